@@ -1,0 +1,1 @@
+"""Learners that fit ranking models, imported as ``permdist.models``."""

@@ -1,0 +1,45 @@
+"""Distributions over rankings: sample them, inspect them, fit them, test what they claim.
+
+Everything is reached from here (``from permdist import rankings, measures, data``), and each
+part is loaded when it is first used, so that ``import permdist`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from permdist import data, measures, models, plots, rankings, samplers, strategies
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "__version__",
+    "data",
+    "measures",
+    "models",
+    "plots",
+    "rankings",
+    "samplers",
+    "strategies",
+]
+
+# In a checkout, `samplers` and `models` lie beside this folder and only an installation maps them
+# to `permdist.samplers` and `permdist.models`. Python started in the checkout's root finds this
+# folder before any installed copy, so the root has to serve them.
+_checkout = Path(__file__).resolve().parent.parent
+if (_checkout / "samplers" / "__init__.py").is_file() and (_checkout / "pyproject.toml").is_file():
+    __path__.append(str(_checkout))
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name.startswith("_") or name not in __all__:
+        raise AttributeError(f"module 'permdist' has no attribute {name!r}")
+    return importlib.import_module(f"permdist.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

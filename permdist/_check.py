@@ -1,0 +1,112 @@
+"""Validation shared by every public function: convert once, or say in words what is wrong."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+RandomState = int | np.random.Generator | None
+
+
+def as_rng(rng: RandomState) -> np.random.Generator:
+    """Return a generator from a seed, a generator (as it is) or None (fresh entropy)."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is None or (isinstance(rng, int | np.integer) and not isinstance(rng, bool)):
+        if rng is not None and rng < 0:
+            raise ValueError(f"rng: expected a non-negative seed, got {rng}")
+        return np.random.default_rng(rng)
+    raise TypeError(
+        f"rng: expected an int, a numpy.random.Generator or None, got {type(rng).__name__}"
+    )
+
+
+def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Convert to an array; rows of unequal length and objects are refused by name."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name}: expected an array, got rows of unequal length") from error
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name}: expected numbers, got dtype {array.dtype}")
+    return array
+
+
+def first_index(mask: BoolArray) -> str:
+    """Name the first true entry of a mask: ``4`` in one dimension, ``(0, 4)`` in more."""
+    where = np.unravel_index(int(np.argmax(mask)), mask.shape)
+    return str(int(where[0])) if mask.ndim == 1 else str(tuple(int(i) for i in where))
+
+
+def finite(name: str, values: ArrayLike, *, ndim: int | None = None) -> FloatArray:
+    """Convert to float64 and refuse NaN, infinities, booleans and the wrong dimension."""
+    array = as_array(name, values)
+    if array.dtype.kind == "b":
+        raise TypeError(f"{name}: expected numbers, got booleans")
+    if ndim is not None and array.ndim != ndim:
+        raise ValueError(f"{name}: expected {ndim} dimension(s), got shape {array.shape}")
+    result = np.ascontiguousarray(array, dtype=np.float64)
+    bad = ~np.isfinite(result)
+    if bad.any():
+        where = first_index(np.atleast_1d(bad))
+        value = np.atleast_1d(result)[np.atleast_1d(bad)][0]
+        raise ValueError(f"{name}: expected finite numbers, got {value} at index {where}")
+    return result
+
+
+def integers(name: str, values: ArrayLike, *, what: str = "integers") -> IntArray:
+    """Convert to int64; whole-numbered floats are refused too, they are a sign of a mix-up."""
+    array = as_array(name, values)
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        where = first_index(np.atleast_1d(np.isnan(array)))
+        raise ValueError(f"{name}: expected {what}, got nan at index {where}")
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name}: expected {what}, got dtype {array.dtype}")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def grades(name: str, values: ArrayLike) -> IntArray:
+    """Convert relevance labels to int64; whole-numbered floats are welcome, negatives are not."""
+    array = as_array(name, values)
+    if array.dtype.kind == "f":
+        bad = ~(np.isfinite(array) & (array == np.floor(array)))
+        if bad.any():
+            where = first_index(np.atleast_1d(bad))
+            value = np.atleast_1d(array)[np.atleast_1d(bad)][0]
+            raise ValueError(
+                f"{name}: expected non-negative integers, got {value} at index {where}"
+            )
+    result = np.ascontiguousarray(array, dtype=np.int64)
+    if result.size and result.min() < 0:
+        negative = np.atleast_1d(result < 0)
+        value = np.atleast_1d(result)[negative][0]
+        raise ValueError(
+            f"{name}: expected non-negative integers, got {value} at index {first_index(negative)}"
+        )
+    return result
+
+
+def count(name: str, value: Any, *, minimum: int = 1) -> int:
+    """Check a whole number with a lower limit."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name}: expected a whole number, got {value!r}")
+    if value < minimum:
+        raise ValueError(f"{name}: expected at least {minimum}, got {value}")
+    return int(value)
+
+
+def choice(name: str, value: Any, options: Iterable[str]) -> str:
+    """Check one of a few words; suggest the nearest one."""
+    options = list(options)
+    if isinstance(value, str) and value in options:
+        return value
+    near = difflib.get_close_matches(str(value), options, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{name}: expected one of {', '.join(options)}, got {value!r}{hint}")

@@ -1,0 +1,62 @@
+"""Queries inside flat arrays: where each one starts and ends."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from permdist._check import IntArray
+
+
+class Groups(NamedTuple):
+    """The queries of flat arrays: query q owns documents ``ptr[q]:ptr[q + 1]``.
+
+    Attributes
+    ----------
+    qids : array, shape (queries,)
+        In the order of first appearance.
+    ptr : array of int, shape (queries + 1,)
+    order : array of int or None
+        How the documents must be taken first, where they had to be gathered.
+    """
+
+    qids: NDArray[Any]
+    ptr: IntArray
+    order: IntArray | None
+
+
+def group_queries(qid: ArrayLike | None, n_documents: int, *, regroup: bool = False) -> Groups:
+    """Cut documents into queries; one query if there are no ids."""
+    if n_documents == 0:
+        raise ValueError("y: expected at least one document, got none")
+    if qid is None:
+        return Groups(np.zeros(1, np.int64), np.array([0, n_documents]), None)
+    ids = np.asarray(qid)
+    if ids.shape != (n_documents,):
+        raise ValueError(f"qid: expected {n_documents} entries as in y, got shape {ids.shape}")
+    if ids.dtype.kind == "f":
+        if not np.isfinite(ids).all() or (ids != np.floor(ids)).any():
+            bad = int(np.argmax(~np.isfinite(ids) | (ids != np.floor(ids))))
+            raise ValueError(f"qid: expected whole numbers or names, got {ids[bad]} at index {bad}")
+        ids = ids.astype(np.int64)
+    if ids.dtype.kind not in "iuOUST":
+        raise TypeError(f"qid: expected whole numbers or names, got dtype {ids.dtype}")
+    starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])
+    found = ids[starts]
+    _, first, number = np.unique(found, return_index=True, return_inverse=True)
+    if len(first) == len(found):
+        return Groups(found, np.append(starts, n_documents), None)
+    if not regroup:
+        again = int(np.flatnonzero(first[number] != np.arange(len(found)))[0])
+        raise ValueError(
+            f"qid: query {found[again]} starts again at index {starts[again]}, after other "
+            "queries; the documents of a query must stand together (regroup=True gathers them)"
+        )
+    # Number the queries by first appearance, then sort the documents stably by that number.
+    appearance = np.argsort(np.argsort(first))
+    of_document = np.repeat(appearance[number], np.diff(np.append(starts, n_documents)))
+    sizes = np.bincount(of_document)
+    ptr = np.concatenate([[0], np.cumsum(sizes)])
+    return Groups(found[np.sort(first)], ptr, np.argsort(of_document, kind="stable"))

@@ -1,0 +1,65 @@
+"""The one decorator through which every numba kernel of the library is compiled.
+
+A kernel is a pure function of arrays that never validates; it releases the global lock, and its
+machine code is cached on disk. Where no cache folder can be written it is compiled in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kernel(function: Function) -> Function:
+    """Compile a function on its first call; keep the result on disk if any folder allows it.
+
+    Examples
+    --------
+    >>> @kernel
+    ... def total(values):
+    ...     result = 0.0
+    ...     for value in values:
+    ...         result += value
+    ...     return result
+    >>> import numpy as np
+    >>> total(np.array([1.0, 2.0]))
+    3.0
+    """
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        compiled = numba.njit(cache=True, **options)(function)
+    except RuntimeError:
+        # numba looks for a writable folder when it decorates: beside the source, then in the
+        # user's cache. With neither (a read-only container, say), speed must not depend on it.
+        return numba.njit(**options)(function)  # type: ignore[no-any-return]
+    _stamp_with_helpers(compiled, function)
+    return compiled  # type: ignore[no-any-return]
+
+
+def _stamp_with_helpers(compiled: Any, function: Callable[..., Any]) -> None:
+    """Make the cached code depend on kernels that the function calls from other files.
+
+    numba compares the time stamp of the function's own file only, and would go on using code
+    that has an older version of such a helper built in.
+    """
+    code = function.__code__
+    helpers = (function.__globals__.get(name) for name in code.co_names)
+    stamps = [
+        _cache_file(helper)._source_stamp
+        for helper in helpers
+        if hasattr(helper, "py_func")
+        and helper.py_func.__code__.co_filename != code.co_filename
+        and _cache_file(helper) is not None
+    ]
+    own = _cache_file(compiled)
+    if stamps and own is not None:
+        own._source_stamp = (own._source_stamp, *stamps)
+
+
+def _cache_file(compiled: Any) -> Any:
+    """Find numba's record of a cached function; None where caching is off."""
+    return getattr(getattr(compiled, "_cache", None), "_cache_file", None)

@@ -1,0 +1,244 @@
+"""What a measure is: a value with every convention visible, its name, its parts and its ideal."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from permdist._check import FloatArray, IntArray, choice, count, finite, grades
+from permdist.measures.placements import Placements, place_by_orders, place_by_scores
+from permdist.rankings import check_orders, order_by_scores
+
+
+class Positional(NamedTuple):
+    """A measure written as ``offset + sum_i gains[i] * weights[rank of i]``.
+
+    Its expectation under any distribution follows from rank marginals alone.
+    """
+
+    gains: FloatArray
+    weights: FloatArray
+    offset: float
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Measure(ABC):
+    """A ranking measure: higher is better.
+
+    A measure is an immutable value. It is called with orders and labels, or computed from scores
+    with `from_scores`; `permdist.measures.evaluate` runs many measures over many queries.
+
+    Parameters
+    ----------
+    empty : {"zero", "one", "skip"}
+        What a query counts on which the measure is undefined (no relevant item; for `AUC` and
+        `KendallTau`: no two items with different labels). With ``"skip"`` its value is NaN and
+        means leave it out.
+    ties : {"index", "average"}
+        Equal scores: the item with the lower number first, or the mean over all ways to break
+        the ties, computed exactly.
+    """
+
+    empty: str = "zero"
+    ties: str = "index"
+
+    aliases: ClassVar[tuple[str, ...]] = ()
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        choice("empty", self.empty, ("zero", "one", "skip"))
+        choice("ties", self.ties, ("index", "average"))
+        cut = getattr(self, "k", None)
+        if cut is not None:
+            # Frozen: this is the one moment at which a field may be set.
+            object.__setattr__(self, "k", count("k", cut))
+
+    def __call__(self, orders: ArrayLike, labels: ArrayLike) -> Any:
+        """Evaluate orders.
+
+        Parameters
+        ----------
+        orders : array of int, shape (..., n)
+        labels : array of int, shape (n,) or (..., n)
+            Grades; 0 is bad, anything above is relevant.
+
+        Returns
+        -------
+        float or array of float, shape (...)
+        """
+        order = check_orders(orders)
+        label = self._labels(labels, order.shape)
+        ptr = _equal_queries(order.shape)
+        placed = place_by_orders(order.ravel(), label.ravel(), ptr)
+        return self.values(placed).reshape(order.shape[:-1])[()]
+
+    def from_scores(self, scores: ArrayLike, labels: ArrayLike) -> Any:
+        """Evaluate the rankings by score, ties by the measure's own rule; shapes as in a call.
+
+        Examples
+        --------
+        >>> from permdist.measures import AP
+        >>> float(AP().from_scores([0.1, 0.7, 0.4], [1, 0, 1]))
+        0.5833333333333333
+        """
+        score = finite("scores", scores)
+        if score.ndim == 0 or score.shape[-1] == 0:
+            raise ValueError(f"scores: expected at least one item, got shape {score.shape}")
+        label = self._labels(labels, score.shape)
+        ptr = _equal_queries(score.shape)
+        placed = place_by_scores(score.ravel(), label.ravel(), ptr, self.ties)
+        return self.values(placed).reshape(score.shape[:-1])[()]
+
+    def values(self, placed: Placements) -> FloatArray:
+        """Evaluate every query of a batch whose relevant items are placed."""
+        self.check_grades(placed.grade)
+        result = self._values(placed)
+        fill = {"zero": 0.0, "one": 1.0, "skip": np.nan}[self.empty]
+        result[self._undefined(placed)] = fill
+        return result
+
+    @abstractmethod
+    def _values(self, placed: Placements) -> FloatArray:
+        """Evaluate every query; what is put in for undefined ones is overwritten."""
+
+    def _undefined(self, placed: Placements) -> Any:
+        """Mask the queries on which the measure says nothing."""
+        return np.diff(placed.ptr) == 0
+
+    def check_grades(self, grade: IntArray) -> None:
+        """Refuse grades that the measure's conventions cannot take."""
+
+    def ideal(self, labels: ArrayLike) -> float:
+        """Give the best value that any order of these items can have.
+
+        Examples
+        --------
+        >>> from permdist.measures import Precision
+        >>> Precision(10).ideal([1, 0, 1, 0])
+        0.2
+        """
+        label = grades("labels", labels)
+        return float(self(order_by_scores(label), label))
+
+    @abstractmethod
+    def step(
+        self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike
+    ) -> FloatArray:
+        """Give what the next item adds to the value: the measure as a sum along the ranking.
+
+        The value of an order of a defined query is `offset` plus the steps of its items from the
+        top down. It depends on the items above only through how many there are of each grade.
+
+        Parameters
+        ----------
+        grades : array of int, shape (levels,)
+            The different grades, ascending; ``[0, 1]`` is bad and good.
+        totals : array of int, shape (levels,)
+            The number of items of each grade.
+        level : int
+            The item that comes next has ``grades[level]``.
+        above : array of int, shape (..., levels)
+            How many items of each grade stand above it.
+
+        Returns
+        -------
+        array of float, shape (...)
+        """
+
+    def offset(self, grades: IntArray, totals: IntArray) -> float:
+        """Give the constant to which the steps add."""
+        return 0.0
+
+    def step_table(self, p: int, m: int) -> FloatArray:
+        """Tabulate the steps for ``p`` good and ``m`` bad items.
+
+        Returns
+        -------
+        array of float, shape (p, m + 1)
+            Entry ``[j - 1, i]`` is what the j-th good item adds when i bad ones are above it.
+
+        Examples
+        --------
+        >>> from permdist.measures import AP
+        >>> AP().step_table(2, 1)
+        array([[0.5       , 0.25      ],
+               [0.5       , 0.33333333]])
+        """
+        goods, bads = np.mgrid[0 : count("p", p), 0 : count("m", m, minimum=0) + 1]
+        above = np.stack([bads, goods], axis=-1)
+        return self.step(np.array([0, 1]), np.array([m, p]), 1, above)
+
+    def positional(self, labels: ArrayLike) -> Positional | None:
+        """Write the measure as a sum over positions for these labels.
+
+        Returns
+        -------
+        Positional or None
+            None where it is no such sum, or is undefined for these labels.
+
+        Examples
+        --------
+        >>> from permdist.measures import Precision
+        >>> Precision(2).positional([1, 0, 1])
+        Positional(gains=array([1., 0., 1.]), weights=array([0.5, 0.5, 0. ]), offset=0.0)
+        """
+        return None
+
+    def defined(self, labels: ArrayLike) -> bool:
+        """Tell whether the measure says anything about a query with these labels."""
+        label = grades("labels", labels)
+        ptr = np.array([0, len(label)])
+        return not self._undefined(place_by_orders(np.arange(len(label)), label, ptr))[0]
+
+    @property
+    def name(self) -> str:
+        """The text name, with every convention that is not the default; `parse` reads it back.
+
+        Examples
+        --------
+        >>> from permdist.measures import NDCG
+        >>> NDCG(10, gain="linear").name
+        'ndcg@10[gain=linear]'
+        """
+        cut, options = "", []
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.name == "k":
+                cut = "" if value is None else f"@{value}"
+            elif value != field.default:
+                options.append(f"{field.name}={value}")
+        return self.aliases[0] + cut + (f"[{','.join(options)}]" if options else "")
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        fields = sorted(dataclasses.fields(self), key=lambda field: bool(field.kw_only))
+        shown = (f"{field.name}={getattr(self, field.name)!r}" for field in fields)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _labels(self, labels: ArrayLike, shape: tuple[int, ...]) -> IntArray:
+        label = grades("labels", labels)
+        if label.shape not in (shape, shape[-1:]):
+            raise ValueError(
+                f"labels: expected shape {shape[-1:]} or {shape}, got {label.shape}"
+            )
+        return np.broadcast_to(label, shape)
+
+
+def _equal_queries(shape: tuple[int, ...]) -> IntArray:
+    """Cut a flat batch of equally long rankings into queries."""
+    return np.arange(int(np.prod(shape[:-1])) + 1, dtype=np.int64) * shape[-1]
+
+
+def count_above(above: ArrayLike, grades: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Split the counts above into relevant items, bad items and the position, 0-based."""
+    counts = np.asarray(above, dtype=np.int64)
+    goods = counts[..., grades > 0].sum(axis=-1)
+    position = counts.sum(axis=-1)
+    return goods, position - goods, position

@@ -1,0 +1,212 @@
+"""Many measures over many queries: per-query values, means and a table."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from permdist._check import FloatArray, IntArray, finite, grades, integers
+from permdist._groups import Groups, group_queries
+from permdist.measures.base import Measure
+from permdist.measures.placements import Placements, place_by_orders, place_by_scores
+from permdist.measures.registry import parse
+from permdist.rankings import check_orders
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DEFAULT = ("map", "ndcg@10")
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation(Mapping[str, FloatArray]):
+    """Values of several measures on several queries.
+
+    A mapping from a measure's name to its values, one for each query. Printed, it is a table of
+    means with their standard errors over queries.
+
+    Attributes
+    ----------
+    qids : array, shape (queries,)
+        The query ids, in the order in which they first appear.
+    measures : tuple of Measure
+    values : array of float, shape (queries, measures)
+        NaN where a measure with ``empty="skip"`` leaves a query out.
+    """
+
+    qids: NDArray[Any]
+    measures: tuple[Measure, ...]
+    values: FloatArray
+
+    def __getitem__(self, name: str) -> FloatArray:
+        return self.values[:, self._column(name)]
+
+    def __iter__(self) -> Iterator[str]:
+        return (measure.name for measure in self.measures)
+
+    def __len__(self) -> int:
+        return len(self.measures)
+
+    def mean(self, name: str | Measure | None = None) -> Any:
+        """Give the mean over queries: of one measure, or a dictionary of all."""
+        if name is None:
+            return {measure: self.mean(measure) for measure in self}
+        used = self._used(name)
+        return float(used.mean()) if used.size else float("nan")
+
+    def standard_error(self, name: str | Measure | None = None) -> Any:
+        """Give the standard error of the mean over queries; NaN with fewer than two."""
+        if name is None:
+            return {measure: self.standard_error(measure) for measure in self}
+        used = self._used(name)
+        return float(used.std(ddof=1) / np.sqrt(used.size)) if used.size > 1 else float("nan")
+
+    def n_queries(self, name: str | Measure) -> int:
+        """Count the queries that the mean of a measure is taken over."""
+        return int(self._used(name).size)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the per-query values as a pandas DataFrame, indexed by query id."""
+        import pandas as pd
+
+        return pd.DataFrame(self.values, index=pd.Index(self.qids, name="qid"), columns=list(self))
+
+    def __str__(self) -> str:
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(box=None, pad_edge=False, header_style="none")
+        for heading in ("measure", "mean", "std.err.", "queries"):
+            table.add_column(heading, justify="left" if heading == "measure" else "right")
+        for name in self:
+            row = (f"{self.mean(name):.4f}", f"{self.standard_error(name):.4f}")
+            table.add_row(name, *row, f"{self.n_queries(name):,}")
+        out = io.StringIO()
+        Console(file=out, width=100, color_system=None, markup=False).print(table)
+        return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{name}={mean:.4f}" for name, mean in self.mean().items())
+        return f"Evaluation({len(self.qids)} queries: {means})"
+
+    def _column(self, name: str | Measure) -> int:
+        names = list(self)
+        for spelling in (str(name), parse(name).name):
+            if spelling in names:
+                return names.index(spelling)
+        raise KeyError(f"{name!r} was not evaluated; there are {', '.join(names)}")
+
+    def _used(self, name: str | Measure) -> FloatArray:
+        column = self.values[:, self._column(name)]
+        return column[~np.isnan(column)]
+
+
+def evaluate(
+    scores: ArrayLike,
+    y: ArrayLike,
+    qid: ArrayLike | None = None,
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT,
+    *,
+    regroup: bool = False,
+) -> Evaluation:
+    """Evaluate a scoring of documents, query by query.
+
+    Parameters
+    ----------
+    scores : array of float, shape (documents,)
+        Higher is better; ties by the rule of each measure.
+    y : array of int, shape (documents,)
+        Relevance labels.
+    qid : array, shape (documents,), optional
+        The query of each document; one query if left out. The documents of a query stand
+        together.
+    measures : name or Measure, or several of them
+    regroup : bool
+        Gather queries whose documents do not stand together, instead of refusing them.
+
+    Returns
+    -------
+    Evaluation
+
+    Examples
+    --------
+    >>> result = evaluate([3.0, 1.0, 2.0, 0.5, 0.4], [1, 1, 0, 0, 1], [7, 7, 7, 9, 9],
+    ...                   ["map", "ndcg@2", "p@1"])
+    >>> print(result)
+    measure    mean  std.err.  queries
+    ap       0.6667    0.1667        2
+    ndcg@2   0.6221    0.0088        2
+    p@1      0.5000    0.5000        2
+    >>> result["ap"]
+    array([0.83333333, 0.5       ])
+    """
+    score, label = finite("scores", scores, ndim=1), grades("y", y)
+    groups = _aligned(label, qid, regroup, scores=len(score))
+    if groups.order is not None:
+        score, label = score[groups.order], label[groups.order]
+    placed: dict[str, Placements] = {}
+
+    def place(ties: str) -> Placements:
+        if ties not in placed:
+            placed[ties] = place_by_scores(score, label, groups.ptr, ties)
+        return placed[ties]
+
+    kinds = _several(measures)
+    return Evaluation(groups.qids, kinds, _table([m.values(place(m.ties)) for m in kinds], groups))
+
+
+def evaluate_orders(
+    orders: ArrayLike,
+    y: ArrayLike,
+    qid: ArrayLike | None = None,
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT,
+) -> Evaluation:
+    """Evaluate given orders, query by query.
+
+    Parameters
+    ----------
+    orders : array of int, shape (documents,)
+        The orders of all queries, one after the other. Each counts its documents from 0.
+    y, qid, measures
+        As in `evaluate`; the documents of a query stand together.
+
+    Examples
+    --------
+    >>> evaluate_orders([1, 0, 2, 0, 1], [1, 1, 0, 0, 1], [7, 7, 7, 9, 9], "map")["ap"]
+    array([1. , 0.5])
+    """
+    order = integers("orders", orders, what="item numbers")
+    label = grades("y", y)
+    groups = _aligned(label, qid, regroup=False, orders=len(order))
+    for q, (low, high) in enumerate(zip(groups.ptr[:-1], groups.ptr[1:], strict=True)):
+        check_orders(order[low:high], name=f"orders of query {groups.qids[q]}")
+    placed = place_by_orders(order, label, groups.ptr)
+    kinds = _several(measures)
+    return Evaluation(groups.qids, kinds, _table([m.values(placed) for m in kinds], groups))
+
+
+def _aligned(label: IntArray, qid: ArrayLike | None, regroup: bool, **lengths: int) -> Groups:
+    """Check that all inputs have one entry for each document, and cut them into queries."""
+    if label.ndim != 1:
+        raise ValueError(f"y: expected 1 dimension(s), got shape {label.shape}")
+    for name, length in lengths.items():
+        if length != len(label):
+            raise ValueError(f"{name}: expected {len(label)} entries as in y, got {length}")
+    return group_queries(qid, len(label), regroup=regroup)
+
+
+def _several(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
+    """Read one measure or several; the same one twice is taken once."""
+    given = [measures] if isinstance(measures, str | Measure) else list(measures)
+    if not given:
+        raise ValueError("measures: expected at least one measure, got none")
+    return tuple(dict.fromkeys(parse(measure) for measure in given))
+
+
+def _table(columns: list[FloatArray], groups: Groups) -> FloatArray:
+    return np.stack(columns, axis=1).reshape(len(groups.qids), len(columns))

@@ -1,0 +1,84 @@
+"""Precision at k."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from permdist import _check
+from permdist._check import FloatArray, IntArray, choice
+from permdist._kernels import kernel
+from permdist.measures.base import Measure, Positional, count_above
+from permdist.measures.placements import Placements
+
+
+@dataclass(frozen=True, repr=False)
+class Precision(Measure):
+    """The share of relevant items among the first k.
+
+    Parameters
+    ----------
+    k : int
+        The number of positions looked at, and the divisor, however few items there are.
+    short : {"pad", "zero"}
+        A query with fewer than k items: as if filled up with bad items, or 0, as LETOR 3.0's
+        script has it.
+    empty, ties
+        See `Measure`.
+
+    Examples
+    --------
+    >>> float(Precision(2)([0, 1, 2], labels=[1, 0, 1]))
+    0.5
+    """
+
+    k: int
+    short: str = "pad"
+
+    aliases: ClassVar[tuple[str, ...]] = ("p", "precision", "prec")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choice("short", self.short, ("pad", "zero"))
+
+    def _values(self, placed: Placements) -> FloatArray:
+        values = _precision(*placed, self.k)
+        if self.short == "zero":
+            values[placed.length < self.k] = 0.0
+        return values
+
+    def _weight(self, n: int) -> float:
+        """Give what a good item among the first k of n adds."""
+        return 0.0 if self.short == "zero" and n < self.k else 1.0 / self.k
+
+    def step(
+        self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike
+    ) -> FloatArray:
+        """Give 1/k for a good item among the first k; see `Measure.step`."""
+        _, _, position = count_above(above, grades)
+        return (grades[level] > 0) * (position < self.k) * self._weight(int(np.sum(totals)))
+
+    def positional(self, labels: ArrayLike) -> Positional | None:
+        """Additive for all labels; see `Measure.positional`."""
+        label = _check.grades("labels", labels)
+        if not label.any():
+            return None
+        weights = np.where(np.arange(len(label)) < self.k, self._weight(len(label)), 0.0)
+        return Positional((label > 0).astype(np.float64), weights, 0.0)
+
+
+@kernel
+def _precision(
+    ptr: IntArray, length: IntArray, start: IntArray, size: IntArray, grade: IntArray, k: int
+) -> FloatArray:
+    """Count the relevant items before position k, tied ones by their share, over k."""
+    out = np.zeros(len(length))
+    for q in range(len(length)):
+        for entry in range(ptr[q], ptr[q + 1]):
+            inside = min(k, start[entry] + size[entry]) - start[entry]
+            out[q] += max(0, inside) / size[entry]
+        out[q] /= k
+    return out

@@ -1,0 +1,127 @@
+"""Measures by name: ``"ndcg@10"``, ``"map"``, ``"letor4:ndcg@10"``, and the presets."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from permdist.measures.base import Measure
+
+_PATTERN = re.compile(
+    r"(?:(?P<preset>\w+):)?(?P<name>[a-z_]+)(?:@(?P<k>\d+))?(?:\[(?P<options>[^\]]*)\])?"
+)
+
+
+def parse(text: str | Measure) -> Measure:
+    """Read a measure from its text name.
+
+    The grammar is ``[preset:]name[@k][[option=value,...]]``; names are not case-sensitive.
+
+    Parameters
+    ----------
+    text : str or Measure
+        A measure is returned as it is.
+
+    Examples
+    --------
+    >>> parse("ndcg@10")
+    NDCG(k=10, gain='exp2', discount='log2', short='pad', empty='zero', ties='index')
+    >>> parse("MAP")
+    AP(k=None, empty='zero', ties='index')
+    >>> parse("ndcg@10[gain=linear]") == parse("trec:ndcg@10")
+    True
+    """
+    if isinstance(text, Measure):
+        return text
+    if not isinstance(text, str):
+        raise TypeError(f"measure: expected a Measure or a name, got {type(text).__name__}")
+    match = _PATTERN.fullmatch(text.strip().lower())
+    if match is None:
+        raise ValueError(
+            f"measure: cannot read {text!r}; expected a name such as 'map', 'ndcg@10' or "
+            "'ndcg@10[gain=linear]'"
+        )
+    kind = _by_name(match["name"])
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    options: dict[str, Any] = {}
+    if match["preset"]:
+        options.update(preset(match["preset"]).options(kind))
+    if match["k"]:
+        if "k" not in fields:
+            raise ValueError(f"measure: {match['name']!r} takes no cut-off, got {text!r}")
+        options["k"] = int(match["k"])
+    elif "k" in fields and fields["k"].default is dataclasses.MISSING:
+        raise ValueError(f"measure: {text!r} needs a cut-off, as in '{match['name']}@10'")
+    for part in filter(None, (match["options"] or "").split(",")):
+        key, _, value = (piece.strip() for piece in part.partition("="))
+        if key not in fields or not value:
+            known = ", ".join(sorted(set(fields) - {"k"}))
+            raise ValueError(f"measure: cannot read option {part!r} of {text!r}; known: {known}")
+        options[key] = int(value) if value.isdigit() else value
+    return kind(**options)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """The conventions of one evaluation tool, to be called with a measure's name.
+
+    Parameters
+    ----------
+    name : str
+    conventions : tuple of (measure name, option, value)
+        Where they differ from the defaults.
+
+    Examples
+    --------
+    >>> letor4("ndcg@10").name
+    'ndcg@10[discount=jk,short=zero]'
+    """
+
+    name: str
+    conventions: tuple[tuple[str, str, str], ...]
+
+    def options(self, kind: type[Measure]) -> dict[str, str]:
+        """Give the conventions that apply to a kind of measure."""
+        return {
+            option: value for name, option, value in self.conventions if name == kind.aliases[0]
+        }
+
+    def __call__(self, text: str) -> Measure:
+        """Read a measure with these conventions."""
+        return parse(f"{self.name}:{text}")
+
+
+letor3 = Preset(
+    "letor3", (("ndcg", "discount", "jk"), ("ndcg", "short", "zero"), ("p", "short", "zero"))
+)
+letor4 = Preset("letor4", (("ndcg", "discount", "jk"), ("ndcg", "short", "zero")))
+trec = Preset("trec", (("ndcg", "gain", "linear"),))
+burges = Preset("burges", (("ndcg", "gain", "exp2"), ("ndcg", "discount", "log2")))
+
+PRESETS: dict[str, Preset] = {entry.name: entry for entry in (letor3, letor4, trec, burges)}
+
+
+def preset(name: str) -> Preset:
+    """Find a preset by its name."""
+    if name not in PRESETS:
+        raise ValueError(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}")
+    return PRESETS[name]
+
+
+def kinds() -> tuple[type[Measure], ...]:
+    """List every kind of measure that has been defined, a user's own included."""
+    return tuple(kind for kind in Measure.__subclasses__() if kind.aliases)
+
+
+def _by_name(name: str) -> type[Measure]:
+    """Find the kind of measure that has a name or alias."""
+    names = {alias: kind for kind in reversed(kinds()) for alias in kind.aliases}
+    if name in names:
+        return names[name]
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    known = ", ".join(kind.aliases[0] for kind in kinds())
+    raise ValueError(f"measure: unknown name {name!r}, expected one of {known}{hint}")

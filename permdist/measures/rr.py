@@ -1,0 +1,74 @@
+"""Reciprocal rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from permdist._check import FloatArray, IntArray
+from permdist._kernels import kernel
+from permdist.measures.ap import NO_CUT
+from permdist.measures.base import Measure, count_above
+from permdist.measures.placements import Placements
+
+
+@dataclass(frozen=True, repr=False)
+class RR(Measure):
+    """One over the rank of the first relevant item. The mean over queries is MRR.
+
+    Parameters
+    ----------
+    k : int, optional
+        0 if there is no relevant item among the first k.
+    empty, ties
+        See `Measure`.
+
+    Examples
+    --------
+    >>> float(RR()([1, 0, 2], labels=[1, 0, 1]))
+    0.5
+    """
+
+    k: int | None = None
+
+    aliases: ClassVar[tuple[str, ...]] = ("rr", "mrr")
+
+    def _values(self, placed: Placements) -> FloatArray:
+        return _rr(*placed, NO_CUT if self.k is None else self.k)
+
+    def step(
+        self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike
+    ) -> FloatArray:
+        """Give 1/rank for the first good item, 0 for all others; see `Measure.step`."""
+        goods, _, position = count_above(above, grades)
+        inside = position < (NO_CUT if self.k is None else self.k)
+        return (grades[level] > 0) * (goods == 0) * inside / (position + 1)
+
+
+@kernel
+def _rr(
+    ptr: IntArray, length: IntArray, start: IntArray, size: IntArray, grade: IntArray, cut: int
+) -> FloatArray:
+    """Reciprocal rank of the first relevant item, in expectation over the tie it is in.
+
+    With r good items in a tie of g, the first of them is at the t-th place (from 0) with the
+    chance that t bad ones come first, built up factor by factor.
+    """
+    out = np.zeros(len(length))
+    for q in range(len(length)):
+        first, p = ptr[q], ptr[q + 1] - ptr[q]
+        if p == 0:
+            continue
+        n, g = start[first], size[first]
+        r = 1
+        while r < p and start[first + r] == n:
+            r += 1
+        chance = r / g
+        for t in range(min(g - r + 1, cut - n)):
+            out[q] += chance / (n + t + 1.0)
+            if t < g - r:
+                chance *= (g - r - t) / (g - t - 1.0)
+    return out

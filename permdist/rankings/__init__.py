@@ -1,0 +1,56 @@
+"""Rankings: total orders, top-k lists and bucket orders, and the distances between them.
+
+``order[k]`` is the item at position ``k`` (0 is the top); ``ranks[i]`` is the position of item
+``i``. Batches lead: ``(..., n)``.
+"""
+
+from permdist.rankings.distances import (
+    DISTANCES,
+    cayley,
+    distance_matrix,
+    footrule,
+    hamming,
+    kendall,
+    spearman,
+    ulam,
+    weighted_kendall,
+)
+from permdist.rankings.orders import (
+    check_orders,
+    compose,
+    enumerate_orders,
+    identity,
+    inverse,
+    order_by_scores,
+    order_to_ranks,
+    random_orders,
+    rank_addition,
+    ranks_by_scores,
+    ranks_to_order,
+)
+from permdist.rankings.partial import BucketOrder, TopK
+
+__all__ = [
+    "DISTANCES",
+    "BucketOrder",
+    "TopK",
+    "cayley",
+    "check_orders",
+    "compose",
+    "distance_matrix",
+    "enumerate_orders",
+    "footrule",
+    "hamming",
+    "identity",
+    "inverse",
+    "kendall",
+    "order_by_scores",
+    "order_to_ranks",
+    "random_orders",
+    "rank_addition",
+    "ranks_by_scores",
+    "ranks_to_order",
+    "spearman",
+    "ulam",
+    "weighted_kendall",
+]

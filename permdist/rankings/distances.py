@@ -1,0 +1,507 @@
+"""Distances between rankings, batched: many against one, one by one, or all pairs.
+
+Every function broadcasts its two batches; `distance_matrix` compares all with all. Kendall,
+footrule and Spearman also take bucket orders and top-k lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from permdist._check import FloatArray, IntArray, choice, finite
+from permdist._inversions import count_inversions, weigh_inversions
+from permdist._kernels import kernel
+from permdist.rankings.orders import _inverse, check_orders
+from permdist.rankings.partial import BucketOrder, TopK
+
+Ranking = ArrayLike | BucketOrder | TopK | Sequence[BucketOrder | TopK]
+
+
+def kendall(
+    a: Ranking, b: Ranking, *, penalty: float = 0.5, normalize: bool = False
+) -> NDArray[Any] | Any:
+    """Count the pairs of items that two rankings put in opposite order, in O(n log n).
+
+    Parameters
+    ----------
+    a, b : orders of shape (..., n), or (sequences of) `BucketOrder` and `TopK`
+        Batches broadcast against each other.
+    penalty : float in [0, 1]
+        What a pair costs that is tied in exactly one of the two rankings. With 1/2 this is the
+        mean over all ways to break the ties of one ranking, and a metric.
+    normalize : bool
+        Divide by the largest distance, n(n-1)/2.
+
+    Returns
+    -------
+    array or scalar
+        Whole numbers for total orders, floats otherwise.
+
+    References
+    ----------
+    Fagin, Kumar, Mahdian, Sivakumar, Vee: Comparing and aggregating rankings with ties (2004).
+
+    Examples
+    --------
+    >>> kendall([[0, 1, 2], [2, 1, 0]], [0, 1, 2])
+    array([0, 3])
+    >>> float(kendall(TopK([0], n_items=3), [0, 1, 2]))
+    0.5
+    """
+    if not 0.0 <= penalty <= 1.0:
+        raise ValueError(f"penalty: expected a number from 0 to 1, got {penalty}")
+    return _elementwise("kendall", a, b, normalize, penalty)
+
+
+def weighted_kendall(
+    a: Ranking,
+    b: Ranking,
+    weights: ArrayLike | None = None,
+    *,
+    additive: bool = True,
+    normalize: bool = False,
+) -> NDArray[Any] | Any:
+    """Kendall distance in which each discordant pair counts by the weights of its items.
+
+    Parameters
+    ----------
+    a, b : orders of shape (..., n)
+    weights : array of float, shape (n,), optional
+        Non-negative item weights. By default the weight of an item is ``1 / (1 + rank)`` with its
+        rank in `b`, so that an exchange near the top of `b` costs most (and the distance is not
+        symmetric).
+    additive : bool
+        A discordant pair costs ``w_i + w_j`` (the default) or ``w_i * w_j``.
+    normalize : bool
+        Divide by the weight of all pairs.
+
+    References
+    ----------
+    Vigna: A weighted correlation index for rankings with ties (2015). With total orders
+    ``1 - 2 * weighted_kendall(..., normalize=True)`` is his index for the given ranks.
+
+    Examples
+    --------
+    >>> weighted_kendall([[1, 0, 2], [0, 2, 1]], [0, 1, 2])  # a swap at the top, one below
+    array([1.5       , 0.83333333])
+    """
+    orders, ranks = _total("weighted_kendall", "a", a), _total("weighted_kendall", "b", b)
+    left, right, first, second, shape = _paired(orders, ranks)
+    n = left.shape[1]
+    if weights is None:
+        table = 1.0 / (1.0 + _inverse(right))
+    else:
+        table = finite("weights", weights, ndim=1)[None, :]
+        if table.shape[1] != n:
+            raise ValueError(f"weights: expected {n} weights, got {table.shape[1]}")
+        if (table < 0).any():
+            raise ValueError(f"weights: expected no negative weight, got {table.min()}")
+    out = _weighted_kendall(left, _inverse(right), table, first, second, additive)
+    if normalize:
+        totals = table.sum(axis=1)
+        squares = (table**2).sum(axis=1)
+        whole = (n - 1) * totals if additive else (totals**2 - squares) / 2
+        whole = whole[second] if len(whole) > 1 else whole[0]
+        out = np.divide(out, whole, out=np.zeros_like(out), where=whole > 0)
+    return out.reshape(shape)[()]
+
+
+def footrule(a: Ranking, b: Ranking, *, normalize: bool = False) -> NDArray[Any] | Any:
+    """Add up how far each item moves between two rankings (Spearman's footrule).
+
+    Ties and unlisted items have the mean position of their bucket. The largest value is
+    ``floor(n^2 / 2)``. Parameters and result as in `kendall`.
+
+    Examples
+    --------
+    >>> int(footrule([2, 1, 0], [0, 1, 2]))
+    4
+    """
+    return _elementwise("footrule", a, b, normalize)
+
+
+def spearman(a: Ranking, b: Ranking, *, normalize: bool = False) -> NDArray[Any] | Any:
+    """Add up the squares of how far each item moves (the distance under Spearman's rho).
+
+    The largest value is ``n (n^2 - 1) / 3``, and rho is ``1 - 2 * spearman(..., normalize=True)``.
+    Parameters and result as in `kendall`.
+
+    Examples
+    --------
+    >>> int(spearman([2, 1, 0], [0, 1, 2]))
+    8
+    """
+    return _elementwise("spearman", a, b, normalize)
+
+
+def cayley(a: ArrayLike, b: ArrayLike, *, normalize: bool = False) -> NDArray[Any] | Any:
+    """Count the swaps of any two items that turn one order into the other: n minus the cycles.
+
+    Examples
+    --------
+    >>> int(cayley([2, 1, 0], [0, 1, 2]))
+    1
+    """
+    return _elementwise("cayley", a, b, normalize)
+
+
+def hamming(a: ArrayLike, b: ArrayLike, *, normalize: bool = False) -> NDArray[Any] | Any:
+    """Count the positions at which two orders hold different items.
+
+    Examples
+    --------
+    >>> int(hamming([2, 1, 0], [0, 1, 2]))
+    2
+    """
+    return _elementwise("hamming", a, b, normalize)
+
+
+def ulam(a: ArrayLike, b: ArrayLike, *, normalize: bool = False) -> NDArray[Any] | Any:
+    """Count the items to take out and put back: n minus the longest common subsequence.
+
+    Examples
+    --------
+    >>> int(ulam([2, 0, 1], [0, 1, 2]))  # take item 2 out, put it at the end
+    1
+    """
+    return _elementwise("ulam", a, b, normalize)
+
+
+def distance_matrix(
+    a: Ranking,
+    b: Ranking | None = None,
+    *,
+    distance: str = "kendall",
+    penalty: float = 0.5,
+    normalize: bool = False,
+) -> NDArray[Any]:
+    """Compare every ranking of `a` with every ranking of `b` (or of `a`).
+
+    Parameters
+    ----------
+    a, b : orders of shape (rankings, n), or sequences of `BucketOrder` and `TopK`
+    distance : {"kendall", "footrule", "spearman", "cayley", "hamming", "ulam"}
+    penalty, normalize
+        As in `kendall`.
+
+    Returns
+    -------
+    array, shape (len(a), len(b))
+
+    Examples
+    --------
+    >>> distance_matrix([[0, 1, 2], [1, 0, 2], [2, 1, 0]])
+    array([[0, 1, 3],
+           [1, 0, 2],
+           [3, 2, 0]])
+    """
+    choice("distance", distance, DISTANCES)
+    left = _side(distance, "a", a)
+    if b is None:
+        first, second = (index.astype(np.int64) for index in np.triu_indices(len(left.orders), 1))
+        values = _compute(distance, left, left, first, second, normalize, penalty)
+        result = np.zeros((len(left.orders),) * 2, dtype=values.dtype)
+        result[first, second] = values
+        result[second, first] = values
+        return result
+    right = _side(distance, "b", b)
+    _same_items(left.orders, right.orders)
+    first, second = np.indices((len(left.orders), len(right.orders)), dtype=np.int64)
+    values = _compute(distance, left, right, first.ravel(), second.ravel(), normalize, penalty)
+    return values.reshape(first.shape)
+
+
+class _Side(NamedTuple):
+    """One side of a comparison: total orders, or orders plus shared ranks where there are ties."""
+
+    orders: IntArray
+    ranks: FloatArray | None
+    shape: tuple[int, ...]
+
+
+class _Distance(NamedTuple):
+    """What a distance needs: its kernel on total orders, the one for ties, its largest value."""
+
+    total: Callable[..., IntArray]
+    tied: Callable[..., FloatArray] | None
+    largest: Callable[[int], float]
+
+
+def _side(distance: str, name: str, rankings: Ranking) -> _Side:
+    """Convert any kind of input to rows of orders, with ranks if something is tied."""
+    single = isinstance(rankings, BucketOrder | TopK)
+    several: Any = [rankings] if single else rankings
+    is_sequence = isinstance(several, Sequence) and len(several) > 0
+    if not (is_sequence and any(isinstance(entry, BucketOrder | TopK) for entry in several)):
+        orders = check_orders(several, name=name)
+        return _Side(orders.reshape(-1, orders.shape[-1]), None, orders.shape[:-1])
+    if DISTANCES[distance].tied is None:
+        raise TypeError(f"{name}: {distance} compares total orders only, got ties or a top-k list")
+    buckets = [
+        entry.to_bucket_order()
+        if isinstance(entry, TopK)
+        else entry
+        if isinstance(entry, BucketOrder)
+        else BucketOrder.from_order(entry)
+        for entry in several
+    ]
+    sizes = {bucket.n_items for bucket in buckets}
+    if len(sizes) > 1:
+        raise ValueError(f"{name}: expected rankings of the same items, got sizes {sorted(sizes)}")
+    rows = np.stack([bucket.order() for bucket in buckets])
+    ranks = np.stack([bucket.ranks() for bucket in buckets])
+    return _Side(rows, ranks, () if single else (len(buckets),))
+
+
+def _total(distance: str, name: str, rankings: Ranking) -> IntArray:
+    """Convert input that must be total orders."""
+    if isinstance(rankings, BucketOrder | TopK):
+        raise TypeError(f"{name}: {distance} compares total orders only, got ties or a top-k list")
+    return check_orders(rankings, name=name)  # type: ignore[arg-type]
+
+
+def _same_items(a: IntArray, b: IntArray) -> None:
+    if a.shape[-1] != b.shape[-1]:
+        raise ValueError(f"b: expected rankings of {a.shape[-1]} items as in a, got {b.shape[-1]}")
+
+
+def _broadcast(
+    a: tuple[int, ...], b: tuple[int, ...]
+) -> tuple[IntArray, IntArray, tuple[int, ...]]:
+    """Pair up the rows of two batches: row numbers on each side, and the shape of the result."""
+    rows_a = np.arange(int(np.prod(a)), dtype=np.int64).reshape(a)
+    rows_b = np.arange(int(np.prod(b)), dtype=np.int64).reshape(b)
+    try:
+        first, second = np.broadcast_arrays(rows_a, rows_b)
+    except ValueError as error:
+        raise ValueError(f"b: batch shape {b} does not broadcast with that of a, {a}") from error
+    return first.ravel(), second.ravel(), first.shape
+
+
+def _paired(
+    a: IntArray, b: IntArray
+) -> tuple[IntArray, IntArray, IntArray, IntArray, tuple[int, ...]]:
+    """Flatten two batches of orders and pair up their rows."""
+    _same_items(a, b)
+    first, second, shape = _broadcast(a.shape[:-1], b.shape[:-1])
+    n = a.shape[-1]
+    return a.reshape(-1, n), b.reshape(-1, n), first, second, shape
+
+
+def _elementwise(
+    distance: str, a: Ranking, b: Ranking, normalize: bool, penalty: float = 0.5
+) -> NDArray[Any] | Any:
+    left, right = _side(distance, "a", a), _side(distance, "b", b)
+    _same_items(left.orders, right.orders)
+    first, second, shape = _broadcast(left.shape, right.shape)
+    values = _compute(distance, left, right, first, second, normalize, penalty)
+    return values.reshape(shape)[()]
+
+
+def _compute(
+    distance: str,
+    left: _Side,
+    right: _Side,
+    first: IntArray,
+    second: IntArray,
+    normalize: bool,
+    penalty: float,
+) -> NDArray[Any]:
+    """Run a distance's kernel over the given pairs of rows."""
+    spec = DISTANCES[distance]
+    right_ranks = _inverse(right.orders)
+    if spec.tied is None or (left.ranks is None and right.ranks is None):
+        values: NDArray[Any] = spec.total(left.orders, right_ranks, first, second)
+    else:
+        a = _inverse(left.orders).astype(np.float64) if left.ranks is None else left.ranks
+        b = right_ranks.astype(np.float64) if right.ranks is None else right.ranks
+        values = spec.tied(a, b, first, second, penalty)
+    if not normalize:
+        return values
+    largest = spec.largest(left.orders.shape[1])
+    return values / largest if largest else values.astype(np.float64)
+
+
+@kernel
+def _kendall(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) -> IntArray:
+    """Inversions of b's ranks read in a's order; a (A, n), b_ranks (B, n), row numbers (P,)."""
+    n = a.shape[1]
+    values, spare = np.empty(n, np.int64), np.empty(n, np.int64)
+    out = np.empty(len(first), np.int64)
+    for pair in range(len(first)):
+        x, y = first[pair], second[pair]
+        for k in range(n):
+            values[k] = b_ranks[y, a[x, k]]
+        out[pair] = count_inversions(values, spare, n)
+    return out
+
+
+@kernel
+def _kendall_tied(
+    a: FloatArray, b: FloatArray, first: IntArray, second: IntArray, penalty: float
+) -> FloatArray:
+    """Discordant pairs plus `penalty` for pairs tied on one side; a (A, n) and b (B, n) are ranks."""
+    n = a.shape[1]
+    values, spare = np.empty(n, np.int64), np.empty(n, np.int64)
+    keys = np.empty(n, np.int64)
+    out = np.empty(len(first))
+    for pair in range(len(first)):
+        x, y = first[pair], second[pair]
+        # Mean ranks are multiples of 1/2: doubled, they sort exactly as whole numbers.
+        in_b = np.zeros(2 * n, np.int64)
+        for i in range(n):
+            doubled = int(2 * b[y, i])
+            keys[i] = int(2 * a[x, i]) * 2 * n + doubled
+            in_b[doubled] += 1
+        keys.sort()
+        in_a, both = 0, 0  # pairs tied in a, and in both
+        same_a, same_both = 0, 0
+        for i in range(n):
+            values[i] = keys[i] % (2 * n)
+            same_a = same_a + 1 if i and keys[i] // (2 * n) == keys[i - 1] // (2 * n) else 0
+            same_both = same_both + 1 if i and keys[i] == keys[i - 1] else 0
+            in_a += same_a
+            both += same_both
+        tied_b = 0
+        for size in in_b:
+            tied_b += size * (size - 1) // 2
+        discordant = count_inversions(values, spare, n)
+        out[pair] = discordant + penalty * (in_a + tied_b - 2 * both)
+    return out
+
+
+@kernel
+def _weighted_kendall(
+    a: IntArray,
+    b_ranks: IntArray,
+    weights: FloatArray,
+    first: IntArray,
+    second: IntArray,
+    additive: bool,
+) -> FloatArray:
+    """Weigh the inversions of `_kendall`; weights (1, n) or one row for each row of b."""
+    n = a.shape[1]
+    values, spare = np.empty(n, np.int64), np.empty(n, np.int64)
+    w, spare_w = np.empty(n), np.empty(n)
+    out = np.empty(len(first))
+    for pair in range(len(first)):
+        x, y = first[pair], second[pair]
+        row = y if len(weights) > 1 else 0
+        for k in range(n):
+            values[k] = b_ranks[y, a[x, k]]
+            w[k] = weights[row, a[x, k]]
+        out[pair] = weigh_inversions(values, w, spare, spare_w, n, additive)
+    return out
+
+
+@kernel
+def _footrule(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) -> IntArray:
+    """Sum of |moves|; arrays as in `_kendall`."""
+    out = np.zeros(len(first), np.int64)
+    for pair in range(len(first)):
+        for k in range(a.shape[1]):
+            out[pair] += abs(b_ranks[second[pair], a[first[pair], k]] - k)
+    return out
+
+
+@kernel
+def _footrule_tied(
+    a: FloatArray, b: FloatArray, first: IntArray, second: IntArray, penalty: float
+) -> FloatArray:
+    """Sum of |moves| between shared ranks; `penalty` plays no part."""
+    out = np.zeros(len(first))
+    for pair in range(len(first)):
+        for i in range(a.shape[1]):
+            out[pair] += abs(a[first[pair], i] - b[second[pair], i])
+    return out
+
+
+@kernel
+def _spearman(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) -> IntArray:
+    """Sum of squared moves; arrays as in `_kendall`."""
+    out = np.zeros(len(first), np.int64)
+    for pair in range(len(first)):
+        for k in range(a.shape[1]):
+            out[pair] += (b_ranks[second[pair], a[first[pair], k]] - k) ** 2
+    return out
+
+
+@kernel
+def _spearman_tied(
+    a: FloatArray, b: FloatArray, first: IntArray, second: IntArray, penalty: float
+) -> FloatArray:
+    """Sum of squared moves between shared ranks; `penalty` plays no part."""
+    out = np.zeros(len(first))
+    for pair in range(len(first)):
+        for i in range(a.shape[1]):
+            out[pair] += (a[first[pair], i] - b[second[pair], i]) ** 2
+    return out
+
+
+@kernel
+def _hamming(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) -> IntArray:
+    """Positions that differ; arrays as in `_kendall`."""
+    out = np.zeros(len(first), np.int64)
+    for pair in range(len(first)):
+        for k in range(a.shape[1]):
+            out[pair] += b_ranks[second[pair], a[first[pair], k]] != k
+    return out
+
+
+@kernel
+def _cayley(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) -> IntArray:
+    """n minus the cycles of position -> position; arrays as in `_kendall`."""
+    n = a.shape[1]
+    seen_in = np.full(n, -1, np.int64)
+    out = np.empty(len(first), np.int64)
+    for pair in range(len(first)):
+        x, y = first[pair], second[pair]
+        cycles = 0
+        for start in range(n):
+            if seen_in[start] == pair:
+                continue
+            cycles += 1
+            k = start
+            while seen_in[k] != pair:
+                seen_in[k] = pair
+                k = b_ranks[y, a[x, k]]
+        out[pair] = n - cycles
+    return out
+
+
+@kernel
+def _ulam(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) -> IntArray:
+    """n minus the longest increasing run of b's ranks in a's order (patience sorting)."""
+    n = a.shape[1]
+    smallest_end = np.empty(n, np.int64)  # of an increasing subsequence of each length
+    out = np.empty(len(first), np.int64)
+    for pair in range(len(first)):
+        x, y = first[pair], second[pair]
+        length = 0
+        for k in range(n):
+            value = b_ranks[y, a[x, k]]
+            low, high = 0, length
+            while low < high:
+                middle = (low + high) // 2
+                if smallest_end[middle] < value:
+                    low = middle + 1
+                else:
+                    high = middle
+            smallest_end[low] = value
+            length = max(length, low + 1)
+        out[pair] = n - length
+    return out
+
+
+DISTANCES: dict[str, _Distance] = {
+    "kendall": _Distance(_kendall, _kendall_tied, lambda n: n * (n - 1) / 2),
+    "footrule": _Distance(_footrule, _footrule_tied, lambda n: n * n // 2),
+    "spearman": _Distance(_spearman, _spearman_tied, lambda n: n * (n * n - 1) / 3),
+    "cayley": _Distance(_cayley, None, lambda n: n - 1),
+    "hamming": _Distance(_hamming, None, lambda n: n if n > 1 else 0),
+    "ulam": _Distance(_ulam, None, lambda n: n - 1),
+}

@@ -1,0 +1,190 @@
+"""Rankings that leave something open: bucket orders (ties) and top-k lists."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from permdist._check import FloatArray, IntArray, RandomState, as_rng, choice, count, finite
+from permdist._offer import offer_strategy
+from permdist.rankings.orders import check_orders
+
+MAX_EXTENSIONS = 1_000_000
+
+
+@dataclass(frozen=True, init=False)
+class BucketOrder:
+    """A ranking with ties: a sequence of buckets, the best first, that shares out all items.
+
+    Parameters
+    ----------
+    buckets : iterable of iterables of int
+        Every item ``0 .. n-1`` in exactly one bucket; no bucket is empty.
+
+    Attributes
+    ----------
+    buckets : tuple of tuples of int
+        Items in increasing number within a bucket, so that equal bucket orders compare equal.
+
+    Examples
+    --------
+    >>> ballot = BucketOrder([[2], [0, 3], [1]])
+    >>> ballot
+    BucketOrder([[2], [0, 3], [1]])
+    >>> ballot.ranks()
+    array([1.5, 3. , 0. , 1.5])
+    >>> ballot.order()
+    array([2, 0, 3, 1])
+    """
+
+    buckets: tuple[tuple[int, ...], ...]
+
+    def __init__(self, buckets: Iterable[Iterable[int]]) -> None:
+        groups = tuple(tuple(sorted(bucket)) for bucket in buckets)
+        for number, group in enumerate(groups):
+            if not group:
+                raise ValueError(f"buckets: expected no empty bucket, got one at index {number}")
+        check_orders([item for group in groups for item in group], name="buckets")
+        plain = tuple(tuple(int(item) for item in group) for group in groups)
+        object.__setattr__(self, "buckets", plain)
+
+    @classmethod
+    def from_order(cls, order: ArrayLike) -> BucketOrder:
+        """Make a bucket order without ties from a total order."""
+        return cls([item] for item in check_orders(order).tolist())
+
+    @classmethod
+    def from_scores(cls, scores: ArrayLike) -> BucketOrder:
+        """Put items with equal scores into one bucket, the highest score first.
+
+        Examples
+        --------
+        >>> BucketOrder.from_scores([0.5, 1.0, 0.5])
+        BucketOrder([[1], [0, 2]])
+        """
+        values = finite("scores", scores, ndim=1)
+        levels = np.unique(-values)
+        return cls(np.flatnonzero(-values == level).tolist() for level in levels)
+
+    @property
+    def n_items(self) -> int:
+        """The number of items."""
+        return sum(map(len, self.buckets))
+
+    @property
+    def is_total(self) -> bool:
+        """Whether no two items are tied."""
+        return len(self.buckets) == self.n_items
+
+    @property
+    def n_extensions(self) -> int:
+        """The number of total orders that agree with this one."""
+        return math.prod(math.factorial(len(bucket)) for bucket in self.buckets)
+
+    def ranks(self, method: str = "average") -> FloatArray:
+        """Give each item's 0-based rank; the members of a bucket share one.
+
+        Parameters
+        ----------
+        method : {"average", "min", "dense"}
+            The mean position of the bucket, its first position, or its number.
+        """
+        choice("method", method, ("average", "min", "dense"))
+        result = np.empty(self.n_items)
+        above = 0
+        for number, bucket in enumerate(self.buckets):
+            first = {"average": above + (len(bucket) - 1) / 2, "min": above, "dense": number}
+            result[list(bucket)] = first[method]
+            above += len(bucket)
+        return result
+
+    def order(self) -> IntArray:
+        """Break ties by item number, as everywhere in the library."""
+        return np.array(list(itertools.chain.from_iterable(self.buckets)), dtype=np.int64)
+
+    def linear_extensions(self) -> Iterator[IntArray]:
+        """List the total orders that agree with this one, up to a million of them."""
+        if self.n_extensions > MAX_EXTENSIONS:
+            raise ValueError(
+                f"linear_extensions: limited to {MAX_EXTENSIONS:,}, this bucket order has "
+                f"{self.n_extensions:,}; draw some with sample()"
+            )
+        for parts in itertools.product(*map(itertools.permutations, self.buckets)):
+            yield np.array(list(itertools.chain.from_iterable(parts)), dtype=np.int64)
+
+    def sample(self, rng: RandomState = None) -> IntArray:
+        """Draw one of the agreeing total orders, all equally likely."""
+        generator = as_rng(rng)
+        return np.concatenate([generator.permutation(bucket) for bucket in self.buckets])
+
+    def __repr__(self) -> str:
+        return f"BucketOrder({[list(bucket) for bucket in self.buckets]})"
+
+
+@dataclass(frozen=True, init=False)
+class TopK:
+    """The best ``k`` of ``n`` items, in order; the rest follow in no known order.
+
+    Parameters
+    ----------
+    items : iterable of int
+        Different items out of ``0 .. n-1``, the best first.
+    n_items : int
+        The number of items there are.
+
+    Examples
+    --------
+    >>> podium = TopK([3, 1], n_items=5)
+    >>> podium.k, podium.n_extensions
+    (2, 6)
+    >>> podium.to_bucket_order()
+    BucketOrder([[3], [1], [0, 2, 4]])
+    """
+
+    items: tuple[int, ...]
+    n_items: int
+
+    def __init__(self, items: Iterable[int], n_items: int) -> None:
+        n = count("n_items", n_items)
+        listed = list(items)
+        if not listed:
+            raise ValueError("items: expected at least one item, got none")
+        if len(listed) > n:
+            raise ValueError(f"items: expected at most n_items = {n} items, got {len(listed)}")
+        rest = sorted(set(range(n)) - set(listed))
+        check_orders([*listed, *rest][: max(n, len(listed))], n_items=n, name="items")
+        object.__setattr__(self, "items", tuple(int(item) for item in listed))
+        object.__setattr__(self, "n_items", n)
+
+    @classmethod
+    def from_order(cls, order: ArrayLike, k: int) -> TopK:
+        """Keep the first ``k`` items of a total order."""
+        items = check_orders(order)
+        return cls(items[: count("k", k)].tolist(), len(items))
+
+    @property
+    def k(self) -> int:
+        """The number of listed items."""
+        return len(self.items)
+
+    @property
+    def n_extensions(self) -> int:
+        """The number of total orders that start with this list."""
+        return math.factorial(self.n_items - self.k)
+
+    def to_bucket_order(self) -> BucketOrder:
+        """Put all unlisted items into one last bucket."""
+        rest = sorted(set(range(self.n_items)) - set(self.items))
+        return BucketOrder([*([item] for item in self.items), *([rest] if rest else [])])
+
+    def __repr__(self) -> str:
+        return f"TopK({list(self.items)}, n_items={self.n_items})"
+
+
+offer_strategy(BucketOrder, "rankings_with_ties")
+offer_strategy(TopK, "top_k_lists")

@@ -1,0 +1,1 @@
+"""Samplers of distributions over rankings, imported as ``permdist.samplers``."""
