@@ -27,6 +27,17 @@ class Groups(NamedTuple):
     order: IntArray | None
 
 
+class RepeatedQueryError(ValueError):
+    """A query that starts again after other queries: its id, and the two places it starts at."""
+
+    def __init__(self, qid: Any, first: int, again: int) -> None:
+        self.qid, self.first, self.again = qid, first, again
+        super().__init__(
+            f"qid: query {qid} starts again at index {again}, after other queries; the "
+            "documents of a query must stand together (regroup=True gathers them)"
+        )
+
+
 def group_queries(qid: ArrayLike | None, n_documents: int, *, regroup: bool = False) -> Groups:
     """Cut documents into queries; one query if there are no ids."""
     if n_documents == 0:
@@ -50,9 +61,8 @@ def group_queries(qid: ArrayLike | None, n_documents: int, *, regroup: bool = Fa
         return Groups(found, np.append(starts, n_documents), None)
     if not regroup:
         again = int(np.flatnonzero(first[number] != np.arange(len(found)))[0])
-        raise ValueError(
-            f"qid: query {found[again]} starts again at index {starts[again]}, after other "
-            "queries; the documents of a query must stand together (regroup=True gathers them)"
+        raise RepeatedQueryError(
+            found[again], int(starts[first[number[again]]]), int(starts[again])
         )
     # Number the queries by first appearance, then sort the documents stably by that number.
     appearance = np.argsort(np.argsort(first))

@@ -1,0 +1,209 @@
+"""PrefLib files: ballots that rank some or all alternatives, with or without ties."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from permdist._check import IntArray
+from permdist._files import read_bytes
+from permdist.rankings import BucketOrder, TopK
+
+KINDS = {
+    "soc": "strict complete orders",
+    "soi": "strict incomplete orders",
+    "toc": "complete orders with ties",
+    "toi": "incomplete orders with ties",
+}
+_HEADER = re.compile(r"#\s*([^:]+?)\s*:\s*(.*)")
+_NAME = re.compile(r"ALTERNATIVE NAME (\d+)")
+_BUCKET = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """Ballots over named alternatives, with how often each was cast.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The name of each alternative; items are numbered from 0.
+    ballots : tuple of tuples of tuples of int
+        Each ballot's buckets, the best first. An incomplete ballot leaves items out.
+    counts : array of int, shape (ballots,)
+    kind : {"soc", "soi", "toc", "toi"}
+    title : str
+    """
+
+    names: tuple[str, ...]
+    ballots: tuple[tuple[tuple[int, ...], ...], ...]
+    counts: IntArray
+    kind: str
+    title: str
+
+    @property
+    def n_items(self) -> int:
+        """The number of alternatives."""
+        return len(self.names)
+
+    @property
+    def n_voters(self) -> int:
+        """The number of ballots cast."""
+        return int(self.counts.sum())
+
+    def orders(self) -> IntArray:
+        """Give the different orders, shape (ballots, n), of strict and complete ballots.
+
+        Repeat them with ``np.repeat(p.orders(), p.counts, axis=0)``, or use `counts` as weights.
+        """
+        if any(len(ballot) != self.n_items for ballot in self.ballots):
+            raise ValueError(
+                f"orders: these are {KINDS[self.kind]}, not all are total orders; "
+                "use bucket_orders() or top_k()"
+            )
+        return np.array([[bucket[0] for bucket in ballot] for ballot in self.ballots])
+
+    def bucket_orders(self) -> list[BucketOrder]:
+        """Give every ballot as a bucket order; what it leaves out forms a last bucket."""
+        result = []
+        for ballot in self.ballots:
+            listed = {item for bucket in ballot for item in bucket}
+            rest = [item for item in range(self.n_items) if item not in listed]
+            result.append(BucketOrder([*ballot, *([rest] if rest else [])]))
+        return result
+
+    def top_k(self) -> list[TopK]:
+        """Give every ballot without ties as a top-k list."""
+        if any(len(bucket) > 1 for ballot in self.ballots for bucket in ballot):
+            raise ValueError("top_k: some ballots have ties; use bucket_orders()")
+        return [
+            TopK((bucket[0] for bucket in ballot), self.n_items) for ballot in self.ballots
+        ]
+
+    def describe(self) -> str:
+        """Say what is in the file, in a few lines."""
+        lengths = np.array([sum(map(len, ballot)) for ballot in self.ballots])
+        tied = np.array([any(len(b) > 1 for b in ballot) for ballot in self.ballots])
+        mean = float(np.average(lengths, weights=self.counts))
+        first = np.zeros(self.n_items)
+        for ballot, number in zip(self.ballots, self.counts, strict=True):
+            first[list(ballot[0])] += number / len(ballot[0])
+        leader = int(first.argmax())
+        rows = {
+            "title": self.title or "none",
+            "kind": KINDS[self.kind],
+            "alternatives": f"{self.n_items:,}",
+            "ballots": f"{self.n_voters:,}  ({len(self.ballots):,} different)",
+            "alternatives on a ballot": f"{lengths.min()} to {lengths.max()}, mean {mean:.2f}",
+            "ballots with ties": f"{int(self.counts[tied].sum()):,}",
+            "most first places": f"{self.names[leader]} ({first[leader]:,.6g})",
+        }
+        width = max(map(len, rows))
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items())
+
+
+def load_preflib(path: str | os.PathLike[str]) -> Preferences:
+    """Read a PrefLib file of orders: ``.soc``, ``.soi``, ``.toc`` or ``.toi``.
+
+    Parameters
+    ----------
+    path : path
+        In the format with ``# NAME: value`` headers; ``.gz`` and ``.bz2`` are understood.
+
+    Returns
+    -------
+    Preferences
+
+    Raises
+    ------
+    ValueError
+        With the file, the line and the reason.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "small.toc"
+    >>> _ = path.write_text("# NUMBER ALTERNATIVES: 3\\n2: 1,{2,3}\\n1: 3,2,1\\n")
+    >>> load_preflib(path).bucket_orders()
+    [BucketOrder([[0], [1, 2]]), BucketOrder([[2], [1], [0]])]
+    """
+    file = Path(path)
+    kind = next((part[1:] for part in file.suffixes[::-1] if part[1:] in KINDS), None)
+    try:
+        lines = read_bytes(file).decode("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file}: binary data: this is not a text file") from error
+    headers: dict[str, str] = {}
+    ballots: list[tuple[tuple[int, ...], ...]] = []
+    counts: list[int] = []
+    for number, line in enumerate(lines, 1):
+        if line.startswith("#"):
+            header = _HEADER.fullmatch(line.strip())
+            if header:
+                headers[header[1].upper()] = header[2]
+        elif line.strip():
+            where = f"{file}, line {number}"
+            if "NUMBER ALTERNATIVES" not in headers:
+                raise ValueError(f"{where}: no '# NUMBER ALTERNATIVES: n' before the first ballot")
+            n = _whole(headers["NUMBER ALTERNATIVES"], f"{file}: NUMBER ALTERNATIVES")
+            count, ballot = _read_ballot(line, n, where)
+            counts.append(count)
+            ballots.append(ballot)
+    if not ballots:
+        raise ValueError(f"{file}: expected at least one ballot, the file has none")
+    declared = headers.get("DATA TYPE", kind)
+    if declared not in KINDS:
+        raise ValueError(f"{file}: expected data of type {', '.join(KINDS)}, got {declared}")
+    _check_kind(file, declared, ballots, n)
+    voters = headers.get("NUMBER VOTERS")
+    if voters is not None and _whole(voters, f"{file}: NUMBER VOTERS") != sum(counts):
+        raise ValueError(f"{file}: the header has {voters} voters, the lines add up to {sum(counts)}")
+    names = [f"alternative {item + 1}" for item in range(n)]
+    for key, value in headers.items():
+        name = _NAME.fullmatch(key)
+        if name and 1 <= int(name[1]) <= n:
+            names[int(name[1]) - 1] = value
+    title = headers.get("TITLE", "")
+    return Preferences(tuple(names), tuple(ballots), np.array(counts), declared, title)
+
+
+def _whole(text: str, where: str) -> int:
+    """Read a positive whole number."""
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise ValueError(f"{where}: expected a positive whole number, got {text.strip()[:40]!r}")
+    return int(text)
+
+
+def _read_ballot(line: str, n: int, where: str) -> tuple[int, tuple[tuple[int, ...], ...]]:
+    """Read ``count: 3,{1,2},4``."""
+    number, colon, text = line.partition(":")
+    if not colon:
+        raise ValueError(f"{where}: expected 'count: order', got {line.strip()[:40]!r}")
+    count = _whole(number, where)
+    if re.sub(r"\{[^{}]*\}|[^,{}]+", "x", text.replace(" ", "")).strip("x,") or not text.strip():
+        raise ValueError(f"{where}: expected an order such as '3,{{1,2}},4', got {text.strip()!r}")
+    buckets = []
+    seen: set[int] = set()
+    for tied, single in _BUCKET.findall(text.replace(" ", "")):
+        bucket = tuple(_whole(item, where) - 1 for item in (tied or single).split(","))
+        for item in bucket:
+            if item >= n:
+                raise ValueError(f"{where}: expected alternatives 1 to {n}, got {item + 1}")
+            if item in seen:
+                raise ValueError(f"{where}: alternative {item + 1} is listed twice")
+            seen.add(item)
+        buckets.append(bucket)
+    return count, tuple(buckets)
+
+
+def _check_kind(file: Path, kind: str, ballots: list[tuple[tuple[int, ...], ...]], n: int) -> None:
+    """Compare the ballots with what their type promises."""
+    for ballot in ballots:
+        if kind[0] == "s" and any(len(bucket) > 1 for bucket in ballot):
+            raise ValueError(f"{file}: {KINDS[kind]} ({kind}), but a ballot has ties")
+        if kind[2] == "c" and sum(map(len, ballot)) != n:
+            raise ValueError(f"{file}: {KINDS[kind]} ({kind}), but a ballot leaves items out")

@@ -1,0 +1,333 @@
+"""`Queries`: documents with features and labels, grouped by query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from permdist._check import BoolArray, FloatArray, IntArray, choice, finite, grades
+from permdist._groups import group_queries
+from permdist._offer import offer_strategy
+
+
+class Query(NamedTuple):
+    """One query: its documents' features and labels, its id and their ids."""
+
+    X: FloatArray
+    y: IntArray
+    qid: Any
+    doc_ids: NDArray[Any] | None
+
+
+class Queries:
+    """Documents with features and relevance labels, grouped by query.
+
+    Arrays are validated, made read-only and shared, not copied, with the views on single queries:
+    ``queries[3]`` costs nothing. Iterating gives one `Query` after the other.
+
+    Parameters
+    ----------
+    X : array of float, shape (documents, features)
+        Finite.
+    y : array of int, shape (documents,)
+        Labels: 0 is bad, anything above is relevant.
+    qid : array, shape (documents,), optional
+        Whole numbers or names. The documents of a query stand together.
+    doc_ids : array of str, shape (documents,), optional
+    regroup : bool
+        Gather queries whose documents do not stand together, instead of refusing them.
+
+    Attributes
+    ----------
+    X, y, qid, doc_ids
+        As given, in the order kept.
+    ptr : array of int, shape (queries + 1,)
+        Query ``q`` owns documents ``ptr[q]:ptr[q + 1]``.
+    qids : array, shape (queries,)
+
+    Examples
+    --------
+    >>> queries = Queries([[0.1], [0.7], [0.3]], [0, 1, 0], [1, 1, 2])
+    >>> queries
+    Queries(2 queries, 3 documents, 1 feature)
+    >>> queries[0].y
+    array([0, 1])
+    >>> [query.qid for query in queries.where(queries.n_relevant > 0)]
+    [1]
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        *,
+        doc_ids: ArrayLike | None = None,
+        regroup: bool = False,
+    ) -> None:
+        features, labels = finite("X", X, ndim=2), grades("y", y)
+        if labels.ndim != 1:
+            raise ValueError(f"y: expected 1 dimension(s), got shape {labels.shape}")
+        if len(labels) != len(features):
+            raise ValueError(f"y: expected {len(features)} labels as rows in X, got {len(labels)}")
+        groups = group_queries(qid, len(labels), regroup=regroup)
+        ids = None if doc_ids is None else np.asarray(doc_ids)
+        if ids is not None and ids.shape != labels.shape:
+            raise ValueError(f"doc_ids: expected {len(labels)} ids, got shape {ids.shape}")
+        if groups.order is not None:
+            features, labels = features[groups.order], labels[groups.order]
+            ids = ids if ids is None else ids[groups.order]
+        self.X, self.y, self.doc_ids = _frozen(features), _frozen(labels), ids
+        self.qids, self.ptr = _frozen(groups.qids), _frozen(groups.ptr)
+
+    @property
+    def qid(self) -> NDArray[Any]:
+        """The query id of each document."""
+        return np.repeat(self.qids, self.sizes)
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return len(self.qids)
+
+    @property
+    def n_documents(self) -> int:
+        """The number of documents of all queries."""
+        return len(self.y)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self.X.shape[1]
+
+    @property
+    def sizes(self) -> IntArray:
+        """The number of documents of each query."""
+        return np.diff(self.ptr)
+
+    @property
+    def n_relevant(self) -> IntArray:
+        """The number of relevant documents of each query."""
+        return np.add.reduceat((self.y > 0).astype(np.int64), self.ptr[:-1])
+
+    def __len__(self) -> int:
+        return self.n_queries
+
+    def __getitem__(self, number: int) -> Query:
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"query {number} of {len(self)}")
+        number %= len(self)
+        own = slice(self.ptr[number], self.ptr[number + 1])
+        ids = None if self.doc_ids is None else self.doc_ids[own]
+        return Query(self.X[own], self.y[own], self.qids[number].item(), ids)
+
+    def __iter__(self) -> Iterator[Query]:
+        return (self[number] for number in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Queries):
+            return NotImplemented
+        if (self.doc_ids is None) != (other.doc_ids is None):
+            return False
+        pairs = [(self.X, other.X), (self.y, other.y), (self.qid, other.qid)]
+        if self.doc_ids is not None and other.doc_ids is not None:
+            pairs.append((self.doc_ids, other.doc_ids))
+        return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def where(self, keep: ArrayLike) -> Queries:
+        """Keep some of the queries.
+
+        Parameters
+        ----------
+        keep : array of bool, shape (queries,), or array of int
+            A mask, or query numbers in the order wanted.
+        """
+        chosen = np.asarray(keep)
+        if chosen.dtype.kind == "b":
+            if chosen.shape != (len(self),):
+                raise ValueError(f"keep: expected {len(self)} entries, got shape {chosen.shape}")
+            chosen = np.flatnonzero(chosen)
+        if chosen.size == 0:
+            raise ValueError("keep: expected to keep at least one query, got none")
+        spans = [np.arange(self.ptr[q], self.ptr[q + 1]) for q in chosen]
+        return self._take(np.concatenate(spans))
+
+    def normalize(self, method: str = "minmax") -> Queries:
+        """Scale every feature within each query.
+
+        Parameters
+        ----------
+        method : {"minmax", "zscore"}
+            To the range 0 to 1, as LETOR does, or to mean 0 and standard deviation 1. A feature
+            that is constant in a query becomes 0 there.
+
+        Examples
+        --------
+        >>> Queries([[1.0], [3.0], [2.0]], [0, 1, 0]).normalize().X.ravel()
+        array([0. , 1. , 0.5])
+        """
+        choice("method", method, ("minmax", "zscore"))
+        starts, sizes = self.ptr[:-1], self.sizes
+        if method == "minmax":
+            centre = np.minimum.reduceat(self.X, starts, axis=0)
+            spread = np.maximum.reduceat(self.X, starts, axis=0) - centre
+            shifted = self.X - np.repeat(centre, sizes, axis=0)
+        else:
+            centre = np.add.reduceat(self.X, starts, axis=0) / sizes[:, None]
+            shifted = self.X - np.repeat(centre, sizes, axis=0)
+            spread = np.sqrt(np.add.reduceat(shifted**2, starts, axis=0) / sizes[:, None])
+            # Rounding leaves a constant feature a spread of the order of its last digits.
+            spread[spread <= 1e-14 * np.abs(centre)] = 0.0
+        scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+        return self._with_features(shifted * np.repeat(scale, sizes, axis=0))
+
+    def clean(self, *, conflicts: str | None = "features", irrelevant: bool = True) -> Queries:
+        """Leave out documents with conflicting labels and queries without a relevant document.
+
+        Parameters
+        ----------
+        conflicts : {"features", "ids", None}
+            Documents of one query conflict if they have equal features (or equal document ids)
+            and different labels; all of them go.
+        irrelevant : bool
+            Leave out queries that have no relevant document (then).
+
+        References
+        ----------
+        Dubey et al.: Conditional Models for Non-smooth Ranking Loss Functions, section 5.1.1.
+        """
+        result = self
+        if conflicts is not None:
+            choice("conflicts", conflicts, ("features", "ids"))
+            if conflicts == "ids" and self.doc_ids is None:
+                raise ValueError("conflicts: these queries have no document ids to compare")
+            clash = self._clashes(conflicts)
+            if clash.all():
+                raise ValueError("clean: every document has conflicting labels")
+            result = self._take(np.flatnonzero(~clash)) if clash.any() else self
+        return result.where(result.n_relevant > 0) if irrelevant else result
+
+    def describe(self) -> Description:
+        """Count what there is: queries, documents, features, labels and what is odd about them."""
+        grade, number = np.unique(self.y, return_counts=True)
+        sizes = self.sizes
+        return Description(
+            n_queries=self.n_queries,
+            n_documents=self.n_documents,
+            n_features=self.n_features,
+            label_counts=dict(zip(grade.tolist(), number.tolist(), strict=True)),
+            documents_per_query=(int(sizes.min()), float(np.median(sizes)), int(sizes.max())),
+            queries_without_relevant=int((self.n_relevant == 0).sum()),
+            constant_features=tuple(
+                (np.flatnonzero(self.X.min(axis=0) == self.X.max(axis=0)) + 1).tolist()
+            ),
+            conflicting_documents=int(self._clashes("features").sum()),
+            has_doc_ids=self.doc_ids is not None,
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Iterable[Queries]) -> Queries:
+        """Join collections with the same features; no query may be in two of them."""
+        several = list(parts)
+        if not several:
+            raise ValueError("parts: expected at least one collection, got none")
+        widths = sorted({part.n_features for part in several})
+        if len(widths) > 1:
+            raise ValueError(f"parts: expected equal numbers of features, got {widths}")
+        ids = [part.doc_ids for part in several]
+        known = [entry for entry in ids if entry is not None]
+        return cls(
+            np.concatenate([part.X for part in several]),
+            np.concatenate([part.y for part in several]),
+            np.concatenate([part.qid for part in several]),
+            doc_ids=np.concatenate(known) if len(known) == len(ids) else None,
+        )
+
+    def __repr__(self) -> str:
+        def plural(number: int, word: str, words: str) -> str:
+            return f"{number:,} {word if number == 1 else words}"
+
+        parts = (
+            plural(self.n_queries, "query", "queries"),
+            plural(self.n_documents, "document", "documents"),
+            plural(self.n_features, "feature", "features"),
+        )
+        return f"Queries({', '.join(parts)})"
+
+    def _take(self, documents: IntArray) -> Queries:
+        ids = None if self.doc_ids is None else self.doc_ids[documents]
+        return Queries(self.X[documents], self.y[documents], self.qid[documents], doc_ids=ids)
+
+    def _with_features(self, X: FloatArray) -> Queries:
+        return Queries(X, self.y, self.qid, doc_ids=self.doc_ids)
+
+    def _clashes(self, by: str) -> BoolArray:
+        """Mark the documents that have a twin with another label in their query."""
+        clash = np.zeros(self.n_documents, dtype=bool)
+        for q in range(self.n_queries):
+            low, high = self.ptr[q], self.ptr[q + 1]
+            labels = self.y[low:high]
+            if labels.min() == labels.max():
+                continue
+            keys = self.X[low:high] if by == "features" else self.doc_ids[low:high]  # type: ignore[index]
+            _, twin = np.unique(keys, axis=0, return_inverse=True)
+            twin = twin.reshape(-1)
+            if len(twin) == twin.max() + 1:
+                continue
+            lowest = np.full(len(twin), np.iinfo(np.int64).max)
+            highest = np.zeros(len(twin), np.int64)
+            np.minimum.at(lowest, twin, labels)
+            np.maximum.at(highest, twin, labels)
+            clash[low:high] = lowest[twin] != highest[twin]
+        return clash
+
+
+@dataclass(frozen=True)
+class Description:
+    """What is in a collection of queries; prints as a short table.
+
+    Features are numbered from 1 here, as in the files.
+    """
+
+    n_queries: int
+    n_documents: int
+    n_features: int
+    label_counts: dict[int, int]
+    documents_per_query: tuple[int, float, int]
+    queries_without_relevant: int
+    constant_features: tuple[int, ...]
+    conflicting_documents: int
+    has_doc_ids: bool
+
+    def __str__(self) -> str:
+        low, middle, high = self.documents_per_query
+        labels = "  ".join(f"{label}:{number}" for label, number in self.label_counts.items())
+        constant = ", ".join(map(str, self.constant_features)) or "none"
+        rows = {
+            "queries": f"{self.n_queries:,}",
+            "documents": f"{self.n_documents:,}  (per query: {low} to {high}, median {middle:g})",
+            "features": f"{self.n_features:,}",
+            "labels": labels,
+            "queries without a relevant document": f"{self.queries_without_relevant:,}",
+            "constant features": constant,
+            "equal features, different labels": f"{self.conflicting_documents:,} documents",
+            "document ids": "yes" if self.has_doc_ids else "no",
+        }
+        width = max(map(len, rows))
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items())
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Give a read-only view."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+offer_strategy(Queries, "queries")

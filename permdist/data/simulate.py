@@ -1,0 +1,141 @@
+"""A simulated collection in the manner of LETOR: the default of everything that needs data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from permdist._check import FloatArray, IntArray, RandomState, as_rng, count
+from permdist.data.queries import Queries
+
+FAMILIES = 4
+
+
+def make_letor(
+    n_queries: int = 100,
+    *,
+    n_documents: tuple[int, int] = (8, 120),
+    n_features: int = 25,
+    n_constant: int = 2,
+    max_grade: int = 2,
+    relevant: float = 0.2,
+    empty: float = 0.1,
+    noise: float = 1.0,
+    strict: bool = False,
+    rng: RandomState = None,
+) -> Queries:
+    """Simulate a collection of queries as hard and as untidy as the real ones.
+
+    Each document has a hidden quality. Features see it through noise: they come in families that
+    share much of their noise (as term counts of title, body and anchor do), half of them are
+    skewed like counts, one in five sees nothing, one in five sees quality upside down or through
+    a hump, and some are constant. How noisy a query is, how long, and how many documents are
+    relevant, differs from query to query. Labels are grades of hidden quality plus a judge's
+    error, few of them above 0. Features are scaled to 0..1 within each query, as LETOR's are.
+
+    Parameters
+    ----------
+    n_queries : int
+    n_documents : (int, int)
+        The least and the most documents of a query; most queries are short.
+    n_features, n_constant : int
+        The number of features, and how many of them are 0 everywhere.
+    max_grade : int
+        The highest grade; each grade is about half as frequent as the one below.
+    relevant : float in (0, 1)
+        The mean share of relevant documents.
+    empty : float in [0, 1)
+        The share of queries without a relevant document.
+    noise : float
+        How noisy features and judges are: 0 makes ranking easy, 1 is like LETOR's MQ2008.
+    strict : bool
+        Give strictly ordered lists instead: the labels of a query are 0 (worst) to n - 1.
+    rng : int, Generator or None
+
+    Returns
+    -------
+    Queries
+
+    Examples
+    --------
+    >>> make_letor(50, rng=0)
+    Queries(50 queries, 1,529 documents, 25 features)
+    >>> make_letor(1, n_documents=(5, 5), strict=True, rng=0).y
+    array([2, 0, 1, 3, 4])
+    """
+    n_queries = count("n_queries", n_queries)
+    low, high = (count("n_documents", value) for value in n_documents)
+    n_features, max_grade = count("n_features", n_features), count("max_grade", max_grade)
+    n_constant = count("n_constant", n_constant, minimum=0)
+    if low > high:
+        raise ValueError(f"n_documents: expected (least, most), got {n_documents}")
+    if n_constant >= n_features:
+        raise ValueError(f"n_constant: expected fewer than n_features={n_features}")
+    for name, value in (("relevant", relevant), ("empty", empty)):
+        if not 0.0 <= value < 1.0:
+            raise ValueError(f"{name}: expected a share from 0 to below 1, got {value}")
+    if not noise >= 0.0:
+        raise ValueError(f"noise: expected a non-negative number, got {noise}")
+    generator = as_rng(rng)
+    design = _Design(n_features, n_constant, generator)
+    parts, labels, sizes = [], [], []
+    for _ in range(n_queries):
+        spread = min(1.0, generator.lognormal(-1.7, 0.8))
+        n = low + round(spread * (high - low))
+        quality = generator.standard_normal(n)
+        level = noise * generator.lognormal(0.0, 0.4)
+        parts.append(design.features(quality, level, generator))
+        judged = quality + 0.5 * level * generator.standard_normal(n)
+        if strict:
+            labels.append(np.argsort(np.argsort(judged)))
+        else:
+            labels.append(_grade(judged, relevant, empty, max_grade, generator))
+        sizes.append(n)
+    qid = np.repeat(np.arange(1, n_queries + 1), sizes)
+    return Queries(np.concatenate(parts), np.concatenate(labels), qid).normalize()
+
+
+class _Design:
+    """How each feature sees quality; drawn once for the whole collection."""
+
+    def __init__(self, n_features: int, n_constant: int, rng: np.random.Generator) -> None:
+        self.signal = rng.uniform(0.1, 1.0, n_features)
+        self.family = rng.integers(FAMILIES, size=n_features)
+        self.shared = rng.uniform(0.5, 0.9, n_features)
+        self.skewed = rng.random(n_features) < 0.5
+        fate = rng.random(n_features)
+        self.signal[fate < 0.2] = 0.0
+        self.signal[(fate >= 0.2) & (fate < 0.3)] *= -1.0
+        self.humped = (fate >= 0.3) & (fate < 0.4)
+        self.constant = np.zeros(n_features, dtype=bool)
+        self.constant[rng.permutation(n_features)[:n_constant]] = True
+
+    def features(
+        self, quality: FloatArray, level: float, rng: np.random.Generator
+    ) -> FloatArray:
+        """Draw the features of one query's documents."""
+        n = len(quality)
+        seen = np.where(self.humped, -((quality[:, None] - 1.0) ** 2) / 2, quality[:, None])
+        common = rng.standard_normal((n, FAMILIES))[:, self.family]
+        own = rng.standard_normal((n, len(self.signal)))
+        error = self.shared * common + np.sqrt(1.0 - self.shared**2) * own
+        X = self.signal * seen + 1.5 * level * error
+        X = np.where(self.skewed, np.exp(X), X)
+        # Query-dependent shift and stretch: raw values do not compare across queries.
+        X = X * rng.lognormal(0.0, 0.5, len(self.signal)) + rng.standard_normal(len(self.signal))
+        X[:, self.constant] = 0.0
+        return X
+
+
+def _grade(
+    judged: FloatArray, relevant: float, empty: float, max_grade: int, rng: np.random.Generator
+) -> IntArray:
+    """Turn judged quality into grades: the best few are relevant, the best of them highly."""
+    n = len(judged)
+    labels = np.zeros(n, dtype=np.int64)
+    share = rng.beta(2.0, 2.0 / relevant - 2.0) if relevant > 0 else 0.0
+    barren = rng.random() < empty
+    p = 0 if barren or n == 1 else min(n - 1, max(1, round(share * n)))
+    best = np.argsort(-judged)[:p]
+    for step in range(max_grade):
+        labels[best[: int(np.ceil(p / 2**step))]] = step + 1
+    return labels
