@@ -52,7 +52,7 @@ def finite(name: str, values: ArrayLike, *, ndim: int | None = None) -> FloatArr
         raise TypeError(f"{name}: expected numbers, got booleans")
     if ndim is not None and array.ndim != ndim:
         raise ValueError(f"{name}: expected {ndim} dimension(s), got shape {array.shape}")
-    result = np.ascontiguousarray(array, dtype=np.float64)
+    result = np.asarray(array, dtype=np.float64, order="C")
     bad = ~np.isfinite(result)
     if bad.any():
         where = first_index(np.atleast_1d(bad))
@@ -67,9 +67,9 @@ def integers(name: str, values: ArrayLike, *, what: str = "integers") -> IntArra
     if array.dtype.kind == "f" and np.isnan(array).any():
         where = first_index(np.atleast_1d(np.isnan(array)))
         raise ValueError(f"{name}: expected {what}, got nan at index {where}")
-    if array.dtype.kind not in "iu":
+    if array.dtype.kind not in "iu" and array.size:  # an empty list has no type to speak of
         raise TypeError(f"{name}: expected {what}, got dtype {array.dtype}")
-    return np.ascontiguousarray(array, dtype=np.int64)
+    return np.asarray(array, dtype=np.int64, order="C")
 
 
 def grades(name: str, values: ArrayLike) -> IntArray:
@@ -83,7 +83,7 @@ def grades(name: str, values: ArrayLike) -> IntArray:
             raise ValueError(
                 f"{name}: expected non-negative integers, got {value} at index {where}"
             )
-    result = np.ascontiguousarray(array, dtype=np.int64)
+    result = np.asarray(array, dtype=np.int64, order="C")
     if result.size and result.min() < 0:
         negative = np.atleast_1d(result < 0)
         value = np.atleast_1d(result)[negative][0]

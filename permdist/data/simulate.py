@@ -8,6 +8,9 @@ from permdist._check import FloatArray, IntArray, RandomState, as_rng, count
 from permdist.data.queries import Queries
 
 FAMILIES = 4
+# Chosen so that, as on MQ2008, the best single feature is nearly as good as a linear model.
+MISMATCH = 1.1  # error of the match between words and quality, the same for all features
+FEATURE_NOISE = 0.6  # error of a feature around the match
 
 
 def make_letor(
@@ -25,10 +28,11 @@ def make_letor(
 ) -> Queries:
     """Simulate a collection of queries as hard and as untidy as the real ones.
 
-    Each document has a hidden quality. Features see it through noise: they come in families that
-    share much of their noise (as term counts of title, body and anchor do), half of them are
-    skewed like counts, one in five sees nothing, one in five sees quality upside down or through
-    a hump, and some are constant. How noisy a query is, how long, and how many documents are
+    Each document has a hidden quality, and what can be matched of it is quality plus an error that
+    all features share. Features see the match through noise: they come in families that share
+    much of it (as term counts of title, body and anchor do), half of them are skewed like counts,
+    one in five sees nothing, one in five sees the match upside down or through a hump, and some
+    are constant. How noisy a query is, how long, and how many documents are
     relevant, differs from query to query. Labels are grades of hidden quality plus a judge's
     error, few of them above 0. Features are scaled to 0..1 within each query, as LETOR's are.
 
@@ -58,9 +62,9 @@ def make_letor(
     Examples
     --------
     >>> make_letor(50, rng=0)
-    Queries(50 queries, 1,529 documents, 25 features)
-    >>> make_letor(1, n_documents=(5, 5), strict=True, rng=0).y
-    array([2, 0, 1, 3, 4])
+    Queries(50 queries, 1,160 documents, 25 features)
+    >>> sorted(make_letor(1, n_documents=(5, 5), strict=True, rng=0).y.tolist())
+    [0, 1, 2, 3, 4]
     """
     n_queries = count("n_queries", n_queries)
     low, high = (count("n_documents", value) for value in n_documents)
@@ -79,7 +83,7 @@ def make_letor(
     design = _Design(n_features, n_constant, generator)
     parts, labels, sizes = [], [], []
     for _ in range(n_queries):
-        spread = min(1.0, generator.lognormal(-1.7, 0.8))
+        spread = min(1.0, generator.lognormal(-2.2, 1.0))
         n = low + round(spread * (high - low))
         quality = generator.standard_normal(n)
         level = noise * generator.lognormal(0.0, 0.4)
@@ -100,7 +104,7 @@ class _Design:
     def __init__(self, n_features: int, n_constant: int, rng: np.random.Generator) -> None:
         self.signal = rng.uniform(0.1, 1.0, n_features)
         self.family = rng.integers(FAMILIES, size=n_features)
-        self.shared = rng.uniform(0.5, 0.9, n_features)
+        self.shared = rng.uniform(0.6, 0.98, n_features)
         self.skewed = rng.random(n_features) < 0.5
         fate = rng.random(n_features)
         self.signal[fate < 0.2] = 0.0
@@ -114,11 +118,12 @@ class _Design:
     ) -> FloatArray:
         """Draw the features of one query's documents."""
         n = len(quality)
-        seen = np.where(self.humped, -((quality[:, None] - 1.0) ** 2) / 2, quality[:, None])
+        match = quality + MISMATCH * level * rng.standard_normal(n)
+        seen = np.where(self.humped, -((match[:, None] - 1.0) ** 2) / 2, match[:, None])
         common = rng.standard_normal((n, FAMILIES))[:, self.family]
         own = rng.standard_normal((n, len(self.signal)))
         error = self.shared * common + np.sqrt(1.0 - self.shared**2) * own
-        X = self.signal * seen + 1.5 * level * error
+        X = self.signal * seen + FEATURE_NOISE * level * error
         X = np.where(self.skewed, np.exp(X), X)
         # Query-dependent shift and stretch: raw values do not compare across queries.
         X = X * rng.lognormal(0.0, 0.5, len(self.signal)) + rng.standard_normal(len(self.signal))
@@ -136,6 +141,8 @@ def _grade(
     barren = rng.random() < empty
     p = 0 if barren or n == 1 else min(n - 1, max(1, round(share * n)))
     best = np.argsort(-judged)[:p]
-    for step in range(max_grade):
-        labels[best[: int(np.ceil(p / 2**step))]] = step + 1
+    weights = 0.5 ** np.arange(max_grade)
+    at_least = np.cumsum(weights[::-1])[::-1] / weights.sum()  # the share of each grade and above
+    for grade, part in enumerate(at_least, 1):
+        labels[best[: round(p * part)]] = grade
     return labels

@@ -140,7 +140,7 @@ def evaluate(
     >>> print(result)
     measure    mean  std.err.  queries
     ap       0.6667    0.1667        2
-    ndcg@2   0.6221    0.0088        2
+    ndcg@2   0.6220    0.0089        2
     p@1      0.5000    0.5000        2
     >>> result["ap"]
     array([0.83333333, 0.5       ])

@@ -1,0 +1,291 @@
+"""Hypothesis strategies for rankings and query data, for our tests and for yours.
+
+Options are keyword-only, in Hypothesis's own manner. Examples shrink towards few items, the
+identity order, equal scores and labels 0. Types are registered: ``st.from_type(BucketOrder)``.
+
+Say you have written a rank correlation and want to know that it does not depend on how items are
+numbered:
+
+>>> from hypothesis import given
+>>> from permdist import rankings, strategies
+>>> def my_distance(a, b):  # the code under test
+...     return int(rankings.footrule(a, b))
+>>> @given(strategies.order_tuples(count=3, max_items=6))
+... def test_relabelling_changes_nothing(three):
+...     a, b, relabel = three
+...     assert my_distance(relabel[a], relabel[b]) == my_distance(a, b)
+>>> test_relabelling_changes_nothing()
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from permdist._check import FloatArray, IntArray
+from permdist.data import Queries
+from permdist.rankings import BucketOrder, TopK
+
+__all__ = [
+    "LabelledQuery",
+    "labelled_queries",
+    "labels",
+    "order_tuples",
+    "orders",
+    "queries",
+    "rankings_with_ties",
+    "scores",
+    "top_k_lists",
+]
+
+
+class LabelledQuery(NamedTuple):
+    """Scores and labels of the documents of one query."""
+
+    scores: FloatArray
+    labels: IntArray
+
+
+def orders(
+    *, n_items: int | None = None, min_items: int = 1, max_items: int = 8
+) -> st.SearchStrategy[IntArray]:
+    """Generate total orders as arrays of int64.
+
+    Parameters
+    ----------
+    n_items : int, optional
+        Exactly so many items, whatever the other two say.
+    min_items, max_items : int
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> find(orders(min_items=3), lambda order: order[0] != 0)
+    array([1, 0, 2])
+    """
+    return _sizes(n_items, min_items, max_items).flatmap(_permutation)
+
+
+def order_tuples(
+    *, count: int = 2, n_items: int | None = None, min_items: int = 1, max_items: int = 8
+) -> st.SearchStrategy[tuple[IntArray, ...]]:
+    """Generate several orders of the same items.
+
+    Parameters
+    ----------
+    count : int
+        How many orders.
+    n_items, min_items, max_items : int
+        As in `orders`.
+    """
+    sizes = _sizes(n_items, min_items, max_items)
+    return sizes.flatmap(lambda n: st.tuples(*[_permutation(n)] * count))
+
+
+def rankings_with_ties(
+    *, n_items: int | None = None, min_items: int = 1, max_items: int = 8
+) -> st.SearchStrategy[BucketOrder]:
+    """Generate bucket orders; they shrink towards one bucket.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> find(rankings_with_ties(), lambda ranking: len(ranking.buckets) > 1)
+    BucketOrder([[1], [0]])
+    """
+
+    def of_size(n: int) -> st.SearchStrategy[BucketOrder]:
+        levels = st.lists(st.integers(0, n - 1), min_size=n, max_size=n)
+        return levels.map(BucketOrder.from_scores)
+
+    return _sizes(n_items, min_items, max_items).flatmap(of_size)
+
+
+def top_k_lists(
+    *,
+    n_items: int | None = None,
+    min_items: int = 1,
+    max_items: int = 8,
+    min_k: int = 1,
+    max_k: int | None = None,
+) -> st.SearchStrategy[TopK]:
+    """Generate top-k lists; `min_k` and `max_k` bound the length, the items bound it too."""
+
+    def of_size(n: int) -> st.SearchStrategy[TopK]:
+        lengths = st.integers(min(min_k, n), min(max_k or n, n))
+        return st.builds(TopK.from_order, _permutation(n), lengths)
+
+    return _sizes(n_items, min_items, max_items).flatmap(of_size)
+
+
+def scores(
+    *,
+    n_items: int | None = None,
+    min_items: int = 1,
+    max_items: int = 8,
+    min_value: float = -10.0,
+    max_value: float = 10.0,
+    ties: bool | None = None,
+) -> st.SearchStrategy[FloatArray]:
+    """Generate finite scores as arrays of float64.
+
+    Parameters
+    ----------
+    n_items, min_items, max_items : int
+        As in `orders`.
+    min_value, max_value : float
+    ties : bool, optional
+        True makes equal scores likely, False excludes them, None leaves it to chance.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> find(scores(ties=False, min_items=3), lambda values: True)
+    array([0., 1., 2.])
+    """
+
+    def of_size(n: int) -> st.SearchStrategy[FloatArray]:
+        value = st.floats(min_value, max_value, allow_nan=False, allow_subnormal=False)
+        # Sums with 0 turn -0.0 into 0.0: they rank alike, and so should look alike.
+        value = value.map(lambda x: x + 0.0)
+        if ties is True:
+            few = st.lists(value, min_size=1, max_size=max(1, n // 2), unique=True)
+            drawn = few.flatmap(
+                lambda pool: st.lists(st.sampled_from(pool), min_size=n, max_size=n)
+            )
+        else:
+            drawn = st.lists(value, min_size=n, max_size=n, unique=ties is False)
+        return drawn.map(lambda values: np.array(values, dtype=np.float64))
+
+    return _sizes(n_items, min_items, max_items).flatmap(of_size)
+
+
+def labels(
+    *,
+    n_items: int | None = None,
+    min_items: int = 1,
+    max_items: int = 8,
+    max_grade: int = 2,
+    min_relevant: int = 0,
+    min_irrelevant: int = 0,
+) -> st.SearchStrategy[IntArray]:
+    """Generate relevance labels 0 to `max_grade`, with a least number of good and bad items."""
+    least = max(min_items, min_relevant + min_irrelevant)
+    if n_items is not None and n_items < least:
+        raise ValueError(f"n_items: expected at least {least} items for these labels, got {n_items}")
+
+    def of_size(n: int) -> st.SearchStrategy[IntArray]:
+        good = st.lists(st.integers(1, max_grade), min_size=min_relevant, max_size=min_relevant)
+        free = n - min_relevant - min_irrelevant
+        rest = st.lists(st.integers(0, max_grade), min_size=free, max_size=free)
+        drawn = st.builds(lambda g, r: [*g, *([0] * min_irrelevant), *r], good, rest)
+        return drawn.flatmap(st.permutations).map(lambda values: np.array(values, dtype=np.int64))
+
+    return _sizes(n_items, least, max(max_items, least)).flatmap(of_size)
+
+
+def labelled_queries(
+    *,
+    n_items: int | None = None,
+    min_items: int = 1,
+    max_items: int = 8,
+    max_grade: int = 2,
+    min_relevant: int = 0,
+    min_irrelevant: int = 0,
+    ties: bool | None = None,
+) -> st.SearchStrategy[LabelledQuery]:
+    """Generate the scores and labels of one query.
+
+    Parameters
+    ----------
+    n_items, min_items, max_items : int
+        As in `orders`.
+    max_grade, min_relevant, min_irrelevant : int
+        As in `labels`.
+    ties : bool, optional
+        As in `scores`.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> find(labelled_queries(min_relevant=1, min_irrelevant=1), lambda query: True)
+    LabelledQuery(scores=array([0., 0.]), labels=array([1, 0]))
+    """
+    label = labels(
+        n_items=n_items,
+        min_items=min_items,
+        max_items=max_items,
+        max_grade=max_grade,
+        min_relevant=min_relevant,
+        min_irrelevant=min_irrelevant,
+    )
+
+    def with_scores(values: IntArray) -> st.SearchStrategy[LabelledQuery]:
+        drawn = scores(n_items=len(values), ties=ties)
+        return drawn.map(lambda score: LabelledQuery(score, values))
+
+    return label.flatmap(with_scores)
+
+
+def queries(
+    *,
+    min_queries: int = 1,
+    max_queries: int = 4,
+    min_items: int = 1,
+    max_items: int = 5,
+    min_features: int = 1,
+    max_features: int = 3,
+    max_grade: int = 2,
+    doc_ids: bool | None = None,
+) -> st.SearchStrategy[Queries]:
+    """Generate small collections of queries.
+
+    Parameters
+    ----------
+    min_queries, max_queries : int
+    min_items, max_items : int
+        Documents of each query.
+    min_features, max_features : int
+    max_grade : int
+    doc_ids : bool, optional
+        With document ids, without, or either.
+    """
+
+    @st.composite
+    def collection(draw: st.DrawFn) -> Queries:
+        sizes = draw(
+            st.lists(
+                st.integers(min_items, max_items), min_size=min_queries, max_size=max_queries
+            )
+        )
+        ids = draw(
+            st.lists(
+                st.integers(0, 10**6), min_size=len(sizes), max_size=len(sizes), unique=True
+            )
+        )
+        n, width = sum(sizes), draw(st.integers(min_features, max_features))
+        values: Any = st.floats(-1e6, 1e6, allow_nan=False, allow_subnormal=False)
+        X = draw(st.lists(values, min_size=n * width, max_size=n * width))
+        y = draw(st.lists(st.integers(0, max_grade), min_size=n, max_size=n))
+        named = draw(st.booleans()) if doc_ids is None else doc_ids
+        names = [f"D{number}" for number in range(n)] if named else None
+        return Queries(np.reshape(X, (n, width)), y, np.repeat(ids, sizes), doc_ids=names)
+
+    return collection()
+
+
+def _sizes(n_items: int | None, min_items: int, max_items: int) -> st.SearchStrategy[int]:
+    """Generate numbers of items, checked as Hypothesis checks its own bounds."""
+    if n_items is not None:
+        min_items = max_items = n_items
+    if not 1 <= min_items <= max_items:
+        raise ValueError(
+            f"min_items, max_items: expected 1 <= min <= max, got {min_items} and {max_items}"
+        )
+    return st.integers(min_items, max_items)
+
+
+def _permutation(n: int) -> st.SearchStrategy[IntArray]:
+    return st.permutations(range(n)).map(lambda items: np.array(items, dtype=np.int64))

@@ -1,0 +1,26 @@
+"""Shared set-up of the tests: Hypothesis profiles, a headless matplotlib, the real data."""
+
+import os
+from pathlib import Path
+
+import matplotlib
+import pytest
+from hypothesis import HealthCheck, settings
+
+matplotlib.use("Agg")
+
+# The first example of a test may compile a kernel: no deadline can be fair to it.
+common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("default", max_examples=60, **common)
+settings.register_profile("ci", max_examples=100, derandomize=True, print_blob=True, **common)
+settings.register_profile("thorough", max_examples=2000, **common)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "default"))
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder with real collections; tests that need it are skipped without."""
+    folder = os.environ.get("PERMDIST_DATA")
+    if not folder:
+        pytest.skip("PERMDIST_DATA does not name a folder with real collections")
+    return Path(folder)

@@ -1,0 +1,193 @@
+"""Slow, obvious references: enumeration and direct formulas that the fast code must equal."""
+
+import itertools
+import math
+
+import numpy as np
+
+from permdist.rankings import BucketOrder
+
+# ---- distances ------------------------------------------------------------------------------
+
+
+def ranks(order):
+    return {item: position for position, item in enumerate(order)}
+
+
+def kendall(a, b):
+    ra, rb = ranks(a), ranks(b)
+    pairs = itertools.combinations(range(len(a)), 2)
+    return sum((ra[i] < ra[j]) != (rb[i] < rb[j]) for i, j in pairs)
+
+
+def kendall_with_ties(a, b, penalty):
+    """The definition of Fagin et al., on two arrays of shared ranks."""
+    total = 0.0
+    for i, j in itertools.combinations(range(len(a)), 2):
+        tied_a, tied_b = a[i] == a[j], b[i] == b[j]
+        if tied_a and tied_b:
+            continue
+        if tied_a or tied_b:
+            total += penalty
+        elif (a[i] < a[j]) != (b[i] < b[j]):
+            total += 1
+    return total
+
+
+def weighted_kendall(a, b, weights, additive):
+    ra, rb = ranks(a), ranks(b)
+    total = 0.0
+    for i, j in itertools.combinations(range(len(a)), 2):
+        if (ra[i] < ra[j]) != (rb[i] < rb[j]):
+            total += weights[i] + weights[j] if additive else weights[i] * weights[j]
+    return total
+
+
+def footrule(a, b):
+    ra, rb = ranks(a), ranks(b)
+    return sum(abs(ra[i] - rb[i]) for i in ra)
+
+
+def spearman(a, b):
+    ra, rb = ranks(a), ranks(b)
+    return sum((ra[i] - rb[i]) ** 2 for i in ra)
+
+
+def hamming(a, b):
+    return sum(x != y for x, y in zip(a, b, strict=True))
+
+
+def cayley(a, b):
+    """Swap items into place one position after the other, and count the swaps."""
+    a, swaps = list(a), 0
+    for k, item in enumerate(b):
+        if a[k] != item:
+            at = a.index(item)
+            a[k], a[at] = a[at], a[k]
+            swaps += 1
+    return swaps
+
+
+def ulam(a, b):
+    """n minus the longest common subsequence, by the textbook table."""
+    n = len(a)
+    table = [[0] * (n + 1) for _ in range(n + 1)]
+    for i in range(n):
+        for j in range(n):
+            same = a[i] == b[j]
+            table[i + 1][j + 1] = (
+                table[i][j] + 1 if same else max(table[i][j + 1], table[i + 1][j])
+            )
+    return n - table[n][n]
+
+
+# ---- measures: functions of the labels from the top down ------------------------------------
+
+
+def auc(labels):
+    pairs = [(x, y) for x, y in itertools.combinations(labels, 2) if x != y]
+    return sum(x > y for x, y in pairs) / len(pairs)
+
+
+def tau(labels):
+    pairs = [(x, y) for x, y in itertools.combinations(labels, 2) if x != y]
+    return sum(1 if x > y else -1 for x, y in pairs) / len(pairs)
+
+
+def ap(labels, k=None):
+    goods, total = 0, 0.0
+    for rank, label in enumerate(labels, 1):
+        if label > 0:
+            goods += 1
+            if k is None or rank <= k:
+                total += goods / rank
+    return total / goods
+
+
+def dcg(labels, k=None, gain="exp2", discount="log2"):
+    total = 0.0
+    for rank, label in enumerate(labels[:k], 1):
+        value = 2**label - 1 if gain == "exp2" else label
+        total += value / (math.log2(1 + rank) if discount == "log2" else max(1, math.log2(rank)))
+    return total
+
+
+def ndcg(labels, k=None, gain="exp2", discount="log2", short="pad"):
+    if short == "zero" and k is not None and len(labels) < k:
+        return 0.0
+    best = sorted(labels, reverse=True)
+    return dcg(labels, k, gain, discount) / dcg(best, k, gain, discount)
+
+
+def precision(labels, k, short="pad"):
+    if short == "zero" and len(labels) < k:
+        return 0.0
+    return sum(label > 0 for label in labels[:k]) / k
+
+
+def rr(labels, k=None):
+    for rank, label in enumerate(labels[:k], 1):
+        if label > 0:
+            return 1 / rank
+    return 0.0
+
+
+def wta(labels):
+    return float(labels[0] > 0)
+
+
+def err(labels, k=None, max_grade=4):
+    total, go_on = 0.0, 1.0
+    for rank, label in enumerate(labels[:k], 1):
+        stop = (2**label - 1) / 2**max_grade
+        total += go_on * stop / rank
+        go_on *= 1 - stop
+    return total
+
+
+def persistence(labels, k=10):
+    """The best overlap with any true first k: all ways to break ties of the labels are tried."""
+    n = len(labels)
+    k = min(k, n)
+    truth = sorted(range(n), key=lambda i: -labels[i])
+    border = labels[truth[k - 1]]
+    sure = [i for i in range(n) if labels[i] > border]
+    rest = [i for i in range(n) if labels[i] == border]
+    overlaps = (
+        len(set(range(k)) & {*sure, *some}) for some in itertools.combinations(rest, k - len(sure))
+    )
+    return max(overlaps) / k
+
+
+NAMES = {
+    "auc": auc,
+    "tau": tau,
+    "ap": ap,
+    "ndcg": ndcg,
+    "p": precision,
+    "rr": rr,
+    "wta": wta,
+    "err": err,
+    "persistence": persistence,
+}
+
+
+def measure(kind, labels):
+    """Evaluate a Measure object on labels from the top down, by the functions above."""
+    options = {
+        name: value for name, value in vars(kind).items() if name not in ("empty", "ties")
+    }
+    pairwise = kind.aliases[0] in ("auc", "tau")
+    if (len(set(labels)) < 2) if pairwise else (max(labels) == 0):
+        return {"zero": 0.0, "one": 1.0, "skip": math.nan}[kind.empty]
+    return NAMES[kind.aliases[0]](list(labels), **options)
+
+
+def measure_from_scores(kind, scores, labels):
+    """Sort by score, ties by index, or take the mean over all ways to break ties."""
+    labels = np.asarray(labels)
+    buckets = BucketOrder.from_scores(scores)
+    if kind.ties == "index":
+        return measure(kind, labels[buckets.order()])
+    values = [measure(kind, labels[order]) for order in buckets.linear_extensions()]
+    return sum(values) / len(values)
