@@ -1,1 +1,223 @@
-__all__=[]
+"""Pictures, each on given axes or on new ones; every function returns the axes it drew on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from permdist._check import finite
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from permdist.data import Queries
+    from permdist.measures import Evaluation
+
+__all__ = ["collection", "distances", "heatmap", "means", "sorted_values"]
+
+BAD = "#d9d9d9"
+
+
+def collection(queries: Queries, ax: Axes | None = None) -> Axes:
+    """Draw every query as a column of its documents, coloured by label, longest query first.
+
+    Examples
+    --------
+    >>> from permdist import data, plots
+    >>> axes = plots.collection(data.make_letor(30, rng=0))
+    >>> axes.get_xlabel()
+    'queries, longest first'
+    """
+    from matplotlib import colormaps
+
+    ax = _axes(ax)
+    order = np.argsort(-queries.sizes, kind="stable")
+    bottom = np.zeros(len(queries))
+    grades = np.unique(queries.y)[::-1]
+    # Ever lighter blue, grey for bad: grades read in order, in print and for the colour-blind.
+    shades = colormaps["Blues"](np.linspace(1.0, 0.4, len(grades)))
+    for grade, shade in zip(grades, shades, strict=True):
+        counts = np.add.reduceat((queries.y == grade).astype(float), queries.ptr[:-1])[order]
+        colour = BAD if grade == 0 else shade
+        name = f"label {grade}"
+        ax.bar(np.arange(len(queries)), counts, 1.0, bottom, color=colour, label=name)
+        bottom += counts
+    ax.set(xlabel="queries, longest first", ylabel="documents", xlim=(-0.5, len(queries) - 0.5))
+    ax.legend(frameon=False)
+    _open(ax)
+    return ax
+
+
+def heatmap(
+    values: ArrayLike,
+    *,
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    label: str = "",
+    form: str | None = ".2f",
+    cmap: str = "viridis",
+    limits: tuple[float, float] | None = None,
+    shades: ArrayLike | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a matrix of numbers as colours, with the numbers inside where they fit.
+
+    Parameters
+    ----------
+    values : array of float, shape (rows, columns)
+    rows, columns : sequences of str, optional
+        Names along the sides.
+    label : str
+        What the colours mean.
+    form : str or None
+        The format of the numbers; None leaves them out.
+    cmap : str
+        A matplotlib colour map.
+    limits : (float, float), optional
+        The values at the two ends of the colours; by default the least and the largest.
+    shades : array of float, shape (rows, columns), optional
+        What is coloured, where that is not the values themselves.
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> axes = heatmap([[0.1, 0.9], [0.5, 0.5]], rows=["a", "b"], label="share")
+    >>> [text.get_text() for text in axes.texts]
+    ['0.10', '0.90', '0.50', '0.50']
+    """
+    table = finite("values", values, ndim=2)
+    shown = table if shades is None else finite("shades", shades, ndim=2)
+    ax = _axes(ax)
+    low, high = limits or (shown.min(), shown.max())
+    image = ax.imshow(shown, cmap=cmap, vmin=low, vmax=high, aspect="auto")
+    for side, names in (("y", rows), ("x", columns)):
+        if names is not None:
+            _name_ticks(ax, side, names)
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    ax.figure.colorbar(image, ax=ax, label=label, pad=0.02)
+    if form is not None and table.size <= 400:
+        for (i, j), value in np.ndenumerate(table):
+            # Ink that stands out from its ground: the luminance of the colour decides.
+            red, green, blue = image.cmap(image.norm(shown[i, j]))[:3]
+            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+            ink = "white" if dark else "black"
+            text = format(value, form)
+            ax.text(j, i, text, ha="center", va="center", color=ink, fontsize=7)
+    return ax
+
+
+def means(evaluations: Mapping[str, Evaluation], ax: Axes | None = None) -> Axes:
+    """Compare several rankings by several measures: a heat map of the means over queries.
+
+    Colours run from the worst to the best ranking within each measure.
+
+    Parameters
+    ----------
+    evaluations : mapping from a ranking's name to its Evaluation
+        All with the same measures. The first measure sorts the rows.
+    ax : Axes, optional
+    """
+    if not evaluations:
+        raise ValueError("evaluations: expected at least one, got none")
+    columns = list(next(iter(evaluations.values())))
+    names = sorted(evaluations, key=lambda name: -evaluations[name].mean(columns[0]))
+    table = np.array([[evaluations[name].mean(column) for column in columns] for name in names])
+    low, spread = table.min(axis=0), np.ptp(table, axis=0)
+    shades = (table - low) / np.where(spread > 0, spread, 1.0)
+    label = "0: the worst ranking by a measure, 1: the best"
+    return heatmap(table, rows=names, columns=columns, label=label, shades=shades, ax=ax)
+
+
+def sorted_values(
+    evaluations: Mapping[str, Evaluation], measure: str, ax: Axes | None = None
+) -> Axes:
+    """Draw each ranking's per-query values of one measure, from the best query to the worst.
+
+    The area under a line is the ranking's mean.
+    """
+    ax = _axes(ax)
+    for name, evaluation in evaluations.items():
+        values = evaluation[measure]
+        values = np.sort(values[~np.isnan(values)])[::-1]
+        share = np.arange(len(values) + 1) / max(len(values), 1)
+        text = f"{name} ({evaluation.mean(measure):.3f})"
+        ax.stairs(values, share, label=text, linewidth=1.5, baseline=None)
+    ax.set(xlabel="share of queries, best first", ylabel=measure, xlim=(0, 1))
+    ax.legend(frameon=False)
+    _open(ax)
+    return ax
+
+
+def distances(
+    matrix: ArrayLike,
+    names: Sequence[str] | None = None,
+    *,
+    label: str = "distance",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a distance matrix with similar rankings next to each other.
+
+    Rankings are arranged by average-linkage clustering, so that groups appear as dark blocks.
+
+    Examples
+    --------
+    >>> from permdist import rankings
+    >>> orders = [[0, 1, 2, 3], [3, 2, 1, 0], [0, 1, 3, 2]]
+    >>> axes = distances(rankings.distance_matrix(orders), ["A", "B", "C"])
+    >>> [tick.get_text() for tick in axes.get_yticklabels()]
+    ['B', 'A', 'C']
+    """
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    table = finite("matrix", matrix, ndim=2)
+    if table.shape[0] != table.shape[1]:
+        raise ValueError(f"matrix: expected a square matrix, got shape {table.shape}")
+    order = np.arange(len(table))
+    if len(table) > 2:
+        condensed = squareform(table, checks=False)
+        order = leaves_list(linkage(condensed, "average", optimal_ordering=True))
+    if names is not None:
+        names = [names[i] for i in order]
+    return heatmap(
+        table[np.ix_(order, order)],
+        rows=names,
+        columns=names,
+        label=label,
+        form=None,
+        cmap="magma",
+        ax=ax,
+    )
+
+
+def _axes(ax: Axes | None) -> Axes:
+    """Give the axes to draw on."""
+    if ax is not None:
+        return ax
+    from matplotlib.figure import Figure
+
+    # A figure of its own, not pyplot's: it needs no closing and changes no global state.
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    return figure.add_subplot()
+
+
+def _name_ticks(ax: Axes, side: str, names: Sequence[str]) -> None:
+    """Write names along a side, small and thinned out where there are many."""
+    step = max(1, int(np.ceil(len(names) / 60)))
+    places = range(0, len(names), step)
+    size: Any = 8 if len(names) <= 30 else 6
+    shown = [names[place] for place in places]
+    if side == "y":
+        ax.set_yticks(places, shown, fontsize=size)
+    else:
+        ax.set_xticks(places, shown, fontsize=size, rotation=45, ha="right", rotation_mode="anchor")
+
+
+def _open(ax: Axes) -> None:
+    """Take away the frame's upper and right sides."""
+    ax.spines[["top", "right"]].set_visible(False)

@@ -7,7 +7,7 @@ from permdist.measures.ap import AP
 from permdist.measures.auc import AUC
 from permdist.measures.base import Measure, Positional
 from permdist.measures.err import ERR
-from permdist.measures.evaluation import Evaluation, evaluate, evaluate_orders
+from permdist.measures.evaluation import DEFAULT, Evaluation, evaluate, evaluate_orders
 from permdist.measures.kendall import KendallTau
 from permdist.measures.ndcg import NDCG
 from permdist.measures.persistence import TopKPersistence
@@ -28,6 +28,7 @@ from permdist.measures.wta import WTA
 __all__ = [
     "AP",
     "AUC",
+    "DEFAULT",
     "ERR",
     "NDCG",
     "PRESETS",

@@ -1,0 +1,55 @@
+"""How far apart voters are: distances between ballots with ties and open ends.
+
+Simulates two camps of voters who rank their favourites only and draws the Kendall distances
+between all ballots: the camps appear as blocks. With ``--data FILE`` it reads a PrefLib file and
+draws the most frequent ballots instead.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from permdist import data, plots, rankings
+
+
+def simulate(n_voters, n_items, rng):
+    """Give two camps with opposite tastes and top-k ballots of different length."""
+    names, ballots = [], []
+    for voter in range(n_voters):
+        camp = voter % 2
+        taste = np.linspace(5.0, 0.0, n_items)[:: 1 if camp == 0 else -1]
+        order = rankings.order_by_scores(taste + rng.gumbel(size=n_items))
+        ballots.append(rankings.TopK.from_order(order, int(rng.integers(3, n_items + 1))))
+        names.append("AB"[camp] + str(voter // 2 + 1))
+    return names, ballots
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="a PrefLib file (.soc .soi .toc .toi)")
+    parser.add_argument("--output", type=Path, default=Path("distances_between_ballots.png"))
+    parser.add_argument("--voters", type=int, default=40)
+    options = parser.parse_args(arguments)
+    if options.data:
+        votes = data.load_preflib(options.data)
+        print(votes.describe())
+        often = np.argsort(-votes.counts, kind="stable")[: options.voters]
+        every = votes.bucket_orders()
+        ballots = [every[i] for i in often]
+        names = [f"{votes.counts[i]} voters" for i in often]
+    else:
+        names, ballots = simulate(options.voters, 8, np.random.default_rng(0))
+    matrix = rankings.distance_matrix(ballots, distance="kendall", normalize=True)
+    pairs = matrix[np.triu_indices(len(matrix), 1)]
+    print(f"\n{len(ballots)} ballots, mean Kendall distance {pairs.mean():.3f}")
+    figure = Figure(figsize=(7.5, 6.5), layout="constrained")
+    axes = plots.distances(matrix, names, label="Kendall distance", ax=figure.add_subplot())
+    axes.set_title("Kendall distances between ballots, alike ones side by side", loc="left")
+    figure.savefig(options.output, dpi=150)
+    print(f"The picture: {options.output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""``permdist demo``: the whole library on a simulated collection, as a report with pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from permdist.data import Queries
+    from permdist.measures import Evaluation
+    from permdist.report import Report
+
+MEASURES = ("map", "ndcg@10", "ndcg", "p@5", "rr", "wta", "err@10", "auc", "tau", "persistence@10")
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder for the report and its pictures.")
+    ] = Path("permdist-demo"),
+    seed: Annotated[int, typer.Option(help="The seed of the simulated collection.", min=0)] = 0,
+    queries: Annotated[int, typer.Option(help="How many queries to simulate.", min=2)] = 300,
+) -> None:
+    """Simulate a collection, rank it by each feature, evaluate, and write a report."""
+    import numpy as np
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from permdist import data, measures
+    from permdist.report import Report
+
+    console = Console()
+    output.mkdir(parents=True, exist_ok=True)
+    collection = data.make_letor(queries, rng=seed)
+    console.print(f"[bold]A simulated LETOR-like collection[/bold] (seed {seed})")
+    console.print(str(collection.describe()), highlight=False)
+    console.print()
+    rankings = {}
+    varying = np.flatnonzero(np.ptp(collection.X, axis=0) > 0)
+    with Progress(console=console) as progress:
+        for feature in progress.track(
+            varying, description="Evaluating each feature as a ranking"
+        ):
+            rankings[f"feature {feature + 1}"] = measures.evaluate(
+                collection.X[:, feature], collection.y, collection.qid, MEASURES
+            )
+        best = max(rankings, key=lambda name: float(rankings[name].mean("map")))
+        task = progress.add_task("Drawing pictures", total=4)
+        report = Report(
+            "permdist demo",
+            f"A simulated collection of {len(collection)} queries (seed {seed}), ranked by each of "
+            f"its {len(varying)} features that vary and evaluated by {len(MEASURES)} measures.",
+        )
+        for draw in (_overview, _features, _conventions, _likeness):
+            draw(report, output, collection, rankings)
+            progress.advance(task)
+    report.save(output / "report.html")
+    console.print(f"\n[bold]The best single feature is {best}[/bold]")
+    console.print(str(rankings[best]), highlight=False)
+    console.print(f"\nThe report: [bold]{output / 'report.html'}[/bold]", soft_wrap=True)
+
+
+def _overview(
+    report: Report, output: Path, collection: Queries, rankings: dict[str, Evaluation]
+) -> None:
+    """Show what is in the collection."""
+    from permdist import plots
+
+    report.section(
+        "The collection",
+        "Each column is a query, its height the number of its documents. Few documents are "
+        "relevant, and some queries have none.",
+    )
+    report.preformatted(str(collection.describe()))
+    _show(report, output, "collection", plots.collection(collection), "Documents of each query")
+
+
+def _features(
+    report: Report, output: Path, collection: Queries, rankings: dict[str, Evaluation]
+) -> None:
+    """Compare the features as rankings."""
+    from permdist import plots
+
+    names = list(next(iter(rankings.values())))
+    report.section(
+        "Every feature as a ranking",
+        "Mean over queries of each measure, with its standard error for the mean average "
+        "precision. A learner has to beat the first row.",
+    )
+    ordered = sorted(rankings, key=lambda name: -float(rankings[name].mean("map")))
+    report.table(
+        ["ranking", "ap", "std.err.", *names[1:]],
+        [
+            [
+                name,
+                f"{rankings[name].mean('map'):.4f}",
+                f"{rankings[name].standard_error('map'):.4f}",
+                *(f"{rankings[name].mean(measure):.4f}" for measure in names[1:]),
+            ]
+            for name in ordered[:10]
+        ],
+    )
+    axes = plots.means(rankings, ax=_canvas(8, 7))
+    _show(report, output, "features", axes, "Means of all measures for all features")
+    spread = {name: rankings[name] for name in (ordered[0], ordered[len(ordered) // 2], ordered[-1])}
+    axes = plots.sorted_values(spread, "ap")
+    _show(report, output, "queries", axes, "Average precision of every query, best first")
+
+
+def _conventions(
+    report: Report, output: Path, collection: Queries, rankings: dict[str, Evaluation]
+) -> None:
+    """Show that one ranking has many NDCGs."""
+    from permdist import measures
+
+    best = max(rankings, key=lambda name: float(rankings[name].mean("map")))
+    scores = collection.X[:, int(best.split()[1]) - 1]
+    report.section(
+        "One ranking, many NDCGs",
+        f"NDCG@10 of {best} by the conventions of four tools, and with queries without a relevant "
+        "document left out. Always say which one you mean.",
+    )
+    rows = []
+    for preset in measures.PRESETS:
+        for options in ("", "[empty=skip]"):
+            measure = measures.parse(f"{preset}:ndcg@10{options}")
+            mean = measures.evaluate(scores, collection.y, collection.qid, measure).mean(measure)
+            rows.append([preset, measure.name, f"{mean:.4f}"])
+    report.table(["preset", "measure", "mean"], rows)
+
+
+def _likeness(
+    report: Report, output: Path, collection: Queries, rankings: dict[str, Evaluation]
+) -> None:
+    """Show which features rank alike."""
+    import numpy as np
+
+    from permdist import plots
+    from permdist.rankings import distance_matrix, order_by_scores
+
+    varying = [int(name.split()[1]) - 1 for name in rankings]
+    total = np.zeros((len(varying), len(varying)))
+    chosen = [query for query in collection if len(query.y) > 1]
+    for query in chosen:
+        orders = order_by_scores(query.X[:, varying].T)
+        total += distance_matrix(orders, distance="kendall", normalize=True)
+    report.section(
+        "Which features rank alike",
+        "Mean Kendall distance between the rankings by two features: 0 is the same order, 1/2 is "
+        "chance, 1 the opposite. Families of features show as dark blocks.",
+    )
+    axes = plots.distances(
+        total / len(chosen),
+        list(rankings),
+        label="Kendall distance",
+        ax=_canvas(7.5, 6.5),
+    )
+    _show(report, output, "likeness", axes, "Kendall distances between features")
+
+
+def _canvas(width: float, height: float) -> Any:
+    """Give axes of a figure of this size in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained").add_subplot()
+
+
+def _show(report: Report, output: Path, name: str, axes: Any, description: str) -> None:
+    """Put a picture into the report and beside it."""
+    axes.figure.savefig(output / f"{name}.png", dpi=130)
+    report.picture(axes.figure, description)

@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from permdist import data, measures, plots, rankings
+
+
+def evaluations():
+    queries = data.make_letor(20, n_features=4, n_constant=0, rng=0)
+    names = ["map", "ndcg@5[empty=skip]"]
+    return {
+        f"feature {j}": measures.evaluate(queries.X[:, j], queries.y, queries.qid, names)
+        for j in range(4)
+    }
+
+
+def test_a_collection_is_drawn_whole():
+    queries = data.make_letor(20, rng=0)
+    axes = plots.collection(queries)
+    heights = sum(patch.get_height() for patch in axes.patches)
+    assert heights == queries.n_documents
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["label 2", "label 1", "label 0"]
+
+
+def test_pictures_go_on_given_axes():
+    axes = Figure().add_subplot()
+    assert plots.heatmap(np.eye(3), ax=axes) is axes
+    assert plots.means(evaluations(), ax=axes) is axes
+    assert plots.sorted_values(evaluations(), "map", ax=axes) is axes
+    assert plots.collection(data.make_letor(3, rng=0), ax=axes) is axes
+
+
+def test_pictures_leave_pyplot_alone():
+    import matplotlib.pyplot as plt
+
+    before = plt.get_fignums()
+    plots.heatmap(np.eye(2))
+    assert plt.get_fignums() == before
+
+
+def test_heat_maps_show_their_numbers_in_readable_ink():
+    axes = plots.heatmap([[0.0, 1.0]], columns=["dark", "bright"], form=".1f")
+    assert [(text.get_text(), text.get_color()) for text in axes.texts] == [
+        ("0.0", "white"),
+        ("1.0", "black"),
+    ]
+    assert not plots.heatmap(np.zeros((30, 30))).texts  # too many to read
+
+
+def test_many_names_are_thinned_out():
+    axes = plots.heatmap(np.zeros((130, 2)), rows=[f"item {i}" for i in range(130)])
+    assert len(axes.get_yticklabels()) <= 60
+
+
+def test_means_are_sorted_by_the_first_measure():
+    drawn = evaluations()
+    axes = plots.means(drawn)
+    names = [tick.get_text() for tick in axes.get_yticklabels()]
+    values = [drawn[name].mean("map") for name in names]
+    assert values == sorted(values, reverse=True)
+    assert axes.texts[0].get_text() == f"{values[0]:.2f}"
+    with pytest.raises(ValueError, match="evaluations: expected at least one"):
+        plots.means({})
+
+
+def test_sorted_values_fall_and_leave_out_skipped_queries():
+    drawn = evaluations()
+    axes = plots.sorted_values(drawn, "ndcg@5[empty=skip]")
+    for patch, evaluation in zip(axes.patches, drawn.values(), strict=True):
+        values, edges, _ = patch.get_data()
+        assert (np.diff(values) <= 0).all()
+        assert len(values) == evaluation.n_queries("ndcg@5[empty=skip]")
+        assert values @ np.diff(edges) == pytest.approx(evaluation.mean("ndcg@5[empty=skip]"))
+
+
+def test_similar_rankings_stand_together():
+    orders = np.array([[0, 1, 2, 3], [3, 2, 1, 0], [0, 1, 3, 2], [3, 2, 0, 1]])
+    axes = plots.distances(rankings.distance_matrix(orders), list("abcd"))
+    names = "".join(tick.get_text() for tick in axes.get_yticklabels())
+    assert {names[:2], names[2:]} & {"ac", "ca"}
+    assert len(plots.distances([[0.0, 1.0], [1.0, 0.0]]).images) == 1
+    with pytest.raises(ValueError, match="matrix: expected a square matrix"):
+        plots.distances([[0.0, 1.0]])
+    with pytest.raises(ValueError, match="values: expected finite numbers"):
+        plots.heatmap([[np.nan]])

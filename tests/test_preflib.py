@@ -1,0 +1,83 @@
+import pytest
+
+from permdist.data import load_preflib
+from permdist.rankings import BucketOrder, TopK
+
+HEAD = "# TITLE: Fruit\n# NUMBER ALTERNATIVES: 3\n# ALTERNATIVE NAME 1: apple\n"
+
+
+def load(tmp_path, text, name="votes.toc"):
+    path = tmp_path / name
+    path.write_text(text)
+    return load_preflib(path)
+
+
+def test_strict_complete_orders(tmp_path):
+    votes = load(tmp_path, HEAD + "# NUMBER VOTERS: 5\n3: 1,2,3\n2: 3,1,2\n", "votes.soc")
+    assert votes.names == ("apple", "alternative 2", "alternative 3")
+    assert votes.orders().tolist() == [[0, 1, 2], [2, 0, 1]]
+    assert votes.counts.tolist() == [3, 2]
+    assert votes.n_voters == 5
+    assert votes.top_k() == [TopK([0, 1, 2], 3), TopK([2, 0, 1], 3)]
+    assert votes.describe().splitlines() == [
+        "title                     Fruit",
+        "kind                      strict complete orders",
+        "alternatives              3",
+        "ballots                   5  (2 different)",
+        "alternatives on a ballot  3 to 3, mean 3.00",
+        "ballots with ties         0",
+        "most first places         apple (3)",
+    ]
+
+
+def test_incomplete_orders(tmp_path):
+    votes = load(tmp_path, HEAD + "4: 2\n1: 3,1\n", "votes.soi")
+    assert votes.top_k() == [TopK([1], 3), TopK([2, 0], 3)]
+    assert votes.bucket_orders()[0] == BucketOrder([[1], [0, 2]])
+    with pytest.raises(ValueError, match="strict incomplete orders, not all are total orders"):
+        votes.orders()
+
+
+def test_ties(tmp_path):
+    votes = load(tmp_path, HEAD + "1: {1, 3},2\n2: {1,2,3}\n")
+    assert votes.bucket_orders() == [BucketOrder([[0, 2], [1]]), BucketOrder([[0, 1, 2]])]
+    assert "ballots with ties         3" in votes.describe()
+    with pytest.raises(ValueError, match="some ballots have ties"):
+        votes.top_k()
+    open_end = load(tmp_path, HEAD + "1: {1,3}\n", "votes.toi")
+    assert open_end.bucket_orders() == [BucketOrder([[0, 2], [1]])]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        ("3: 1,2,3\n", "v.soc", "line 1: no '# NUMBER ALTERNATIVES: n' before the first ballot"),
+        (HEAD, "v.soc", "expected at least one ballot, the file has none"),
+        (HEAD + "1,2,3\n", "v.soc", "line 4: expected 'count: order', got '1,2,3'"),
+        (HEAD + "x: 1,2,3\n", "v.soc", "line 4: expected a positive whole number, got 'x'"),
+        (HEAD + "0: 1,2,3\n", "v.soc", "line 4: expected a positive whole number, got '0'"),
+        (HEAD + "1: 1,2,4\n", "v.soc", "line 4: expected alternatives 1 to 3, got 4"),
+        (HEAD + "1: 1,2,2\n", "v.soc", "line 4: alternative 2 is listed twice"),
+        (HEAD + "1: 1,b,3\n", "v.soc", "line 4: expected a positive whole number, got 'b'"),
+        (HEAD + "1: 1,{2,3\n", "v.toc", "line 4: expected an order such as '3,{1,2},4'"),
+        (HEAD + "1:\n", "v.soi", "line 4: expected an order such as"),
+        (HEAD + "1: {1,2},3\n", "v.soc", "strict complete orders (soc), but a ballot has ties"),
+        (HEAD + "1: 1,2\n", "v.soc", "(soc), but a ballot leaves items out"),
+        (HEAD + "# NUMBER VOTERS: 9\n1: 1,2,3\n", "v.soc", "has 9 voters, the lines add up to 1"),
+        (HEAD + "1: 1,2,3\n", "v.txt", "expected data of type soc, soi, toc, toi, got None"),
+        (HEAD + "# DATA TYPE: wmd\n1: 1,2,3\n", "v.soc", "toc, toi, got wmd"),
+        ("", "v.soc", "the file is empty"),
+    ],
+)
+def test_bad_files_are_named(tmp_path, text, name, message):
+    with pytest.raises(ValueError) as caught:
+        load(tmp_path, text, name)
+    assert message in str(caught.value)
+    assert name in str(caught.value)
+
+
+def test_binary_files(tmp_path):
+    path = tmp_path / "v.soc"
+    path.write_bytes(b"\xff\xfe\x00binary")
+    with pytest.raises(ValueError, match="this is not a text file"):
+        load_preflib(path)

@@ -1,0 +1,145 @@
+import numpy as np
+import pytest
+from hypothesis import given
+
+from permdist import strategies
+from permdist.data import Queries
+
+
+@given(strategies.queries())
+def test_queries_are_views(queries):
+    assert sum(len(query.y) for query in queries) == queries.n_documents
+    assert len(queries) == queries.n_queries == len(queries.sizes)
+    for q, query in enumerate(queries):
+        assert np.shares_memory(query.X, queries.X)
+        assert query.qid == queries.qids[q]
+        assert (queries.qid[queries.ptr[q] : queries.ptr[q + 1]] == query.qid).all()
+        assert queries.n_relevant[q] == (query.y > 0).sum()
+    assert queries[-1].qid == queries.qids[-1]
+    assert Queries(queries.X, queries.y, queries.qid, doc_ids=queries.doc_ids) == queries
+
+
+@given(strategies.queries())
+def test_normalising_works_query_by_query(queries):
+    scaled, standard = queries.normalize(), queries.normalize("zscore")
+    for query, unit, score in zip(queries, scaled, standard, strict=True):
+        for j in range(queries.n_features):
+            column = query.X[:, j]
+            spread = column.max() - column.min()
+            if spread == 0:
+                assert (unit.X[:, j] == 0).all()
+                assert (score.X[:, j] == 0).all()
+            else:
+                assert np.allclose(unit.X[:, j], (column - column.min()) / spread)
+                if column.std() > 1e-9 * np.abs(column).max():
+                    assert np.allclose(score.X[:, j], (column - column.mean()) / column.std())
+    assert (scaled.y == queries.y).all()
+
+
+@given(strategies.queries())
+def test_a_mask_and_numbers_choose_the_same(queries):
+    mask = np.arange(len(queries)) % 2 == 0
+    assert queries.where(mask) == queries.where(np.flatnonzero(mask))
+    halves = [queries.where(mask)] + ([queries.where(~mask)] if (~mask).any() else [])
+    joined = Queries.concatenate(halves)
+    assert sorted(joined.qids) == sorted(queries.qids)
+    assert joined.n_documents == queries.n_documents
+
+
+def small(**options):
+    X = [[1.0, 2.0], [1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [5.0, 6.0], [7.0, 8.0]]
+    return Queries(X, [0, 1, 1, 0, 0, 0], [1, 1, 1, 2, 2, 3], **options)
+
+
+def test_cleaning_as_in_the_paper():
+    cleaned = small().clean()
+    assert cleaned.X.tolist() == [[3.0, 4.0]]  # the twins disagree, the other queries are barren
+    assert small().clean(conflicts=None).n_documents == 3
+    assert small().clean(irrelevant=False).n_documents == 4
+    named = small(doc_ids=["a", "b", "c", "d", "d", "e"])
+    assert named.clean(conflicts="ids").n_documents == 3
+    with pytest.raises(ValueError, match="no document ids to compare"):
+        small().clean(conflicts="ids")
+    with pytest.raises(ValueError, match="conflicts: expected one of features, ids"):
+        small().clean(conflicts="both")
+    with pytest.raises(ValueError, match="every document has conflicting labels"):
+        Queries([[1.0], [1.0]], [0, 1]).clean()
+    with pytest.raises(ValueError, match="keep at least one query"):
+        Queries([[1.0], [2.0]], [0, 0]).clean()
+
+
+def test_it_describes_itself():
+    description = small().describe()
+    assert description.n_queries == 3
+    assert description.label_counts == {0: 4, 1: 2}
+    assert description.documents_per_query == (1, 2.0, 3)
+    assert description.queries_without_relevant == 2
+    assert description.constant_features == ()
+    assert description.conflicting_documents == 2
+    assert "labels                               0:4  1:2" in str(description)
+    constant = Queries([[1.0, 2.0], [1.0, 3.0]], [0, 1]).describe()
+    assert constant.constant_features == (1,)
+    assert "constant features                    1" in str(constant)
+
+
+def test_repr_counts():
+    assert repr(small()) == "Queries(3 queries, 6 documents, 2 features)"
+    assert repr(Queries([[1.0]], [1])) == "Queries(1 query, 1 document, 1 feature)"
+
+
+def test_arrays_cannot_be_changed_behind_its_back():
+    with pytest.raises(ValueError, match="read-only"):
+        small().X[0, 0] = 9.0
+    with pytest.raises(ValueError, match="read-only"):
+        small()[0].y[0] = 9
+
+
+def test_regrouping():
+    X = np.arange(4.0)[:, None]
+    with pytest.raises(ValueError, match="query a starts again at index 2"):
+        Queries(X, [0, 1, 0, 1], ["a", "b", "a", "b"])
+    gathered = Queries(
+        X, [0, 1, 0, 1], ["a", "b", "a", "b"], doc_ids=list("wxyz"), regroup=True
+    )
+    assert gathered.X.ravel().tolist() == [0.0, 2.0, 1.0, 3.0]
+    assert gathered.doc_ids.tolist() == list("wyxz")
+    assert gathered.qid.tolist() == ["a", "a", "b", "b"]
+
+
+def test_equality_sees_everything():
+    assert small() == small()
+    assert small() != small(doc_ids=list("abcdef"))
+    assert small(doc_ids=list("abcdef")) != small(doc_ids=list("abcdeg"))
+    assert small() != "queries"
+    assert small() != small().normalize()
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: Queries([[np.nan]], [0]), ValueError, "X: expected finite numbers, got nan"),
+        (lambda: Queries([[np.inf]], [0]), ValueError, "got inf at index (0, 0)"),
+        (lambda: Queries([1.0], [0]), ValueError, "X: expected 2 dimension(s)"),
+        (lambda: Queries([["a"]], [0]), TypeError, "X: expected numbers"),
+        (lambda: Queries([[True]], [0]), TypeError, "X: expected numbers, got booleans"),
+        (lambda: Queries([[1.0]], [0, 1]), ValueError, "y: expected 1 labels as rows in X, got 2"),
+        (lambda: Queries([[1.0]], [[0]]), ValueError, "y: expected 1 dimension(s)"),
+        (lambda: Queries([[1.0]], [-1]), ValueError, "y: expected non-negative integers, got -1"),
+        (lambda: Queries([[1.0]], [0], doc_ids=[]), ValueError, "doc_ids: expected 1 ids"),
+        (lambda: Queries(np.zeros((0, 2)), []), ValueError, "at least one document"),
+        (lambda: small()[3], IndexError, "query 3 of 3"),
+        (lambda: small().where([True]), ValueError, "keep: expected 3 entries"),
+        (lambda: small().normalize("max"), ValueError, "method: expected one of minmax, zscore"),
+        (lambda: Queries.concatenate([]), ValueError, "parts: expected at least one"),
+        (lambda: Queries.concatenate([small(), small()]), ValueError, "query 1 starts again"),
+        (
+            lambda: Queries.concatenate([small(), Queries([[1.0]], [1])]),
+            ValueError,
+            "parts: expected equal numbers of features, got [1, 2]",
+        ),
+    ],
+)
+def test_bad_input(make, error, message):
+    with pytest.raises(error) as caught:
+        make()
+    assert message in str(caught.value)

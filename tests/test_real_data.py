@@ -1,0 +1,57 @@
+"""The real collections, where they are at hand (``PERMDIST_DATA`` names their folder)."""
+
+import pytest
+
+from permdist import measures
+from permdist.data import Queries, load_letor, load_letor_folds, load_preflib, save_letor
+
+pytestmark = pytest.mark.realdata
+
+
+@pytest.fixture(scope="module")
+def mq2008(real_data):
+    parts = [load_letor(real_data / "mq2008" / f"S{k}.txt.gz") for k in range(1, 6)]
+    return Queries.concatenate(parts)
+
+
+def test_mq2008_describes_itself(mq2008):
+    facts = mq2008.describe()
+    assert (facts.n_queries, facts.n_documents, facts.n_features) == (784, 15_211, 46)
+    assert facts.label_counts == {0: 12_279, 1: 2_001, 2: 931}
+    assert facts.queries_without_relevant == 220
+    assert facts.constant_features == (6, 7, 8, 9, 10, 43)
+    assert facts.has_doc_ids
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_mq2008_makes_the_round_trip(mq2008, tmp_path, ending):
+    save_letor(mq2008, tmp_path / f"all.txt{ending}")
+    assert load_letor(tmp_path / f"all.txt{ending}") == mq2008
+
+
+def test_mq2008_folds(real_data, mq2008):
+    folds = load_letor_folds(real_data / "mq2008")
+    assert len(folds) == 5
+    for fold in folds:
+        assert sum(part.n_queries for part in fold) == 784
+    assert sum(fold.test.n_documents for fold in folds) == mq2008.n_documents
+
+
+def test_conventions_explain_the_published_ndcg(mq2008):
+    # One feature as a ranking: LETOR's own rules give about half of the usual figure.
+    scores = mq2008.X[:, 38]
+    names = ["letor4:ndcg@10", "ndcg@10"]
+    result = measures.evaluate(scores, mq2008.y, mq2008.qid, names)
+    strange, usual = result.mean().values()
+    assert 0.20 < strange < 0.24
+    assert 0.45 < usual < 0.53
+
+
+@pytest.mark.parametrize(
+    ("name", "items", "voters"),
+    [("apa-1998.soi", 5, 18_723), ("netflix-1.soc", 3, 664), ("skate-1.toc", 30, 9)],
+)
+def test_preflib(real_data, name, items, voters):
+    votes = load_preflib(real_data / "preference" / name)
+    assert (votes.n_items, votes.n_voters) == (items, voters)
+    assert all(order.n_items == items for order in votes.bucket_orders())

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+
+from permdist import measures
+from permdist.data import make_letor
+
+
+def test_the_same_seed_gives_the_same_collection():
+    assert make_letor(5, rng=3) == make_letor(5, rng=np.random.default_rng(3))
+    assert make_letor(5, rng=3) != make_letor(5, rng=4)
+
+
+def test_it_looks_like_letor():
+    collection = make_letor(400, rng=0)
+    description = collection.describe()
+    assert description.n_queries == 400
+    assert set(description.label_counts) == {0, 1, 2}
+    counts = [description.label_counts[grade] for grade in (0, 1, 2)]
+    assert counts[0] > 3 * counts[1] > 3 * counts[2] > 0
+    assert 0.1 < 1 - counts[0] / sum(counts) < 0.25
+    assert 20 < description.queries_without_relevant < 65
+    assert len(description.constant_features) == 2
+    least, median, most = description.documents_per_query
+    assert 8 <= least < median < 40 < most <= 120
+    assert collection.X.min() == 0.0
+    assert collection.X.max() == 1.0
+    varying = collection.X[:, collection.X.std(axis=0) > 0]
+    correlation = np.abs(np.corrcoef(varying.T)[np.triu_indices(varying.shape[1], 1)])
+    assert np.quantile(correlation, 0.9) > 0.5  # families of features say nearly the same
+
+
+def test_it_is_as_hard_as_letor():
+    collection = make_letor(400, rng=1)
+    single = [
+        measures.evaluate(column, collection.y, collection.qid, "auc[empty=skip]").values
+        for column in collection.X.T
+    ]
+    means = np.sort([np.nanmean(values) for values in single])
+    assert 0.65 < means[-1] < 0.85  # the best feature
+    assert means[0] < 0.45  # some see quality upside down
+    easy = make_letor(100, noise=0.0, rng=1)
+    best = max(
+        measures.evaluate(column, easy.y, easy.qid, "auc[empty=skip]").mean("auc[empty=skip]")
+        for column in easy.X.T
+    )
+    assert best > 0.999
+
+
+def test_strict_orders():
+    for query in make_letor(10, strict=True, rng=0):
+        assert sorted(query.y) == list(range(len(query.y)))
+
+
+def test_single_documents_and_grades():
+    lonely = make_letor(20, n_documents=(1, 1), rng=0)
+    assert lonely.n_documents == 20
+    assert lonely.y.max() == 0
+    assert make_letor(200, max_grade=4, rng=0).y.max() == 4
+    assert (make_letor(50, empty=0.0, n_documents=(2, 20), rng=0).n_relevant > 0).all()
+    assert (make_letor(50, relevant=0.0, rng=0).n_relevant <= 1).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_queries": 0}, "n_queries: expected at least 1"),
+        ({"n_documents": (5, 3)}, r"n_documents: expected \(least, most\)"),
+        ({"n_documents": (0, 3)}, "n_documents: expected at least 1"),
+        ({"n_features": 2, "n_constant": 2}, "n_constant: expected fewer than n_features=2"),
+        ({"relevant": 1.0}, "relevant: expected a share"),
+        ({"empty": -0.1}, "empty: expected a share"),
+        ({"noise": -1.0}, "noise: expected a non-negative number"),
+        ({"noise": float("nan")}, "noise: expected a non-negative number"),
+        ({"max_grade": 0}, "max_grade: expected at least 1"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_letor(**options)

@@ -1,0 +1,96 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import find, given
+from hypothesis import strategies as st
+
+from permdist import rankings, strategies
+from permdist.data import Queries
+from permdist.rankings import BucketOrder, TopK
+
+
+@given(strategies.orders(min_items=2, max_items=5))
+def test_orders_keep_their_bounds(order):
+    assert 2 <= len(order) <= 5
+    rankings.check_orders(order)
+
+
+@given(strategies.order_tuples(count=3, n_items=4))
+def test_tuples_of_orders(three):
+    assert [len(order) for order in three] == [4, 4, 4]
+
+
+@given(strategies.scores(ties=False, min_value=-1, max_value=1))
+def test_scores_without_ties(scores):
+    assert len(set(scores)) == len(scores)
+    assert (np.abs(scores) <= 1).all()
+
+
+def test_ties_are_likely_on_request():
+    tied = find(strategies.scores(ties=True, n_items=6), lambda s: len(set(s)) < 6)
+    assert len(set(tied)) < 6
+
+
+@given(strategies.labelled_queries(min_relevant=2, min_irrelevant=1, max_grade=3))
+def test_labelled_queries_keep_their_promises(query):
+    assert len(query.scores) == len(query.labels)
+    assert (query.labels > 0).sum() >= 2
+    assert (query.labels == 0).sum() >= 1
+    assert query.labels.max() <= 3
+
+
+@given(strategies.top_k_lists(min_items=3, min_k=2, max_k=3))
+def test_top_k_lists_keep_their_bounds(top):
+    assert 2 <= top.k <= 3 <= top.n_items
+
+
+@given(strategies.queries(min_queries=2, max_features=2, doc_ids=True))
+def test_collections_keep_their_bounds(queries):
+    assert len(queries) >= 2
+    assert queries.n_features <= 2
+    assert queries.doc_ids is not None
+
+
+@pytest.mark.parametrize("kind", [BucketOrder, TopK, Queries])
+def test_types_are_registered(kind):
+    assert isinstance(find(st.from_type(kind), lambda _: True), kind)
+
+
+@pytest.mark.parametrize("first", ["hypothesis", "permdist.rankings"])
+def test_types_are_registered_whichever_is_imported_first(first):
+    code = (
+        f"import {first}\n"
+        "from permdist.rankings import BucketOrder\n"
+        "from hypothesis import find, strategies as st\n"
+        "find(st.from_type(BucketOrder), lambda b: len(b.buckets) > 1)\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_importing_hypothesis_does_not_import_us():
+    code = "import hypothesis.strategies, sys; assert 'permdist.rankings' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_shrinking_gives_small_examples():
+    assert find(strategies.orders(), lambda o: o[0] == 2).tolist()[0::2] in ([2, 1], [2, 0])
+    assert find(strategies.orders(min_items=4), lambda _: True).tolist() == [0, 1, 2, 3]
+    assert find(strategies.queries(), lambda q: q.y.max() > 0) == Queries(
+        [[0.0]], [1], [0]
+    )
+    assert find(strategies.labels(), lambda y: y.sum() > 2).tolist() in ([1, 2], [2, 1])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: strategies.orders(min_items=0), "expected 1 <= min <= max, got 0"),
+        (lambda: strategies.scores(min_items=5, max_items=4), "got 5 and 4"),
+        (lambda: strategies.labels(n_items=2, min_relevant=3), "n_items: expected at least 3"),
+    ],
+)
+def test_bad_bounds(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
