@@ -19,13 +19,15 @@ def as_rng(rng: RandomState) -> np.random.Generator:
     """Return a generator from a seed, a generator (as it is) or None (fresh entropy)."""
     if isinstance(rng, np.random.Generator):
         return rng
-    if rng is None or (isinstance(rng, int | np.integer) and not isinstance(rng, bool)):
-        if rng is not None and rng < 0:
-            raise ValueError(f"rng: expected a non-negative seed, got {rng}")
-        return np.random.default_rng(rng)
-    raise TypeError(
-        f"rng: expected an int, a numpy.random.Generator or None, got {type(rng).__name__}"
-    )
+    if rng is None:
+        return np.random.default_rng()
+    if isinstance(rng, bool) or not isinstance(rng, int | np.integer):
+        raise TypeError(
+            f"rng: expected an int, a numpy.random.Generator or None, got {type(rng).__name__}"
+        )
+    if rng < 0:
+        raise ValueError(f"rng: expected a non-negative seed, got {rng}")
+    return np.random.default_rng(rng)
 
 
 def as_array(name: str, values: ArrayLike) -> NDArray[Any]:

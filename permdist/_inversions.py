@@ -8,7 +8,7 @@ from permdist._kernels import kernel
 
 @kernel
 def count_inversions(values: IntArray, spare: IntArray, n: int) -> int:
-    """Count pairs ``i < j`` with ``values[i] > values[j]`` among the first n; both arrays are used up.
+    """Count pairs ``i < j`` with ``values[i] > values[j]``, i, j < n; both arrays are used up.
 
     Up to 160 values all pairs are compared, which vectorises: below that size nothing is faster.
     Beyond, insertion sort in runs of eight, then a bottom-up merge sort: an element of the right

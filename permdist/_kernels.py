@@ -29,15 +29,16 @@ def kernel(function: Function) -> Function:
     >>> total(np.array([1.0, 2.0]))
     3.0
     """
-    options = {"nogil": True, "error_model": "numpy"}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    compiled: Any
     try:
         compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:
         # numba looks for a writable folder when it decorates: beside the source, then in the
         # user's cache. With neither (a read-only container, say), speed must not depend on it.
-        return numba.njit(**options)(function)  # type: ignore[no-any-return]
+        compiled = numba.njit(**options)(function)
     _stamp_with_helpers(compiled, function)
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 def _stamp_with_helpers(compiled: Any, function: Callable[..., Any]) -> None:
@@ -47,7 +48,7 @@ def _stamp_with_helpers(compiled: Any, function: Callable[..., Any]) -> None:
     that has an older version of such a helper built in.
     """
     code = function.__code__
-    helpers = (function.__globals__.get(name) for name in code.co_names)
+    helpers: list[Any] = [function.__globals__.get(name) for name in code.co_names]
     stamps = [
         _cache_file(helper)._source_stamp
         for helper in helpers

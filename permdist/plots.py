@@ -170,7 +170,7 @@ def distances(
     >>> orders = [[0, 1, 2, 3], [3, 2, 1, 0], [0, 1, 3, 2]]
     >>> axes = distances(rankings.distance_matrix(orders), ["A", "B", "C"])
     >>> [tick.get_text() for tick in axes.get_yticklabels()]
-    ['B', 'A', 'C']
+    ['B', 'C', 'A']
     """
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
@@ -178,10 +178,10 @@ def distances(
     table = finite("matrix", matrix, ndim=2)
     if table.shape[0] != table.shape[1]:
         raise ValueError(f"matrix: expected a square matrix, got shape {table.shape}")
-    order = np.arange(len(table))
+    order = list(range(len(table)))
     if len(table) > 2:
         condensed = squareform(table, checks=False)
-        order = leaves_list(linkage(condensed, "average", optimal_ordering=True))
+        order = leaves_list(linkage(condensed, "average", optimal_ordering=True)).tolist()
     if names is not None:
         names = [names[i] for i in order]
     return heatmap(

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "arviz", "matplotlib", "hypothesis")
 
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1d1d1f; --ground: #fff; --line: #d0d0d7; --soft: #6e6e73; }
+:root { color-scheme: light dark;
+  --ink: #1d1d1f; --ground: #fff; --line: #d0d0d7; --soft: #6e6e73; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #ececf0; --ground: #18181b; --line: #3f3f46; --soft: #a1a1aa; }
   img { filter: invert(0.92) hue-rotate(180deg); }

@@ -174,7 +174,9 @@ def labels(
     """Generate relevance labels 0 to `max_grade`, with a least number of good and bad items."""
     least = max(min_items, min_relevant + min_irrelevant)
     if n_items is not None and n_items < least:
-        raise ValueError(f"n_items: expected at least {least} items for these labels, got {n_items}")
+        raise ValueError(
+            f"n_items: expected at least {least} items for these labels, got {n_items}"
+        )
 
     def of_size(n: int) -> st.SearchStrategy[IntArray]:
         good = st.lists(st.integers(1, max_grade), min_size=min_relevant, max_size=min_relevant)
@@ -256,14 +258,10 @@ def queries(
     @st.composite
     def collection(draw: st.DrawFn) -> Queries:
         sizes = draw(
-            st.lists(
-                st.integers(min_items, max_items), min_size=min_queries, max_size=max_queries
-            )
+            st.lists(st.integers(min_items, max_items), min_size=min_queries, max_size=max_queries)
         )
         ids = draw(
-            st.lists(
-                st.integers(0, 10**6), min_size=len(sizes), max_size=len(sizes), unique=True
-            )
+            st.lists(st.integers(0, 10**6), min_size=len(sizes), max_size=len(sizes), unique=True)
         )
         n, width = sum(sizes), draw(st.integers(min_features, max_features))
         values: Any = st.floats(-1e6, 1e6, allow_nan=False, allow_subnormal=False)

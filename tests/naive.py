@@ -75,9 +75,7 @@ def ulam(a, b):
     for i in range(n):
         for j in range(n):
             same = a[i] == b[j]
-            table[i + 1][j + 1] = (
-                table[i][j] + 1 if same else max(table[i][j + 1], table[i + 1][j])
-            )
+            table[i + 1][j + 1] = table[i][j] + 1 if same else max(table[i][j + 1], table[i + 1][j])
     return n - table[n][n]
 
 
@@ -174,9 +172,7 @@ NAMES = {
 
 def measure(kind, labels):
     """Evaluate a Measure object on labels from the top down, by the functions above."""
-    options = {
-        name: value for name, value in vars(kind).items() if name not in ("empty", "ties")
-    }
+    options = {name: value for name, value in vars(kind).items() if name not in ("empty", "ties")}
     pairwise = kind.aliases[0] in ("auc", "tau")
     if (len(set(labels)) < 2) if pairwise else (max(labels) == 0):
         return {"zero": 0.0, "one": 1.0, "skip": math.nan}[kind.empty]

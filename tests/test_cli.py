@@ -60,9 +60,7 @@ def test_evaluate_with_a_preset_and_json(files):
     arguments = ("evaluate", "scores.txt", "data.txt", "--preset", "letor4", "-m", "ndcg@3")
     facts = json.loads(permdist(*arguments, "--json", "--per-query", cwd=files))
     queries = data.load_letor(files / "data.txt")
-    expected = measures.evaluate(
-        [3, 2, 1, 1, 2], queries.y, queries.qid, measures.letor4("ndcg@3")
-    )
+    expected = measures.evaluate([3, 2, 1, 1, 2], queries.y, queries.qid, measures.letor4("ndcg@3"))
     name = "ndcg@3[discount=jk,short=zero]"
     assert facts["mean"] == {name: expected.mean(name)}
     assert facts["n_queries"] == {name: 2}

@@ -13,13 +13,11 @@ def test_equals_query_by_query(queries, seed):
     scores = np.random.default_rng(seed).integers(0, 4, queries.n_documents).astype(float)
     names = ["map", "ndcg@3", "ndcg@3[ties=average]", "p@2", "auc[empty=skip]"]
     result = evaluate(scores, queries.y, queries.qid, names)
-    assert result.values.shape == (len(queries), len(names))
+    assert result.table.shape == (len(queries), len(names))
     for q, query in enumerate(queries):
         own = scores[queries.ptr[q] : queries.ptr[q + 1]]
-        expected = [
-            naive.measure_from_scores(measure, own, query.y) for measure in result.measures
-        ]
-        assert result.values[q] == pytest.approx(expected, abs=1e-13, nan_ok=True)
+        expected = [naive.measure_from_scores(measure, own, query.y) for measure in result.measures]
+        assert result.table[q] == pytest.approx(expected, abs=1e-13, nan_ok=True)
 
 
 @given(strategies.queries(max_items=7), st.integers(0, 99))
@@ -29,7 +27,7 @@ def test_orders_and_scores_agree(queries, seed):
     orders = np.concatenate([rankings.order_by_scores(scores[a:b]) for a, b in spans])
     by_scores = evaluate(scores, queries.y, queries.qid)
     by_orders = evaluate_orders(orders, queries.y, queries.qid)
-    assert (by_scores.values == by_orders.values).all()
+    assert (by_scores.table == by_orders.table).all()
     assert (by_scores.qids == queries.qids).all()
 
 
@@ -70,8 +68,12 @@ def test_one_query_and_one_measure():
     result = evaluate([2.0, 1.0], [1, 0], measures="ndcg")
     assert result.mean("ndcg") == 1.0
     assert np.isnan(result.standard_error("ndcg"))
-    assert evaluate([2.0, 1.0], [0, 0], measures=NDCG(empty="skip")).n_queries("ndcg[empty=skip]") == 0
-    assert np.isnan(evaluate([2.0, 1.0], [0, 0], measures=NDCG(empty="skip")).mean()["ndcg[empty=skip]"])
+    assert (
+        evaluate([2.0, 1.0], [0, 0], measures=NDCG(empty="skip")).n_queries("ndcg[empty=skip]") == 0
+    )
+    assert np.isnan(
+        evaluate([2.0, 1.0], [0, 0], measures=NDCG(empty="skip")).mean()["ndcg[empty=skip]"]
+    )
 
 
 def test_repeated_measures_are_taken_once():
@@ -85,7 +87,7 @@ def test_scattered_queries_are_refused_or_gathered():
     gathered = evaluate(scores, y, qid, regroup=True)
     together = evaluate([3.0, 2.0, 1.0, 5.0], [0, 1, 1, 0], ["a", "a", "b", "b"])
     assert gathered.qids.tolist() == ["a", "b"]
-    assert (gathered.values == together.values).all()
+    assert (gathered.table == together.table).all()
 
 
 @given(

@@ -59,6 +59,28 @@ def test_numbers_are_rounded_as_python_rounds_them(tmp_path_factory, text):
     assert load_letor(path).X.item() == float(text)
 
 
+def test_many_long_numbers_are_rounded_as_python_rounds_them(tmp_path):
+    rng = np.random.default_rng(0)
+    digits = rng.integers(10**15, 10**18, 40_000)
+    texts = [
+        f"{d // 10**k}.{d % 10**k:0{k}d}"
+        for d, k in zip(digits, rng.integers(1, 18, 40_000), strict=True)
+    ]
+    texts += [
+        f"0.{'0' * int(z)}{d}" for d, z in zip(digits[:5000], rng.integers(0, 6, 5000), strict=True)
+    ]
+    texts += [repr(x) for x in rng.random(20_000).tolist()]
+    # Halfway between two doubles, and next to it.
+    texts += [
+        "9007199254740993.0",
+        "9007199254740993.1",
+        "9007199254740992.9",
+        "4503599627370497.5",
+    ]
+    path = write(tmp_path, "".join(f"0 qid:1 1:{text}\n" for text in texts))
+    assert load_letor(path).X.ravel().tolist() == [float(text) for text in texts]
+
+
 def test_agrees_with_scikit_learn(tmp_path):
     collection = make_letor(12, rng=0)
     save_letor(collection, tmp_path / "ours.txt")
@@ -67,7 +89,9 @@ def test_agrees_with_scikit_learn(tmp_path):
     assert (y == collection.y).all()
     assert (qid == collection.qid).all()
     theirs = str(tmp_path / "theirs.txt")
-    dump_svmlight_file(collection.X, collection.y, theirs, query_id=collection.qid, zero_based=False)
+    dump_svmlight_file(
+        collection.X, collection.y, theirs, query_id=collection.qid, zero_based=False
+    )
     read = load_letor(theirs, n_features=collection.n_features)
     assert np.allclose(read.X, collection.X, rtol=1e-15)
 
@@ -75,7 +99,10 @@ def test_agrees_with_scikit_learn(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0 qid:1 1:0.5\nx qid:1 1:0.5\n", "line 2: expected a label: a non-negative integer: 'x q"),
+        (
+            "0 qid:1 1:0.5\nx qid:1 1:0.5\n",
+            "line 2: expected a label: a non-negative integer: 'x q",
+        ),
         ("0 qid:1 1:0.5\n0.5 qid:1 1:0.5\n", "line 2: expected a label: a non-negative integer"),
         ("0 qid:1 1:1\n\n-1 qid:1 1:0.5\n", "line 3: the label is negative: '-1 qid:1 1:0.5'"),
         ("0 1:0.5\n", "line 1: expected qid:ID after the label"),
@@ -122,7 +149,9 @@ def test_bad_lines_are_named(tmp_path, text, message):
 def test_a_line_far_down_is_named(tmp_path):
     lines = [f"{i % 2} qid:{i // 10} 1:{i}.5" for i in range(5000)]
     lines[4321] = "1 qid:432 1:?"
-    with pytest.raises(ValueError, match="line 4322: a feature's value is not a number: '1 qid:432"):
+    with pytest.raises(
+        ValueError, match="line 4322: a feature's value is not a number: '1 qid:432"
+    ):
         load_letor(write(tmp_path, "\n".join(lines)))
 
 
@@ -144,7 +173,9 @@ def test_scattered_queries_can_be_gathered(tmp_path):
 
 
 def test_null_features(tmp_path):
-    path = write(tmp_path, "0 qid:1 1:NULL 2:null\n0 qid:1 1:3 2:NULL\n1 qid:2 1:2 2:5\n1 qid:1 1:2\n")
+    path = write(
+        tmp_path, "0 qid:1 1:NULL 2:null\n0 qid:1 1:3 2:NULL\n1 qid:2 1:2 2:5\n1 qid:1 1:2\n"
+    )
     with pytest.raises(ValueError, match="query 1 starts again"):
         load_letor(path)
     lowest = load_letor(path, regroup=True)
@@ -179,7 +210,7 @@ def test_damaged_archives(tmp_path):
                 load_letor(path)
     middle = bytearray(gzip.compress(os.urandom(4000)))
     middle[1000:1020] = bytes(20)
-    with pytest.raises(ValueError, match="damaged|cannot be read|truncated"):
+    with pytest.raises(ValueError, match=r"damaged|cannot be read|truncated"):
         load_letor(write(tmp_path, bytes(middle), "c.txt.gz"))
 
 

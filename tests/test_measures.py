@@ -50,9 +50,7 @@ EVERY = [
     TopKPersistence(3),
 ]
 AVERAGED = [type(m)(**{**vars(m), "ties": "average"}) for m in EVERY]
-DEFINED = strategies.labelled_queries(
-    min_relevant=1, min_irrelevant=1, max_items=7, max_grade=3
-)
+DEFINED = strategies.labelled_queries(min_relevant=1, min_irrelevant=1, max_items=7, max_grade=3)
 each = pytest.mark.parametrize("measure", EVERY, ids=str)
 
 

@@ -68,20 +68,20 @@ def test_trec_measures_equal_trec_evals(tied):
 def test_relevant_documents_with_negative_scores_count():
     scores, labels = np.array([-1.0, -2.0, -3.0]), np.array([0, 1, 1])
     assert measures.AP().from_scores(scores, labels) == pytest.approx((1 / 2 + 2 / 3) / 2)
-    shifted = measures.evaluate(scores + 10, labels).values
-    assert (measures.evaluate(scores, labels).values == shifted).all()
+    shifted = measures.evaluate(scores + 10, labels).table
+    assert (measures.evaluate(scores, labels).table == shifted).all()
 
 
 def test_what_the_presets_disagree_about():
     # Eight documents: LETOR gives NDCG@10 = 0 where everybody else has a number.
     labels, scores = np.array([0, 1, 2, 0, 0, 1, 0, 0]), -np.arange(8.0)
     values = {
-        name: measures.evaluate(scores, labels, None, f"{name}:ndcg@10").values.item()
+        name: measures.evaluate(scores, labels, None, f"{name}:ndcg@10").table.item()
         for name in measures.PRESETS
     }
     assert values["letor3"] == values["letor4"] == 0.0
     assert values["trec"] == pytest.approx(ndcg_score([labels], [scores], k=10))
     assert values["burges"] == pytest.approx(ndcg_score([2**labels - 1], [scores], k=10))
-    at_five = measures.evaluate(scores, labels, None, "letor4:ndcg@5").values.item()
+    at_five = measures.evaluate(scores, labels, None, "letor4:ndcg@5").table.item()
     log2_3 = np.log2(3)
     assert at_five == pytest.approx((1 + 3 / log2_3) / (3 + 1 + 1 / log2_3))

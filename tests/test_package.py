@@ -74,8 +74,8 @@ def _without_editable(program):
     """Take away the import hook of an editable install before running a program."""
     return (
         "import sys\n"
-        "sys.meta_path[:] = [f for f in sys.meta_path if 'Editable' not in getattr(f, '__name__', '')]\n"
-        + program
+        "def ours(finder): return 'Editable' in getattr(finder, '__name__', '')\n"
+        "sys.meta_path[:] = [finder for finder in sys.meta_path if not ours(finder)]\n" + program
     )
 
 

@@ -98,9 +98,7 @@ def test_regrouping():
     X = np.arange(4.0)[:, None]
     with pytest.raises(ValueError, match="query a starts again at index 2"):
         Queries(X, [0, 1, 0, 1], ["a", "b", "a", "b"])
-    gathered = Queries(
-        X, [0, 1, 0, 1], ["a", "b", "a", "b"], doc_ids=list("wxyz"), regroup=True
-    )
+    gathered = Queries(X, [0, 1, 0, 1], ["a", "b", "a", "b"], doc_ids=list("wxyz"), regroup=True)
     assert gathered.X.ravel().tolist() == [0.0, 2.0, 1.0, 3.0]
     assert gathered.doc_ids.tolist() == list("wyxz")
     assert gathered.qid.tolist() == ["a", "a", "b", "b"]

@@ -92,9 +92,7 @@ def test_equal_weights_give_twice_the_plain_distance():
 
 
 @given(
-    st.integers(1, 7).flatmap(
-        lambda n: st.tuples(*[strategies.rankings_with_ties(n_items=n)] * 2)
-    ),
+    st.integers(1, 7).flatmap(lambda n: st.tuples(*[strategies.rankings_with_ties(n_items=n)] * 2)),
     st.sampled_from([0.0, 0.25, 0.5, 1.0]),
 )
 def test_kendall_with_ties_equals_its_definition(pair, penalty):

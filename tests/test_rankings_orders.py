@@ -98,7 +98,7 @@ def test_enumeration_is_complete(n):
 
 
 def test_enumeration_has_a_limit():
-    with pytest.raises(ValueError, match="limited to 10 items .* got 11"):
+    with pytest.raises(ValueError, match=r"limited to 10 items .* got 11"):
         rankings.enumerate_orders(11)
 
 

@@ -32,7 +32,7 @@ def test_it_looks_like_letor():
 def test_it_is_as_hard_as_letor():
     collection = make_letor(400, rng=1)
     single = [
-        measures.evaluate(column, collection.y, collection.qid, "auc[empty=skip]").values
+        measures.evaluate(column, collection.y, collection.qid, "auc[empty=skip]").table
         for column in collection.X.T
     ]
     means = np.sort([np.nanmean(values) for values in single])

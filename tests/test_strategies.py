@@ -77,9 +77,7 @@ def test_importing_hypothesis_does_not_import_us():
 def test_shrinking_gives_small_examples():
     assert find(strategies.orders(), lambda o: o[0] == 2).tolist()[0::2] in ([2, 1], [2, 0])
     assert find(strategies.orders(min_items=4), lambda _: True).tolist() == [0, 1, 2, 3]
-    assert find(strategies.queries(), lambda q: q.y.max() > 0) == Queries(
-        [[0.0]], [1], [0]
-    )
+    assert find(strategies.queries(), lambda q: q.y.max() > 0) == Queries([[0.0]], [1], [0])
     assert find(strategies.labels(), lambda y: y.sum() > 2).tolist() in ([1, 2], [2, 1])
 
 

@@ -39,9 +39,7 @@ def demo(
     rankings = {}
     varying = np.flatnonzero(np.ptp(collection.X, axis=0) > 0)
     with Progress(console=console) as progress:
-        for feature in progress.track(
-            varying, description="Evaluating each feature as a ranking"
-        ):
+        for feature in progress.track(varying, description="Evaluating each feature as a ranking"):
             rankings[f"feature {feature + 1}"] = measures.evaluate(
                 collection.X[:, feature], collection.y, collection.qid, MEASURES
             )
@@ -103,7 +101,9 @@ def _features(
     )
     axes = plots.means(rankings, ax=_canvas(8, 7))
     _show(report, output, "features", axes, "Means of all measures for all features")
-    spread = {name: rankings[name] for name in (ordered[0], ordered[len(ordered) // 2], ordered[-1])}
+    spread = {
+        name: rankings[name] for name in (ordered[0], ordered[len(ordered) // 2], ordered[-1])
+    }
     axes = plots.sorted_values(spread, "ap")
     _show(report, output, "queries", axes, "Average precision of every query, best first")
 

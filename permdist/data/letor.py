@@ -41,7 +41,7 @@ def load_letor(
     null: str = "min",
     regroup: bool = False,
 ) -> Queries:
-    """Read a LETOR or SVMlight ranking file, plain, ``.gz`` or ``.bz2``.
+    r"""Read a LETOR or SVMlight ranking file, plain, ``.gz`` or ``.bz2``.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def load_letor(
     --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "small.txt"
-    >>> _ = path.write_text("2 qid:1 1:0.5 2:1 # docid = A\\n0 qid:1 1:0.25 2:0 # docid = B\\n")
+    >>> _ = path.write_text("2 qid:1 1:0.5 2:1 # docid = A\n0 qid:1 1:0.25 2:0 # docid = B\n")
     >>> load_letor(path).doc_ids
     array(['A', 'B'], dtype='<U1')
     """
@@ -82,25 +82,24 @@ def load_letor(
         raise ValueError(f"{file}: expected at least one document, the file has none")
     if width > MAX_FEATURES:
         raise ValueError(
-            f"{file}: feature numbers up to {width:,} are beyond the limit of "
-            f"{MAX_FEATURES:,}"
+            f"{file}: feature numbers up to {width:,} are beyond the limit of {MAX_FEATURES:,}"
         )
     if n_features is not None and width > n_features:
-        raise ValueError(
-            f"{file}: expected {n_features} features, found feature number {width}"
-        )
+        raise ValueError(f"{file}: expected {n_features} features, found feature number {width}")
     table = np.zeros((lines, width if n_features is None else n_features))
     text = np.empty((lines, 4), dtype=np.int64)
     labels, numbers, line_of = (np.empty(lines, dtype=np.int64) for _ in range(3))
     late = np.empty((slow, 4), dtype=np.int64)
-    line, fault, n_late, numeric = scan_lines(
-        buffer, table, labels, numbers, line_of, text, late
-    )
+    line, fault, n_late, numeric = scan_lines(buffer, table, labels, numbers, line_of, text, late)
     if fault:
         raise _bad_line(file, line, fault, buffer)
-    for row, column, low, high in late[:n_late]:
+    if n_late:
         # Long or exponential numbers: the kernel cannot round them correctly, Python can.
-        table[row, column] = _finite(file, line_of[row], buffer[low:high].tobytes())
+        raw, late = buffer.tobytes(), late[:n_late]
+        values = np.array([float(raw[low:high]) for low, high in late[:, 2:].tolist()])
+        for row, _, low, high in late[~np.isfinite(values)][:1]:
+            _finite(file, line_of[row], raw[low:high])
+        table[late[:, 0], late[:, 1]] = values
     _check_last_line(file, buffer, table, text, line_of)
     qid: NDArray[Any] = numbers
     if not numeric:
@@ -200,8 +199,7 @@ def load_scores(path: str | os.PathLike[str], n_documents: int | None = None) ->
     scores = np.array([_finite(file, number, row) for number, row in enumerate(rows, 1)])
     if n_documents is not None and len(scores) != n_documents:
         raise ValueError(
-            f"{file}: expected {n_documents:,} scores, one for each document, "
-            f"got {len(scores):,}"
+            f"{file}: expected {n_documents:,} scores, one for each document, got {len(scores):,}"
         )
     return scores
 

@@ -61,7 +61,7 @@ def count_lines(text: Bytes) -> tuple[int, int, int, int, int]:
                 break
             if c == 0 or (c < 32 and c != TAB and c != RETURN):
                 return documents, highest, slow, line, BINARY
-            if c == SPACE or c == TAB or c == RETURN:
+            if c in (SPACE, TAB, RETURN):
                 i += 1
                 continue
             # A token: its number before a colon, and how long what follows is.
@@ -78,7 +78,7 @@ def count_lines(text: Bytes) -> tuple[int, int, int, int, int]:
                 i += 1
             if colon >= 0 and number > 0:
                 highest = max(highest, number)
-                # At most 15 digits and a sign and a point: read exactly by the kernel.
+                # Shorter values can have too few digits to be difficult.
                 slow += (i - colon - 1) > 14
                 for j in range(colon + 1, min(i, colon + 16)):
                     if text[j] == 69 or text[j] == 101:
@@ -215,7 +215,8 @@ def _number(text: Bytes, start: int, end: int) -> tuple[float, int]:
     """Read a decimal number, correctly rounded, or say which fault it has.
 
     Up to 15 digits the mantissa and the power of ten are exact, so that one division or
-    multiplication rounds correctly; the fault DIGITS means that more care is needed.
+    multiplication rounds correctly; up to 18 digits `_divide` takes over. The fault DIGITS means
+    that more care is needed.
     """
     i = start
     negative = False
@@ -230,7 +231,7 @@ def _number(text: Bytes, start: int, end: int) -> tuple[float, int]:
             seen += 1
             if mantissa or c != ZERO:
                 digits += 1
-            if digits <= 15:
+            if digits <= 18:
                 mantissa = mantissa * 10 + (c - ZERO)
                 exponent -= point
             else:
@@ -258,7 +259,39 @@ def _number(text: Bytes, start: int, end: int) -> tuple[float, int]:
                 return 0.0, VALUE
             i += 1
         return 0.0, DIGITS
-    if digits > 15 or exponent < -22 or exponent > 22:
+    if digits > 18 or exponent < -22 or exponent > 22 or (digits > 15 and exponent > 0):
         return 0.0, DIGITS
-    value = mantissa * POWERS[exponent] if exponent >= 0 else mantissa / POWERS[-exponent]
+    if digits > 15:
+        value = _divide(mantissa, POWERS[-exponent])
+        if np.isnan(value):
+            return 0.0, DIGITS
+    else:
+        value = mantissa * POWERS[exponent] if exponent >= 0 else mantissa / POWERS[-exponent]
     return -value if negative else value, 0
+
+
+@kernel
+def _divide(mantissa: int, power: float) -> float:
+    """Divide a whole number below 10^18 by a power of ten, correctly rounded, or give NaN.
+
+    The quotient is found as a sum of two doubles, good to about 100 bits. Its larger part is the
+    correctly rounded quotient unless the smaller one is too near to half a unit of its last
+    place to tell.
+    """
+    high = float(mantissa)
+    low = float(mantissa - int(high))
+    first = high / power
+    # Dekker's product: first * power as the exact sum of two doubles.
+    product = first * power
+    split = 134217729.0 * first
+    a = split - (split - first)
+    b = first - a
+    split = 134217729.0 * power
+    c = split - (split - power)
+    d = power - c
+    error = ((a * c - product) + a * d + b * c) + b * d
+    second = (((high - product) - error) + low) / power
+    total = first + second
+    rest = second - (total - first)
+    doubt = abs(total) * 2.0**-98
+    return total if total + (rest + doubt) == total + (rest - doubt) == total else np.nan

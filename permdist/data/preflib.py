@@ -80,9 +80,7 @@ class Preferences:
         """Give every ballot without ties as a top-k list."""
         if any(len(bucket) > 1 for ballot in self.ballots for bucket in ballot):
             raise ValueError("top_k: some ballots have ties; use bucket_orders()")
-        return [
-            TopK((bucket[0] for bucket in ballot), self.n_items) for ballot in self.ballots
-        ]
+        return [TopK((bucket[0] for bucket in ballot), self.n_items) for ballot in self.ballots]
 
     def describe(self) -> str:
         """Say what is in the file, in a few lines."""
@@ -107,7 +105,7 @@ class Preferences:
 
 
 def load_preflib(path: str | os.PathLike[str]) -> Preferences:
-    """Read a PrefLib file of orders: ``.soc``, ``.soi``, ``.toc`` or ``.toi``.
+    r"""Read a PrefLib file of orders: ``.soc``, ``.soi``, ``.toc`` or ``.toi``.
 
     Parameters
     ----------
@@ -127,7 +125,7 @@ def load_preflib(path: str | os.PathLike[str]) -> Preferences:
     --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "small.toc"
-    >>> _ = path.write_text("# NUMBER ALTERNATIVES: 3\\n2: 1,{2,3}\\n1: 3,2,1\\n")
+    >>> _ = path.write_text("# NUMBER ALTERNATIVES: 3\n2: 1,{2,3}\n1: 3,2,1\n")
     >>> load_preflib(path).bucket_orders()
     [BucketOrder([[0], [1, 2]]), BucketOrder([[2], [1], [0]])]
     """
@@ -161,7 +159,9 @@ def load_preflib(path: str | os.PathLike[str]) -> Preferences:
     _check_kind(file, declared, ballots, n)
     voters = headers.get("NUMBER VOTERS")
     if voters is not None and _whole(voters, f"{file}: NUMBER VOTERS") != sum(counts):
-        raise ValueError(f"{file}: the header has {voters} voters, the lines add up to {sum(counts)}")
+        raise ValueError(
+            f"{file}: the header has {voters} voters, the lines add up to {sum(counts)}"
+        )
     names = [f"alternative {item + 1}" for item in range(n)]
     for key, value in headers.items():
         name = _NAME.fullmatch(key)

@@ -113,9 +113,7 @@ class _Design:
         self.constant = np.zeros(n_features, dtype=bool)
         self.constant[rng.permutation(n_features)[:n_constant]] = True
 
-    def features(
-        self, quality: FloatArray, level: float, rng: np.random.Generator
-    ) -> FloatArray:
+    def features(self, quality: FloatArray, level: float, rng: np.random.Generator) -> FloatArray:
         """Draw the features of one query's documents."""
         n = len(quality)
         match = quality + MISMATCH * level * rng.standard_normal(n)

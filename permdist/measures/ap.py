@@ -48,9 +48,7 @@ class AP(Measure):
     def _values(self, placed: Placements) -> FloatArray:
         return _ap(*placed, NO_CUT if self.k is None else self.k)
 
-    def step(
-        self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike
-    ) -> FloatArray:
+    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Give the precision at the next position, if the item is good; see `Measure.step`."""
         goods, _, position = count_above(above, grades)
         p = int(np.sum(totals[grades > 0]))

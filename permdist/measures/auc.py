@@ -44,9 +44,7 @@ class AUC(Measure):
     def _undefined(self, placed: Placements) -> Any:
         return _pairs(*placed) == 0
 
-    def step(
-        self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike
-    ) -> FloatArray:
+    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Count the worse items that are still to come; see `Measure.step`."""
         to_come = np.asarray(totals) - np.asarray(above, dtype=np.int64)
         return to_come[..., :level].sum(axis=-1) / different_pairs(totals)

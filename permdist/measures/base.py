@@ -111,7 +111,8 @@ class Measure(ABC):
         return np.diff(placed.ptr) == 0
 
     def check_grades(self, grade: IntArray) -> None:
-        """Refuse grades that the measure's conventions cannot take."""
+        """Refuse grades that the measure's conventions cannot take; by default none."""
+        return
 
     def ideal(self, labels: ArrayLike) -> float:
         """Give the best value that any order of these items can have.
@@ -126,9 +127,7 @@ class Measure(ABC):
         return float(self(order_by_scores(label), label))
 
     @abstractmethod
-    def step(
-        self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike
-    ) -> FloatArray:
+    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Give what the next item adds to the value: the measure as a sum along the ranking.
 
         The value of an order of a defined query is `offset` plus the steps of its items from the
@@ -225,9 +224,7 @@ class Measure(ABC):
     def _labels(self, labels: ArrayLike, shape: tuple[int, ...]) -> IntArray:
         label = grades("labels", labels)
         if label.shape not in (shape, shape[-1:]):
-            raise ValueError(
-                f"labels: expected shape {shape[-1:]} or {shape}, got {label.shape}"
-            )
+            raise ValueError(f"labels: expected shape {shape[-1:]} or {shape}, got {label.shape}")
         return np.broadcast_to(label, shape)
 
 

@@ -67,9 +67,7 @@ class ERR(Measure):
         cut = NO_CUT if self.k is None else self.k
         return _err(placed.ptr, placed.start, placed.size, stop, cut)
 
-    def step(
-        self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike
-    ) -> FloatArray:
+    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Give the chance to stop here, over the rank; see `Measure.step`."""
         counts = np.asarray(above, dtype=np.int64)
         stop = self.stop_probability(grades)
@@ -80,9 +78,7 @@ class ERR(Measure):
 
 
 @kernel
-def _err(
-    ptr: IntArray, start: IntArray, size: IntArray, stop: FloatArray, cut: int
-) -> FloatArray:
+def _err(ptr: IntArray, start: IntArray, size: IntArray, stop: FloatArray, cut: int) -> FloatArray:
     """ERR of every query, in expectation over ties.
 
     In a tie of g items, let on[t] be the mean over all subsets of t items of the chance to pass

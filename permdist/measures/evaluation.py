@@ -35,16 +35,16 @@ class Evaluation(Mapping[str, FloatArray]):
     qids : array, shape (queries,)
         The query ids, in the order in which they first appear.
     measures : tuple of Measure
-    values : array of float, shape (queries, measures)
+    table : array of float, shape (queries, measures)
         NaN where a measure with ``empty="skip"`` leaves a query out.
     """
 
     qids: NDArray[Any]
     measures: tuple[Measure, ...]
-    values: FloatArray
+    table: FloatArray
 
     def __getitem__(self, name: str) -> FloatArray:
-        return self.values[:, self._column(name)]
+        return self.table[:, self._column(name)]
 
     def __iter__(self) -> Iterator[str]:
         return (measure.name for measure in self.measures)
@@ -74,7 +74,7 @@ class Evaluation(Mapping[str, FloatArray]):
         """Give the per-query values as a pandas DataFrame, indexed by query id."""
         import pandas as pd
 
-        return pd.DataFrame(self.values, index=pd.Index(self.qids, name="qid"), columns=list(self))
+        return pd.DataFrame(self.table, index=pd.Index(self.qids, name="qid"), columns=list(self))
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -102,7 +102,7 @@ class Evaluation(Mapping[str, FloatArray]):
         raise KeyError(f"{name!r} was not evaluated; there are {', '.join(names)}")
 
     def _used(self, name: str | Measure) -> FloatArray:
-        column = self.values[:, self._column(name)]
+        column = self.table[:, self._column(name)]
         return column[~np.isnan(column)]
 
 

@@ -46,9 +46,7 @@ class KendallTau(Measure):
     def _undefined(self, placed: Placements) -> Any:
         return _pairs(*placed) == 0
 
-    def step(
-        self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike
-    ) -> FloatArray:
+    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Count worse items still to come less better ones; see `Measure.step`."""
         to_come = np.asarray(totals) - np.asarray(above, dtype=np.int64)
         worse, better = to_come[..., :level].sum(axis=-1), to_come[..., level + 1 :].sum(axis=-1)

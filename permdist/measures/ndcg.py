@@ -99,9 +99,7 @@ class NDCG(Measure):
             values[placed.length < self.k] = 0.0
         return values
 
-    def step(
-        self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike
-    ) -> FloatArray:
+    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Give the discounted gain over the ideal; see `Measure.step`."""
         position = np.asarray(above, dtype=np.int64).sum(axis=-1)
         scaled = self.positional(np.repeat(grades, totals))

@@ -45,9 +45,7 @@ class TopKPersistence(Measure):
     def _values(self, placed: Placements) -> FloatArray:
         return _persistence(*placed, self.k)
 
-    def step(
-        self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike
-    ) -> FloatArray:
+    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Give 1/k for an item of the true first k inside the first k; see `Measure.step`."""
         counts = np.asarray(above, dtype=np.int64)
         k = min(self.k, int(np.sum(totals)))

@@ -54,9 +54,7 @@ class Precision(Measure):
         """Give what a good item among the first k of n adds."""
         return 0.0 if self.short == "zero" and n < self.k else 1.0 / self.k
 
-    def step(
-        self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike
-    ) -> FloatArray:
+    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Give 1/k for a good item among the first k; see `Measure.step`."""
         _, _, position = count_above(above, grades)
         return (grades[level] > 0) * (position < self.k) * self._weight(int(np.sum(totals)))

@@ -39,9 +39,7 @@ class RR(Measure):
     def _values(self, placed: Placements) -> FloatArray:
         return _rr(*placed, NO_CUT if self.k is None else self.k)
 
-    def step(
-        self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike
-    ) -> FloatArray:
+    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Give 1/rank for the first good item, 0 for all others; see `Measure.step`."""
         goods, _, position = count_above(above, grades)
         inside = position < (NO_CUT if self.k is None else self.k)

@@ -35,9 +35,7 @@ class WTA(Measure):
     def _values(self, placed: Placements) -> FloatArray:
         return Precision(1)._values(placed)
 
-    def step(
-        self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike
-    ) -> FloatArray:
+    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Give 1 for a good item at the top; see `Measure.step`."""
         return Precision(1).step(grades, totals, level, above)
 

@@ -93,7 +93,7 @@ def weighted_kendall(
     left, right, first, second, shape = _paired(orders, ranks)
     n = left.shape[1]
     if weights is None:
-        table = 1.0 / (1.0 + _inverse(right))
+        table: FloatArray = 1.0 / (1.0 + _inverse(right).astype(np.float64))
     else:
         table = finite("weights", weights, ndim=1)[None, :]
         if table.shape[1] != n:
@@ -344,7 +344,7 @@ def _kendall(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) 
 def _kendall_tied(
     a: FloatArray, b: FloatArray, first: IntArray, second: IntArray, penalty: float
 ) -> FloatArray:
-    """Discordant pairs plus `penalty` for pairs tied on one side; a (A, n) and b (B, n) are ranks."""
+    """Discordant pairs, plus `penalty` for those tied on one side; a (A, n), b (B, n) are ranks."""
     n = a.shape[1]
     values, spare = np.empty(n, np.int64), np.empty(n, np.int64)
     keys = np.empty(n, np.int64)
@@ -454,7 +454,7 @@ def _hamming(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) 
 
 @kernel
 def _cayley(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) -> IntArray:
-    """n minus the cycles of position -> position; arrays as in `_kendall`."""
+    """Count n minus the cycles of position -> position; arrays as in `_kendall`."""
     n = a.shape[1]
     seen_in = np.full(n, -1, np.int64)
     out = np.empty(len(first), np.int64)
@@ -475,7 +475,7 @@ def _cayley(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) -
 
 @kernel
 def _ulam(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) -> IntArray:
-    """n minus the longest increasing run of b's ranks in a's order (patience sorting)."""
+    """Count n minus the longest increasing run of b's ranks in a's order (patience sorting)."""
     n = a.shape[1]
     smallest_end = np.empty(n, np.int64)  # of an increasing subsequence of each length
     out = np.empty(len(first), np.int64)

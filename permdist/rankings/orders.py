@@ -14,7 +14,9 @@ from permdist._kernels import kernel
 MAX_ENUMERATED = 10
 
 
-def check_orders(orders: ArrayLike, n_items: int | None = None, *, name: str = "orders") -> IntArray:
+def check_orders(
+    orders: ArrayLike, n_items: int | None = None, *, name: str = "orders"
+) -> IntArray:
     """Return orders as int64, or say which entry is not part of a permutation.
 
     Parameters
