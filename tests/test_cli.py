@@ -1,15 +1,21 @@
-"""The command line as a user meets it: real processes, their output and exit codes."""
+"""The command line as a user meets it: what it prints and its exit codes."""
 
+import contextlib
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import sysconfig
 from html.parser import HTMLParser
+from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from permdist import __version__, data, measures
+from permdist.cli import main
 from permdist.report import Report
 
 LETOR = (
@@ -18,17 +24,27 @@ LETOR = (
 )
 
 
-def permdist(*arguments, cwd=None, code=0):
-    result = subprocess.run(
-        [sys.executable, "-c", "from permdist.cli import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"},
-    )
-    assert result.returncode == code, result.stdout + result.stderr
-    assert "Traceback" not in result.stderr
-    return result.stdout if code == 0 else result.stderr
+def permdist(*arguments, cwd=".", code=0):
+    """Run a command in this process; give its output, or what it says on an error."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.chdir(cwd))
+        stack.enter_context(contextlib.redirect_stdout(out))
+        stack.enter_context(contextlib.redirect_stderr(err))
+        stack.enter_context(mock.patch.object(sys, "argv", ["permdist", *map(str, arguments)]))
+        stack.enter_context(mock.patch.dict(os.environ, COLUMNS="100", NO_COLOR="1", TERM="dumb"))
+        ended = stack.enter_context(pytest.raises(SystemExit))
+        main()
+    assert (ended.value.code or 0) == code, out.getvalue() + err.getvalue()
+    return out.getvalue() if code == 0 else err.getvalue()
+
+
+def test_it_is_installed_as_a_command(tmp_path):
+    command = Path(sysconfig.get_path("scripts")) / "permdist"
+    arguments = [str(command), "describe", "none.txt"]
+    result = subprocess.run(arguments, capture_output=True, text=True, cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr == "permdist: none.txt: no such file\n"
 
 
 @pytest.fixture
