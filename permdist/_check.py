@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from permdist._text import hint
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -55,6 +56,10 @@ def finite(name: str, values: ArrayLike, *, ndim: int | None = None) -> FloatArr
     if ndim is not None and array.ndim != ndim:
         raise ValueError(f"{name}: expected {ndim} dimension(s), got shape {array.shape}")
     result = np.asarray(array, dtype=np.float64, order="C")
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
+        largest = max(abs(int(array.max())), abs(int(array.min())))
+        if largest > 2**53:
+            raise ValueError(f"{name}: whole numbers beyond 2^53 lose digits as floats: {largest}")
     bad = ~np.isfinite(result)
     if bad.any():
         where = first_index(np.atleast_1d(bad))
@@ -78,13 +83,15 @@ def grades(name: str, values: ArrayLike) -> IntArray:
     """Convert relevance labels to int64; whole-numbered floats are welcome, negatives are not."""
     array = as_array(name, values)
     if array.dtype.kind == "f":
-        bad = ~(np.isfinite(array) & (array == np.floor(array)))
+        bad = ~(np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**63))
         if bad.any():
             where = first_index(np.atleast_1d(bad))
             value = np.atleast_1d(array)[np.atleast_1d(bad)][0]
             raise ValueError(
                 f"{name}: expected non-negative integers, got {value} at index {where}"
             )
+    if array.dtype.kind == "u" and array.size and int(array.max()) >= 2**63:
+        raise ValueError(f"{name}: expected labels below 2^63, got {array.max()}")
     result = np.asarray(array, dtype=np.int64, order="C")
     if result.size and result.min() < 0:
         negative = np.atleast_1d(result < 0)
@@ -104,11 +111,25 @@ def count(name: str, value: Any, *, minimum: int = 1) -> int:
     return int(value)
 
 
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Give a read-only view; kernels that always get one are compiled once, not twice."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def batch_shape(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    """Read the size of a batch as numpy's generators do: None is a single draw."""
+    if size is None:
+        return ()
+    entries = size if isinstance(size, tuple | list) else (size,)
+    return tuple(count("size", entry, minimum=0) for entry in entries)
+
+
 def choice(name: str, value: Any, options: Iterable[str]) -> str:
     """Check one of a few words; suggest the nearest one."""
     options = list(options)
     if isinstance(value, str) and value in options:
         return value
-    near = difflib.get_close_matches(str(value), options, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"{name}: expected one of {', '.join(options)}, got {value!r}{hint}")
+    shown = ", ".join(options)
+    raise ValueError(f"{name}: expected one of {shown}, got {value!r}{hint(value, options)}")

@@ -31,6 +31,7 @@ def read_bytes(path: Path) -> bytes:
         raise PermissionError(f"{path}: no permission to read it") from error
     except OSError as error:
         raise ValueError(f"{path}: cannot be read ({error})") from error
+    data = data.removeprefix(b"\xef\xbb\xbf")  # a byte order mark says nothing here
     if not data:
         raise ValueError(f"{path}: the file is empty")
     return data

@@ -48,11 +48,18 @@ def group_queries(qid: ArrayLike | None, n_documents: int, *, regroup: bool = Fa
     if ids.shape != (n_documents,):
         raise ValueError(f"qid: expected {n_documents} entries as in y, got shape {ids.shape}")
     if ids.dtype.kind == "f":
-        if not np.isfinite(ids).all() or (ids != np.floor(ids)).any():
-            bad = int(np.argmax(~np.isfinite(ids) | (ids != np.floor(ids))))
+        wrong = ~(np.isfinite(ids) & (ids == np.floor(ids)) & (np.abs(ids) < 2.0**63))
+        if wrong.any():
+            bad = int(np.argmax(wrong))
             raise ValueError(f"qid: expected whole numbers or names, got {ids[bad]} at index {bad}")
         ids = ids.astype(np.int64)
-    if ids.dtype.kind not in "iuOUST":
+    if ids.dtype.kind in "OT":  # pandas columns of names
+        kinds = {type(entry) for entry in ids.tolist()}
+        if kinds not in ({str}, {int}):
+            names = ", ".join(sorted(kind.__name__ for kind in kinds))
+            raise TypeError(f"qid: expected whole numbers or names, got {names}")
+        ids = np.array(ids.tolist())
+    if ids.dtype.kind not in "iuUS":
         raise TypeError(f"qid: expected whole numbers or names, got dtype {ids.dtype}")
     starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])
     found = ids[starts]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
 
@@ -69,6 +71,7 @@ def weigh_inversions(
 ) -> float:
     """Add up ``w_i + w_j`` (or ``w_i * w_j``) over the inversions; all four arrays are used up."""
     total = 0.0
+    rest = np.empty(n)
     v, w, other_v, other_w = values, weights, spare_values, spare_weights
     width = 1
     while width < n:
@@ -76,21 +79,22 @@ def weigh_inversions(
             middle = min(start + width, n)
             end = min(start + 2 * width, n)
             left, right = start, middle
+            # What is left of the left run is added up from its end: subtracting would cancel.
             remaining = 0.0
-            for i in range(start, middle):
+            for i in range(middle - 1, start - 1, -1):
                 remaining += w[i]
+                rest[i] = remaining
             for out in range(start, end):
                 if right >= end or (left < middle and v[left] <= v[right]):
                     other_v[out], other_w[out] = v[left], w[left]
-                    remaining -= w[left]
                     left += 1
                 else:
                     other_v[out], other_w[out] = v[right], w[right]
                     if left < middle:
                         if additive:
-                            total += remaining + (middle - left) * w[right]
+                            total += rest[left] + (middle - left) * w[right]
                         else:
-                            total += remaining * w[right]
+                            total += rest[left] * w[right]
                     right += 1
         v, w, other_v, other_w = other_v, other_w, v, w
         width *= 2

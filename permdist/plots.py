@@ -93,8 +93,10 @@ def heatmap(
     ax = _axes(ax)
     low, high = limits or (shown.min(), shown.max())
     image = ax.imshow(shown, cmap=cmap, vmin=low, vmax=high, aspect="auto")
-    for side, names in (("y", rows), ("x", columns)):
+    for side, names, length in (("y", rows, table.shape[0]), ("x", columns, table.shape[1])):
         if names is not None:
+            if len(names) != length:
+                raise ValueError(f"rows, columns: expected {length} names, got {len(names)}")
             _name_ticks(ax, side, names)
     ax.tick_params(length=0)
     for spine in ax.spines.values():
@@ -183,6 +185,8 @@ def distances(
         condensed = squareform(table, checks=False)
         order = leaves_list(linkage(condensed, "average", optimal_ordering=True)).tolist()
     if names is not None:
+        if len(names) != len(table):
+            raise ValueError(f"names: expected {len(table)} names, got {len(names)}")
         names = [names[i] for i in order]
     return heatmap(
         table[np.ix_(order, order)],

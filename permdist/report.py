@@ -25,13 +25,12 @@ _STYLE = """
   --ink: #1d1d1f; --ground: #fff; --line: #d0d0d7; --soft: #6e6e73; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #ececf0; --ground: #18181b; --line: #3f3f46; --soft: #a1a1aa; }
-  img { filter: invert(0.92) hue-rotate(180deg); }
 }
 body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--ground);
   max-width: 60rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
 h1 { line-height: 1.2; margin-bottom: 0.2em; }
 h2 { margin-top: 2.2em; border-top: 1px solid var(--line); padding-top: 0.9em; }
-img { max-width: 100%; height: auto; }
+img { max-width: 100%; height: auto; background: #fff; border-radius: 6px; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.25em 0.8em; text-align: right; border-bottom: 1px solid var(--line); }

@@ -114,7 +114,7 @@ def top_k_lists(
     """Generate top-k lists; `min_k` and `max_k` bound the length, the items bound it too."""
 
     def of_size(n: int) -> st.SearchStrategy[TopK]:
-        lengths = st.integers(min(min_k, n), min(max_k or n, n))
+        lengths = st.integers(min(min_k, n), n if max_k is None else min(max_k, n))
         return st.builds(TopK.from_order, _permutation(n), lengths)
 
     return _sizes(n_items, min_items, max_items).flatmap(of_size)
@@ -172,14 +172,16 @@ def labels(
     min_irrelevant: int = 0,
 ) -> st.SearchStrategy[IntArray]:
     """Generate relevance labels 0 to `max_grade`, with a least number of good and bad items."""
-    least = max(min_items, min_relevant + min_irrelevant)
+    needed = min_relevant + min_irrelevant
+    least = needed if n_items is not None else max(min_items, needed)
     if n_items is not None and n_items < least:
         raise ValueError(
             f"n_items: expected at least {least} items for these labels, got {n_items}"
         )
 
     def of_size(n: int) -> st.SearchStrategy[IntArray]:
-        good = st.lists(st.integers(1, max_grade), min_size=min_relevant, max_size=min_relevant)
+        one = st.integers(1, max_grade) if min_relevant else st.nothing()
+        good = st.lists(one, min_size=min_relevant, max_size=min_relevant)
         free = n - min_relevant - min_irrelevant
         rest = st.lists(st.integers(0, max_grade), min_size=free, max_size=free)
         drawn = st.builds(lambda g, r: [*g, *([0] * min_irrelevant), *r], good, rest)

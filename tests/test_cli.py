@@ -85,6 +85,12 @@ def test_evaluate_with_a_preset_and_json(files):
         "evaluate", "scores.txt", "data.txt", "-m", "auc[empty=skip]", "--per-query", cwd=files
     )
     assert "auc[empty=skip]" in skipped
+    (files / "one.txt").write_text("0 qid:1 1:1\n")
+    (files / "s.txt").write_text("1\n")
+    arguments = ("evaluate", "s.txt", "one.txt", "-m", "ap[empty=skip]", "--json", "--per-query")
+    facts = json.loads(permdist(*arguments, cwd=files))
+    assert facts["mean"] == {"ap[empty=skip]": None}
+    assert facts["per_query"] == {"1": {"ap[empty=skip]": None}}
 
 
 def test_describe(files):
@@ -107,6 +113,7 @@ def test_describe(files):
         (("evaluate", "scores.txt", "data.txt", "--preset", "x"), "preset: expected one of"),
         (("describe", "scores.txt"), "scores.txt, line 1: expected qid:ID after the label"),
         (("demo", "-o", "scores.txt/x"), "not a directory"),
+        (("demo", "-o", "scores.txt"), "expected a folder for the report, this is a file"),
         (("demo", "--queries", "0"), "Invalid value for '--queries'"),
         (("dmeo",), "No such command 'dmeo'"),
     ],

@@ -228,7 +228,7 @@ def test_saving_is_all_or_nothing(tmp_path, monkeypatch):
     queries = make_letor(3, rng=0)
 
     class Interrupted:
-        n_documents, y, qid, doc_ids = 5, queries.y, queries.qid, None
+        n_documents, y, qid, qids, doc_ids = 5, queries.y, queries.qid, queries.qids, None
 
         @property
         def X(self):
@@ -287,3 +287,40 @@ def test_scores(tmp_path):
     for bad in ("0.5\nx\n", "1\nnan\n", "1\n\n2\n"):
         with pytest.raises(ValueError, match="line 2: expected a finite number"):
             load_scores(write(tmp_path, bad))
+
+
+def test_whole_files_without_a_final_line_end(tmp_path):
+    for text in (
+        "1 qid:1 1:1 2:1\n0 qid:1 1:0\n# end",
+        "1 qid:1 1:1 2:1\n0 qid:1 1:0 2:0\n0 qid:1 1:0 # docid = A",
+        "1 qid:1 1:1 2:1\n0 qid:1 1:0",
+    ):
+        assert load_letor(write(tmp_path, text)).n_features == 2
+
+
+def test_odd_bytes(tmp_path):
+    assert load_letor(write(tmp_path, b"\xef\xbb\xbf1 qid:1 1:1\n")).y.tolist() == [1]
+    assert load_letor(write(tmp_path, b"1 qid:\xff 1:1\n")).qid.tolist() == ["\ufffd"]
+    assert load_letor(write(tmp_path, "1 qid:-12 1:1\n")).qid.tolist() == [-12]
+    assert load_letor(write(tmp_path, "1 qid:-0 1:1\n")).qid.tolist() == ["-0"]
+    for bad in ("123456789012345677 qid:1 1:1\n", "9007199254740994 qid:1 1:1\n"):
+        with pytest.raises(ValueError, match="line 1: expected a label"):
+            load_letor(write(tmp_path, bad))
+    with pytest.raises(ValueError, match="value is not a number"):
+        load_letor(write(tmp_path, "1 qid:1 1:ice\n"))
+    with pytest.raises(ValueError, match="n_features: expected at least 1"):
+        load_letor(write(tmp_path, GOOD), n_features=-1)
+    with pytest.raises(ValueError, match="expected one score a line, the file has none"):
+        load_scores(write(tmp_path, "\n\n"))
+    with pytest.raises(ValueError, match="expected a finite number, got '1_0'"):
+        load_scores(write(tmp_path, "1_0\n"))
+
+
+@pytest.mark.parametrize("bad", ["a b", "a#b", "", "a\nb"])
+def test_ids_that_cannot_be_written_are_refused(tmp_path, bad):
+    with pytest.raises(ValueError, match="qid: cannot be written to a LETOR file"):
+        save_letor(Queries([[1.0]], [0], [bad]), tmp_path / "q.txt")
+    if bad:
+        with pytest.raises(ValueError, match="doc_ids: cannot be written"):
+            save_letor(Queries([[1.0]], [0], doc_ids=[bad]), tmp_path / "q.txt")
+    assert not list(tmp_path.iterdir())

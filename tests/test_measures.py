@@ -151,6 +151,8 @@ def test_binary_auc_is_positional_and_graded_auc_is_not():
     assert AUC().positional([1, 0, 1]) is not None
     assert AUC().positional([2, 0, 1]) is None
     assert AUC().positional([1, 1]) is None
+    assert AUC().positional([1, 2]) is not None
+    assert ERR().stop_probability(np.array([1], np.uint8)) == 1 / 16
     assert NDCG().positional([0, 0]) is None
     assert Precision(2).positional([0, 0]) is None
     with pytest.raises(ValueError, match="undefined without a relevant item"):
@@ -315,6 +317,10 @@ def test_presets_are_callable():
         (lambda: measures.parse("ndcg[gian=exp2]"), ValueError, "cannot read option 'gian=exp2'"),
         (lambda: measures.parse("ndcg[gain=exp]"), ValueError, "gain: expected one of exp2"),
         (lambda: measures.parse("letor5:map"), ValueError, "preset: expected one of letor3"),
+        (lambda: measures.parse("ndcg@10[k=5]"), ValueError, "cannot read option 'k=5'"),
+        (lambda: measures.parse("err[max_grade=x]"), ValueError, "must be a whole number"),
+        (lambda: measures.parse("p@99999999999999999999"), ValueError, "k: expected at most"),
+        (lambda: AP().ideal([[1, 0]]), ValueError, "labels: expected 1 dimension"),
         (lambda: measures.parse(10), TypeError, "expected a Measure or a name, got int"),
         (lambda: NDCG(1.5), TypeError, "k: expected a whole number, got 1.5"),
         (lambda: NDCG(discount="log"), ValueError, "did you mean 'log2'?"),
@@ -326,7 +332,11 @@ def test_presets_are_callable():
         (lambda: ERR()([0, 1], [5, 0]), ValueError, "grades up to max_grade=4, got 5"),
         (lambda: NDCG()([0, 1], [2000, 0]), ValueError, "use gain='linear'"),
         (lambda: AP()([0, 0], [1, 0]), ValueError, "orders: expected each item once"),
-        (lambda: AP()([0, 1], [1, 0, 0]), ValueError, "labels: expected shape (2,)"),
+        (
+            lambda: AP()([0, 1], [1, 0, 0]),
+            ValueError,
+            "labels: expected a shape that broadcasts to (2,), got (3,)",
+        ),
         (lambda: AP()([0, 1], [1, -1]), ValueError, "non-negative integers, got -1 at index 1"),
         (lambda: AP()([0, 1], [1, 0.5]), ValueError, "non-negative integers, got 0.5 at index 1"),
         (lambda: AP()([0, 1], [1, np.nan]), ValueError, "non-negative integers, got nan"),
@@ -369,5 +379,12 @@ def test_a_users_measure_joins_by_being_defined():
     try:
         assert measures.parse("firsttwo") == FirstTwo()
         assert FirstTwo()([0, 1], [1, 0]) == 0.5
+
+        @dataclass(frozen=True, repr=False)
+        class Binary2(NDCG):
+            aliases = ("binary2",)
+
+        assert measures.parse("binary2@3") == Binary2(3)
+        Binary2.aliases = ()
     finally:
         FirstTwo.aliases = ()

@@ -61,10 +61,14 @@ def test_ties(tmp_path):
         (HEAD + "1: 1,b,3\n", "v.soc", "line 4: expected a positive whole number, got 'b'"),
         (HEAD + "1: 1,{2,3\n", "v.toc", "line 4: expected an order such as '3,{1,2},4'"),
         (HEAD + "1:\n", "v.soi", "line 4: expected an order such as"),
+        (HEAD + "1: 1 2,3\n", "v.soi", "line 4: expected an order such as"),
+        (HEAD + "1: 1,,2\n", "v.soi", "line 4: expected an order such as"),
+        (HEAD + "1: 1,2,\n", "v.soi", "line 4: expected an order such as"),
+        (HEAD + "1: {1,2}3\n", "v.toi", "line 4: expected an order such as"),
         (HEAD + "1: {1,2},3\n", "v.soc", "strict complete orders (soc), but a ballot has ties"),
         (HEAD + "1: 1,2\n", "v.soc", "(soc), but a ballot leaves items out"),
         (HEAD + "# NUMBER VOTERS: 9\n1: 1,2,3\n", "v.soc", "has 9 voters, the lines add up to 1"),
-        (HEAD + "1: 1,2,3\n", "v.txt", "expected data of type soc, soi, toc, toi, got None"),
+        (HEAD + "1: 1,2,3\n", "v.txt", "expected data of type soc, soi, toc, toi, got none"),
         (HEAD + "# DATA TYPE: wmd\n1: 1,2,3\n", "v.soc", "toc, toi, got wmd"),
         ("", "v.soc", "the file is empty"),
     ],
@@ -81,3 +85,7 @@ def test_binary_files(tmp_path):
     path.write_bytes(b"\xff\xfe\x00binary")
     with pytest.raises(ValueError, match="this is not a text file"):
         load_preflib(path)
+    path.write_bytes(
+        (HEAD + "# DATA TYPE: SOC\n1: 1,2,3\n").replace("apple", "\xe9").encode("latin-1")
+    )
+    assert load_preflib(path).names[0] == "\xe9"

@@ -64,7 +64,7 @@ def test_cleaning_as_in_the_paper():
         small().clean(conflicts="both")
     with pytest.raises(ValueError, match="every document has conflicting labels"):
         Queries([[1.0], [1.0]], [0, 1]).clean()
-    with pytest.raises(ValueError, match="keep at least one query"):
+    with pytest.raises(ValueError, match="clean: no query has a relevant document"):
         Queries([[1.0], [2.0]], [0, 0]).clean()
 
 
@@ -129,7 +129,7 @@ def test_equality_sees_everything():
         (lambda: small().where([True]), ValueError, "keep: expected 3 entries"),
         (lambda: small().normalize("max"), ValueError, "method: expected one of minmax, zscore"),
         (lambda: Queries.concatenate([]), ValueError, "parts: expected at least one"),
-        (lambda: Queries.concatenate([small(), small()]), ValueError, "query 1 starts again"),
+        (lambda: Queries.concatenate([small(), small()]), ValueError, "is in two of the"),
         (
             lambda: Queries.concatenate([small(), Queries([[1.0]], [1])]),
             ValueError,
@@ -141,3 +141,44 @@ def test_bad_input(make, error, message):
     with pytest.raises(error) as caught:
         make()
     assert message in str(caught.value)
+
+
+def test_choosing_queries_by_number():
+    queries = small()
+    assert queries.where([-1]).qids.tolist() == [3]
+    assert queries.where([2, 0]).qids.tolist() == [3, 1]
+    for bad, message in (
+        ([0, 0], "each query once"),
+        ([3], "below 3"),
+        ([-4], "below 3"),
+        ([[0]], "1 dimension"),
+        ([], "at least one query"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            queries.where(bad)
+    with pytest.raises(TypeError, match="keep: expected query numbers"):
+        queries.where([0.5])
+    with pytest.raises(TypeError, match=r"see where\(\)"):
+        queries[0:2]
+
+
+def test_a_query_may_not_be_in_two_parts():
+    with pytest.raises(ValueError, match="query 7 is in two of the collections"):
+        Queries.concatenate([Queries([[1.0]], [1], [7]), Queries([[2.0]], [0], [7])])
+
+
+def test_pandas_columns_are_welcome():
+    import pandas as pd
+
+    frame = pd.DataFrame({"x": [0.1, 0.7, 0.3], "y": [0, 1, 0], "q": ["a", "a", "b"]})
+    queries = Queries(frame[["x"]], frame["y"], frame["q"], doc_ids=frame["q"])
+    assert [query.qid for query in queries] == ["a", "b"]
+    with pytest.raises(TypeError, match="qid: expected whole numbers or names, got NoneType, str"):
+        Queries([[1.0], [2.0]], [0, 1], pd.Series(["a", None], dtype=object))
+
+
+def test_extreme_values_are_normalised():
+    for values in ([-1e308, 1e308], [0.0, 5e-324], [1e200, -1e200], [1.0, 1.0 + 2**-52]):
+        queries = Queries(np.array(values)[:, None], [0, 1])
+        assert sorted(queries.normalize().X.ravel()) == [0.0, 1.0]
+        assert np.allclose(sorted(queries.normalize("zscore").X.ravel()), [-1.0, 1.0])

@@ -176,3 +176,23 @@ def test_bad_input(call, error, message):
     with pytest.raises(error) as caught:
         call()
     assert message in str(caught.value)
+
+
+def test_weights_of_any_size_keep_their_digits():
+    weights = [1e17, 1.0, 1.0, 1.0]
+    assert rankings.weighted_kendall([0, 1, 2, 3], [0, 3, 1, 2], weights) == 4.0
+
+
+def test_empty_batches_and_batches_of_one():
+    none = np.zeros((0, 3), dtype=int)
+    assert rankings.weighted_kendall(none, none, normalize=True).shape == (0,)
+    assert rankings.kendall(none, [0, 1, 2]).shape == (0,)
+    assert rankings.kendall([[0, 1, 2]], [0, 1, 2]).tolist() == [0]
+    with pytest.raises(ValueError, match="penalty: expected a number from 0 to 1"):
+        rankings.distance_matrix([[0, 1]], penalty=5)
+    with pytest.raises(ValueError, match=r"a: expected shape \(rankings, n\)"):
+        rankings.distance_matrix([[[0, 1]]])
+    with pytest.raises(TypeError, match="total orders only"):
+        rankings.weighted_kendall([TopK([0], 2)], [0, 1])
+    with pytest.raises(ValueError, match="items count from 0"):
+        rankings.kendall([1, 2, 3], [1, 2, 3])

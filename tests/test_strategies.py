@@ -53,6 +53,11 @@ def test_collections_keep_their_bounds(queries):
     assert queries.doc_ids is not None
 
 
+@given(strategies.labels(n_items=3, min_items=5, max_grade=0))
+def test_only_bad_labels(values):
+    assert values.tolist() == [0, 0, 0]
+
+
 @pytest.mark.parametrize("kind", [BucketOrder, TopK, Queries])
 def test_types_are_registered(kind):
     assert isinstance(find(st.from_type(kind), lambda _: True), kind)

@@ -35,7 +35,7 @@ def permdist(
         typer.Option("--version", help="Show the version and stop.", callback=_show_version),
     ] = False,
 ) -> None:
-    """Distributions over rankings: sample and inspect them, fit and compare ranking models.
+    """Distributions over rankings: measures, data and pictures.
 
     Start with **permdist demo**.
     """

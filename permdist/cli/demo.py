@@ -12,7 +12,18 @@ if TYPE_CHECKING:
     from permdist.measures import Evaluation
     from permdist.report import Report
 
-MEASURES = ("map", "ndcg@10", "ndcg", "p@5", "rr", "wta", "err@10", "auc", "tau", "persistence@10")
+MEASURES = (
+    "map",
+    "ndcg@10",
+    "ndcg",
+    "p@5",
+    "rr",
+    "wta",
+    "err@10[max_grade=2]",
+    "auc[empty=skip]",
+    "tau[empty=skip]",
+    "persistence@10",
+)
 
 
 def demo(
@@ -31,6 +42,8 @@ def demo(
     from permdist.report import Report
 
     console = Console()
+    if output.exists() and not output.is_dir():
+        raise ValueError(f"{output}: expected a folder for the report, this is a file")
     output.mkdir(parents=True, exist_ok=True)
     collection = data.make_letor(queries, rng=seed)
     console.print(f"[bold]A simulated LETOR-like collection[/bold] (seed {seed})")
@@ -39,7 +52,9 @@ def demo(
     rankings = {}
     varying = np.flatnonzero(np.ptp(collection.X, axis=0) > 0)
     with Progress(console=console) as progress:
-        for feature in progress.track(varying, description="Evaluating each feature as a ranking"):
+        for feature in progress.track(
+            varying, description="Evaluating each feature (compiling at first)"
+        ):
             rankings[f"feature {feature + 1}"] = measures.evaluate(
                 collection.X[:, feature], collection.y, collection.qid, MEASURES
             )
@@ -56,7 +71,10 @@ def demo(
     report.save(output / "report.html")
     console.print(f"\n[bold]The best single feature is {best}[/bold]")
     console.print(str(rankings[best]), highlight=False)
-    console.print(f"\nThe report: [bold]{output / 'report.html'}[/bold]", soft_wrap=True)
+    console.print(
+        f"\nThe report: [bold]{output / 'report.html'}[/bold], its pictures beside it",
+        soft_wrap=True,
+    )
 
 
 def _overview(

@@ -46,17 +46,23 @@ def evaluate(
     result = measures.evaluate(values, queries.y, queries.qid, chosen)
     if as_json:
         facts = {
-            "mean": result.mean(),
-            "standard_error": result.standard_error(),
+            "mean": _without_nan(result.mean()),
+            "standard_error": _without_nan(result.standard_error()),
             "n_queries": {name: result.n_queries(name) for name in result},
         }
         if per_query:
-            frame = result.to_frame()
-            cells = frame.astype(object).where(frame.notna(), None)
-            facts["per_query"] = {str(qid): dict(row) for qid, row in cells.iterrows()}
-        typer.echo(json.dumps(facts, indent=2))
+            facts["per_query"] = {
+                str(qid): _without_nan(dict(zip(result, row, strict=True)))
+                for qid, row in zip(result.qids.tolist(), result.table.tolist(), strict=True)
+            }
+        typer.echo(json.dumps(facts, indent=2, allow_nan=False))
         return
     if per_query:
         typer.echo(result.to_frame().to_string(float_format="{:.4f}".format))
         typer.echo("")
     typer.echo(str(result))
+
+
+def _without_nan(values: dict[str, float]) -> dict[str, float | None]:
+    """Replace NaN, which JSON does not have."""
+    return {name: None if value != value else value for name, value in values.items()}

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from permdist._check import FloatArray, choice
+from permdist._check import FloatArray, choice, count
 from permdist._files import read_bytes, write_atomically
 from permdist._groups import RepeatedQueryError
 from permdist.data.letor_scan import BINARY, FAULTS, NEWLINE, count_lines, scan_lines
@@ -73,6 +73,8 @@ def load_letor(
     array(['A', 'B'], dtype='<U1')
     """
     choice("null", null, ("min", "zero", "error"))
+    if n_features is not None:
+        count("n_features", n_features)
     file = Path(path)
     buffer = np.frombuffer(read_bytes(file), dtype=np.uint8)
     lines, width, slow, line, fault = count_lines(buffer)
@@ -103,7 +105,8 @@ def load_letor(
     _check_last_line(file, buffer, table, text, line_of)
     qid: NDArray[Any] = numbers
     if not numeric:
-        qid = np.array([buffer[low:high].tobytes().decode() for low, high in text[:, :2]])
+        raw_ids = (buffer[low:high].tobytes() for low, high in text[:, :2])
+        qid = np.array([raw_id.decode(errors="replace") for raw_id in raw_ids])
     missing = np.isnan(table)
     if missing.any():
         if null == "error":
@@ -125,10 +128,16 @@ def save_letor(queries: Queries, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     queries : Queries
+        Query and document ids must be without blanks and ``#``; ids that are whole numbers are
+        read back as such.
     path : path
         Compressed if it ends in ``.gz`` or ``.bz2``. Written beside its place and then moved
         there, so that an interrupted run leaves no half a file.
     """
+    for name, ids in (("qid", queries.qids), ("doc_ids", queries.doc_ids)):
+        for entry in () if ids is None or ids.dtype.kind in "iu" else ids.tolist():
+            if not re.fullmatch(r"[^\s#\x00-\x1f]*", str(entry)) or (name == "qid" and not entry):
+                raise ValueError(f"{name}: cannot be written to a LETOR file: {entry!r}")
 
     def lines() -> Iterator[str]:
         qid = queries.qid
@@ -196,6 +205,8 @@ def load_scores(path: str | os.PathLike[str], n_documents: int | None = None) ->
     rows = read_bytes(file).splitlines()
     while rows and not rows[-1].strip():
         rows.pop()
+    if not rows:
+        raise ValueError(f"{file}: expected one score a line, the file has none")
     scores = np.array([_finite(file, number, row) for number, row in enumerate(rows, 1)])
     if n_documents is not None and len(scores) != n_documents:
         raise ValueError(
@@ -207,7 +218,7 @@ def load_scores(path: str | os.PathLike[str], n_documents: int | None = None) ->
 def _finite(file: Path, line: int, text: bytes) -> float:
     """Read one number, or say where it is not one."""
     try:
-        value = float(text)
+        value = float("nan") if b"_" in text else float(text)
     except ValueError:
         value = float("nan")
     if not np.isfinite(value):
@@ -232,7 +243,9 @@ def _check_last_line(
     line_of: NDArray[np.int64],
 ) -> None:
     """Refuse a file that stops in the middle of a line, where that can be told."""
-    if buffer[-1] == NEWLINE or len(table) < 2:
+    inside = text[-1, 0] > int(np.flatnonzero(buffer == NEWLINE)[-1:].max(initial=-1))
+    commented = text[-1, 2] >= 0
+    if len(table) < 3 or not inside or commented:
         return
     given = text[:, 3]  # features on each line
     if (given[:-1] == table.shape[1]).all() and given[-1] < table.shape[1]:

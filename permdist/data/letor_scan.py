@@ -122,7 +122,7 @@ def scan_lines(
         # The label: digits, perhaps with a point and zeros.
         end = _token_end(text, i)
         value, kind = _number(text, i, end)
-        if kind != 0 or value != np.floor(value):
+        if kind != 0 or value != np.floor(value) or value > 2.0**53:
             return line, LABEL, n_late, numeric
         if value < 0:
             return line, NEGATIVE, n_late, numeric
@@ -136,14 +136,19 @@ def scan_lines(
             return line, QID, n_late, numeric
         places[row, 0], places[row, 1] = i + 4, end
         number = 0
-        for j in range(i + 4, end):
-            if not ZERO <= text[j] <= NINE or end - i - 4 > 18:
+        minus = text[i + 4] == MINUS
+        begin = i + 4 + minus
+        for j in range(begin, end):
+            if not ZERO <= text[j] <= NINE:
                 numeric = False
                 break
-            number = number * 10 + (text[j] - ZERO)
-        # A leading zero would be lost.
-        numeric = numeric and not (text[i + 4] == ZERO and end - i - 4 > 1)
-        numbers[row] = number
+            if j - begin < 18:
+                number = number * 10 + (text[j] - ZERO)
+        digits = end - begin
+        # More digits do not fit, and a leading zero or the sign of -0 would be lost.
+        numeric = numeric and 1 <= digits <= 18
+        numeric = numeric and not (text[begin] == ZERO and (digits > 1 or minus))
+        numbers[row] = -number if minus else number
         i = _skip_blanks(text, end)
         places[row, 2], places[row, 3] = -1, 0
         while i < n and text[i] != NEWLINE:
@@ -243,7 +248,8 @@ def _number(text: Bytes, start: int, end: int) -> tuple[float, int]:
         i += 1
     if seen == 0:
         word = text[i] & 223 if i < end else 0
-        if end - i >= 3 and (word == 73 or (word == 78 and text[i + 1] & 223 == 65)):
+        second = text[i + 1] & 223 if i + 1 < end else 0
+        if (word == 73 and second == 78) or (word == 78 and second == 65):
             return 0.0, INFINITE  # inf or nan
         return 0.0, VALUE
     if i < end:

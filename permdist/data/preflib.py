@@ -11,6 +11,7 @@ import numpy as np
 
 from permdist._check import IntArray
 from permdist._files import read_bytes
+from permdist._text import aligned
 from permdist.rankings import BucketOrder, TopK
 
 KINDS = {
@@ -21,7 +22,10 @@ KINDS = {
 }
 _HEADER = re.compile(r"#\s*([^:]+?)\s*:\s*(.*)")
 _NAME = re.compile(r"ALTERNATIVE NAME (\d+)")
-_BUCKET = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
+_BUCKET = re.compile(r"\{([^{}]*)\}|([^\s,{}]+)")
+_ITEM = r"\s*[^\s,{}]+\s*"
+_PLACE = rf"(?:{_ITEM}|\s*\{{{_ITEM}(?:,{_ITEM})*\}}\s*)"
+_ORDER = re.compile(rf"{_PLACE}(?:,{_PLACE})*")
 
 
 @dataclass(frozen=True)
@@ -100,8 +104,7 @@ class Preferences:
             "ballots with ties": f"{int(self.counts[tied].sum()):,}",
             "most first places": f"{self.names[leader]} ({first[leader]:,.6g})",
         }
-        width = max(map(len, rows))
-        return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items())
+        return aligned(rows)
 
 
 def load_preflib(path: str | os.PathLike[str]) -> Preferences:
@@ -131,10 +134,13 @@ def load_preflib(path: str | os.PathLike[str]) -> Preferences:
     """
     file = Path(path)
     kind = next((part[1:] for part in file.suffixes[::-1] if part[1:] in KINDS), None)
+    raw = read_bytes(file)
+    if b"\0" in raw:
+        raise ValueError(f"{file}: binary data: this is not a text file")
     try:
-        lines = read_bytes(file).decode("utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{file}: binary data: this is not a text file") from error
+        lines = raw.decode("utf-8").splitlines()
+    except UnicodeDecodeError:  # older files are in Latin-1, which reads any bytes
+        lines = raw.decode("latin-1").splitlines()
     headers: dict[str, str] = {}
     ballots: list[tuple[tuple[int, ...], ...]] = []
     counts: list[int] = []
@@ -153,7 +159,7 @@ def load_preflib(path: str | os.PathLike[str]) -> Preferences:
             ballots.append(ballot)
     if not ballots:
         raise ValueError(f"{file}: expected at least one ballot, the file has none")
-    declared = headers.get("DATA TYPE", kind)
+    declared = headers.get("DATA TYPE", kind or "none").lower()
     if declared not in KINDS:
         raise ValueError(f"{file}: expected data of type {', '.join(KINDS)}, got {declared}")
     _check_kind(file, declared, ballots, n)
@@ -184,11 +190,11 @@ def _read_ballot(line: str, n: int, where: str) -> tuple[int, tuple[tuple[int, .
     if not colon:
         raise ValueError(f"{where}: expected 'count: order', got {line.strip()[:40]!r}")
     count = _whole(number, where)
-    if re.sub(r"\{[^{}]*\}|[^,{}]+", "x", text.replace(" ", "")).strip("x,") or not text.strip():
+    if not _ORDER.fullmatch(text):
         raise ValueError(f"{where}: expected an order such as '3,{{1,2}},4', got {text.strip()!r}")
     buckets = []
     seen: set[int] = set()
-    for tied, single in _BUCKET.findall(text.replace(" ", "")):
+    for tied, single in _BUCKET.findall(text):
         bucket = tuple(_whole(item, where) - 1 for item in (tied or single).split(","))
         for item in bucket:
             if item >= n:

@@ -9,9 +9,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from permdist._check import BoolArray, FloatArray, IntArray, choice, finite, grades
+from permdist._check import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    choice,
+    finite,
+    frozen,
+    grades,
+    integers,
+)
 from permdist._groups import group_queries
 from permdist._offer import offer_strategy
+from permdist._text import aligned
 
 
 class Query(NamedTuple):
@@ -26,8 +36,9 @@ class Query(NamedTuple):
 class Queries:
     """Documents with features and relevance labels, grouped by query.
 
-    Arrays are validated, made read-only and shared, not copied, with the views on single queries:
-    ``queries[3]`` costs nothing. Iterating gives one `Query` after the other.
+    Arrays are validated and kept as read-only views: nothing is copied that need not be, so do not
+    change what you pass in. ``queries[3]`` costs nothing; iterating gives one `Query` after the
+    other.
 
     Parameters
     ----------
@@ -81,8 +92,9 @@ class Queries:
         if groups.order is not None:
             features, labels = features[groups.order], labels[groups.order]
             ids = ids if ids is None else ids[groups.order]
-        self.X, self.y, self.doc_ids = _frozen(features), _frozen(labels), ids
-        self.qids, self.ptr = _frozen(groups.qids), _frozen(groups.ptr)
+        self.X, self.y = frozen(features), frozen(labels)
+        self.doc_ids = None if ids is None else frozen(ids)
+        self.qids, self.ptr = frozen(groups.qids), frozen(groups.ptr)
 
     @property
     def qid(self) -> NDArray[Any]:
@@ -118,12 +130,14 @@ class Queries:
         return self.n_queries
 
     def __getitem__(self, number: int) -> Query:
+        if not isinstance(number, int | np.integer):
+            raise TypeError(f"expected the number of one query, got {number!r}; see where()")
         if not -len(self) <= number < len(self):
             raise IndexError(f"query {number} of {len(self)}")
         number %= len(self)
         own = slice(self.ptr[number], self.ptr[number + 1])
         ids = None if self.doc_ids is None else self.doc_ids[own]
-        return Query(self.X[own], self.y[own], self.qids[number].item(), ids)
+        return Query(self.X[own], self.y[own], self.qids[number : number + 1].tolist()[0], ids)
 
     def __iter__(self) -> Iterator[Query]:
         return (self[number] for number in range(len(self)))
@@ -148,13 +162,21 @@ class Queries:
         keep : array of bool, shape (queries,), or array of int
             A mask, or query numbers in the order wanted.
         """
-        chosen = np.asarray(keep)
-        if chosen.dtype.kind == "b":
-            if chosen.shape != (len(self),):
-                raise ValueError(f"keep: expected {len(self)} entries, got shape {chosen.shape}")
-            chosen = np.flatnonzero(chosen)
+        given = np.asarray(keep)
+        if given.dtype.kind == "b":
+            if given.shape != (len(self),):
+                raise ValueError(f"keep: expected {len(self)} entries, got shape {given.shape}")
+            given = np.flatnonzero(given)
+        chosen = integers("keep", given, what="query numbers")
+        if chosen.ndim != 1:
+            raise ValueError(f"keep: expected 1 dimension(s), got shape {chosen.shape}")
         if chosen.size == 0:
             raise ValueError("keep: expected to keep at least one query, got none")
+        if not (-len(self) <= chosen.min() and chosen.max() < len(self)):
+            raise ValueError(f"keep: expected query numbers below {len(self)}, got {given}")
+        chosen = chosen % len(self)
+        if len(np.unique(chosen)) < len(chosen):
+            raise ValueError("keep: expected each query once, got one twice")
         spans = [np.arange(self.ptr[q], self.ptr[q + 1]) for q in chosen]
         return self._take(np.concatenate(spans))
 
@@ -174,18 +196,22 @@ class Queries:
         """
         choice("method", method, ("minmax", "zscore"))
         starts, sizes = self.ptr[:-1], self.sizes
+        # Scaling down by a power of two is exact, and keeps huge values from overflowing.
+        X = self.X * 2.0**-600 if np.abs(self.X).max(initial=0.0) > 1e150 else self.X
+
+        def spread_out(values: FloatArray) -> FloatArray:
+            return np.repeat(values, sizes, axis=0)
+
+        lowest = np.minimum.reduceat(X, starts, axis=0)
+        spread = np.maximum.reduceat(X, starts, axis=0) - lowest
+        constant = spread == 0.0
+        unit = (X - spread_out(lowest)) / spread_out(np.where(constant, 1.0, spread))
         if method == "minmax":
-            centre = np.minimum.reduceat(self.X, starts, axis=0)
-            spread = np.maximum.reduceat(self.X, starts, axis=0) - centre
-            shifted = self.X - np.repeat(centre, sizes, axis=0)
-        else:
-            centre = np.add.reduceat(self.X, starts, axis=0) / sizes[:, None]
-            shifted = self.X - np.repeat(centre, sizes, axis=0)
-            spread = np.sqrt(np.add.reduceat(shifted**2, starts, axis=0) / sizes[:, None])
-            # Rounding leaves a constant feature a spread of the order of its last digits.
-            spread[spread <= 1e-14 * np.abs(centre)] = 0.0
-        scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
-        return self._with_features(shifted * np.repeat(scale, sizes, axis=0))
+            return self._with_features(unit)
+        centre = np.add.reduceat(unit, starts, axis=0) / sizes[:, None]
+        shifted = np.where(spread_out(constant), 0.0, unit - spread_out(centre))
+        deviation = np.sqrt(np.add.reduceat(shifted**2, starts, axis=0) / sizes[:, None])
+        return self._with_features(shifted / spread_out(np.where(constant, 1.0, deviation)))
 
     def clean(self, *, conflicts: str | None = "features", irrelevant: bool = True) -> Queries:
         """Leave out documents with conflicting labels and queries without a relevant document.
@@ -211,6 +237,8 @@ class Queries:
             if clash.all():
                 raise ValueError("clean: every document has conflicting labels")
             result = self._take(np.flatnonzero(~clash)) if clash.any() else self
+        if irrelevant and not (result.n_relevant > 0).any():
+            raise ValueError("clean: no query has a relevant document")
         return result.where(result.n_relevant > 0) if irrelevant else result
 
     def describe(self) -> Description:
@@ -240,6 +268,12 @@ class Queries:
         widths = sorted({part.n_features for part in several})
         if len(widths) > 1:
             raise ValueError(f"parts: expected equal numbers of features, got {widths}")
+        seen: set[Any] = set()
+        for part in several:
+            again = seen.intersection(part.qids.tolist())
+            if again:
+                raise ValueError(f"parts: query {again.pop()} is in two of the collections")
+            seen.update(part.qids.tolist())
         ids = [part.doc_ids for part in several]
         known = [entry for entry in ids if entry is not None]
         return cls(
@@ -319,15 +353,7 @@ class Description:
             "equal features, different labels": f"{self.conflicting_documents:,} documents",
             "document ids": "yes" if self.has_doc_ids else "no",
         }
-        width = max(map(len, rows))
-        return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items())
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Give a read-only view."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+        return aligned(rows)
 
 
 offer_strategy(Queries, "queries")

@@ -67,6 +67,8 @@ def make_letor(
     [0, 1, 2, 3, 4]
     """
     n_queries = count("n_queries", n_queries)
+    if not isinstance(n_documents, tuple | list) or len(n_documents) != 2:
+        raise TypeError(f"n_documents: expected (least, most), got {n_documents!r}")
     low, high = (count("n_documents", value) for value in n_documents)
     n_features, max_grade = count("n_features", n_features), count("max_grade", max_grade)
     n_constant = count("n_constant", n_constant, minimum=0)
@@ -74,11 +76,12 @@ def make_letor(
         raise ValueError(f"n_documents: expected (least, most), got {n_documents}")
     if n_constant >= n_features:
         raise ValueError(f"n_constant: expected fewer than n_features={n_features}")
-    for name, value in (("relevant", relevant), ("empty", empty)):
-        if not 0.0 <= value < 1.0:
-            raise ValueError(f"{name}: expected a share from 0 to below 1, got {value}")
-    if not noise >= 0.0:
-        raise ValueError(f"noise: expected a non-negative number, got {noise}")
+    if not 0.0 < relevant < 1.0:
+        raise ValueError(f"relevant: expected a share between 0 and 1, got {relevant}")
+    if not 0.0 <= empty < 1.0:
+        raise ValueError(f"empty: expected a share from 0 to below 1, got {empty}")
+    if not 0.0 <= noise < np.inf:
+        raise ValueError(f"noise: expected a finite non-negative number, got {noise}")
     generator = as_rng(rng)
     design = _Design(n_features, n_constant, generator)
     parts, labels, sizes = [], [], []
@@ -135,7 +138,7 @@ def _grade(
     """Turn judged quality into grades: the best few are relevant, the best of them highly."""
     n = len(judged)
     labels = np.zeros(n, dtype=np.int64)
-    share = rng.beta(2.0, 2.0 / relevant - 2.0) if relevant > 0 else 0.0
+    share = rng.beta(2.0, 2.0 / relevant - 2.0)
     barren = rng.random() < empty
     p = 0 if barren or n == 1 else min(n - 1, max(1, round(share * n)))
     best = np.argsort(-judged)[:p]

@@ -13,8 +13,6 @@ from permdist._kernels import kernel
 from permdist.measures.base import Measure, count_above
 from permdist.measures.placements import Placements
 
-NO_CUT = np.iinfo(np.int64).max
-
 
 @dataclass(frozen=True, repr=False)
 class AP(Measure):
@@ -44,15 +42,16 @@ class AP(Measure):
     k: int | None = None
 
     aliases: ClassVar[tuple[str, ...]] = ("ap", "map")
+    binary: ClassVar[bool] = True
 
     def _values(self, placed: Placements) -> FloatArray:
-        return _ap(*placed, NO_CUT if self.k is None else self.k)
+        return _ap(*placed, self._cut)
 
     def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Give the precision at the next position, if the item is good; see `Measure.step`."""
         goods, _, position = count_above(above, grades)
         p = int(np.sum(totals[grades > 0]))
-        inside = position < (NO_CUT if self.k is None else self.k)
+        inside = position < self._cut
         return (grades[level] > 0) * inside * (goods + 1) / (position + 1) / max(p, 1)
 
 

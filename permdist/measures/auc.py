@@ -52,7 +52,7 @@ class AUC(Measure):
     def positional(self, labels: ArrayLike) -> Positional | None:
         """Linear in the ranks of the good items where labels are binary."""
         label = grades("labels", labels)
-        good = label > 0
+        good = label > label.min()
         p, m = int(good.sum()), int((~good).sum())
         if len(np.unique(label)) != 2 or p == 0 or m == 0:
             return None

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 
 from permdist._check import FloatArray, IntArray, choice, count, finite, grades
 from permdist.measures.placements import Placements, place_by_orders, place_by_scores
-from permdist.rankings import check_orders, order_by_scores
+from permdist.rankings import check_orders
+
+LARGEST_CUT = 10**12
 
 
 class Positional(NamedTuple):
@@ -49,14 +51,23 @@ class Measure(ABC):
 
     aliases: ClassVar[tuple[str, ...]] = ()
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    binary: ClassVar[bool] = False  # whether labels matter only as good or bad
 
     def __post_init__(self) -> None:
         choice("empty", self.empty, ("zero", "one", "skip"))
         choice("ties", self.ties, ("index", "average"))
         cut = getattr(self, "k", None)
         if cut is not None:
+            if count("k", cut) > LARGEST_CUT:
+                raise ValueError(f"k: expected at most {LARGEST_CUT:,}, got {cut}")
             # Frozen: this is the one moment at which a field may be set.
-            object.__setattr__(self, "k", count("k", cut))
+            object.__setattr__(self, "k", int(cut))
+
+    @property
+    def _cut(self) -> int:
+        """The number of positions that count, beyond all lengths where there is no cut-off."""
+        cut: int | None = getattr(self, "k", None)
+        return LARGEST_CUT if cut is None else cut
 
     def __call__(self, orders: ArrayLike, labels: ArrayLike) -> Any:
         """Evaluate orders.
@@ -124,7 +135,9 @@ class Measure(ABC):
         0.2
         """
         label = grades("labels", labels)
-        return float(self(order_by_scores(label), label))
+        if label.ndim != 1:
+            raise ValueError(f"labels: expected 1 dimension(s), got shape {label.shape}")
+        return float(self(np.argsort(-label, kind="stable"), label))
 
     @abstractmethod
     def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
@@ -190,7 +203,7 @@ class Measure(ABC):
 
     def defined(self, labels: ArrayLike) -> bool:
         """Tell whether the measure says anything about a query with these labels."""
-        label = grades("labels", labels)
+        label = np.atleast_1d(grades("labels", labels))
         ptr = np.array([0, len(label)])
         return not self._undefined(place_by_orders(np.arange(len(label)), label, ptr))[0]
 
@@ -223,9 +236,12 @@ class Measure(ABC):
 
     def _labels(self, labels: ArrayLike, shape: tuple[int, ...]) -> IntArray:
         label = grades("labels", labels)
-        if label.shape not in (shape, shape[-1:]):
-            raise ValueError(f"labels: expected shape {shape[-1:]} or {shape}, got {label.shape}")
-        return np.broadcast_to(label, shape)
+        try:
+            return np.broadcast_to(label, shape)
+        except ValueError as error:
+            raise ValueError(
+                f"labels: expected a shape that broadcasts to {shape}, got {label.shape}"
+            ) from error
 
 
 def _equal_queries(shape: tuple[int, ...]) -> IntArray:

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from permdist._check import FloatArray, IntArray, count
 from permdist._kernels import kernel
-from permdist.measures.ap import NO_CUT
 from permdist.measures.base import Measure
 from permdist.measures.placements import Placements
 
@@ -59,13 +58,12 @@ class ERR(Measure):
 
     def stop_probability(self, grades: ArrayLike) -> FloatArray:
         """Give the probability that an item of each grade satisfies the reader."""
-        grade = np.asarray(grades)
+        grade = np.asarray(grades, dtype=np.intc)
         return np.ldexp(1.0, grade - self.max_grade) - np.ldexp(1.0, -self.max_grade)
 
     def _values(self, placed: Placements) -> FloatArray:
         stop = self.stop_probability(placed.grade)
-        cut = NO_CUT if self.k is None else self.k
-        return _err(placed.ptr, placed.start, placed.size, stop, cut)
+        return _err(placed.ptr, placed.start, placed.size, stop, self._cut)
 
     def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Give the chance to stop here, over the rank; see `Measure.step`."""
@@ -73,7 +71,7 @@ class ERR(Measure):
         stop = self.stop_probability(grades)
         position = counts.sum(axis=-1)
         reached = np.prod((1.0 - stop) ** counts, axis=-1)
-        inside = position < (NO_CUT if self.k is None else self.k)
+        inside = position < self._cut
         return inside * reached * stop[level] / (position + 1)
 
 

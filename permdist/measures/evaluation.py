@@ -96,14 +96,18 @@ class Evaluation(Mapping[str, FloatArray]):
 
     def _column(self, name: str | Measure) -> int:
         names = list(self)
-        for spelling in (str(name), parse(name).name):
-            if spelling in names:
-                return names.index(spelling)
+        if str(name) in names:
+            return names.index(str(name))
+        try:
+            return names.index(parse(name).name)
+        except (TypeError, ValueError):  # no such measure, or not one of these
+            pass
         raise KeyError(f"{name!r} was not evaluated; there are {', '.join(names)}")
 
     def _used(self, name: str | Measure) -> FloatArray:
-        column = self.table[:, self._column(name)]
-        return column[~np.isnan(column)]
+        number = self._column(name)
+        column = self.table[:, number]
+        return column[~np.isnan(column)] if self.measures[number].empty == "skip" else column
 
 
 def evaluate(
@@ -181,6 +185,8 @@ def evaluate_orders(
     array([1. , 0.5])
     """
     order = integers("orders", orders, what="item numbers")
+    if order.ndim != 1:
+        raise ValueError(f"orders: expected 1 dimension(s), got shape {order.shape}")
     label = grades("y", y)
     groups = _aligned(label, qid, regroup=False, orders=len(order))
     for q, (low, high) in enumerate(zip(groups.ptr[:-1], groups.ptr[1:], strict=True)):

@@ -69,7 +69,9 @@ class NDCG(Measure):
     def gains(self, grades: ArrayLike) -> FloatArray:
         """Give the gain of each grade."""
         grade = np.asarray(grades)
-        return np.ldexp(1.0, grade) - 1.0 if self.gain == "exp2" else grade.astype(np.float64)
+        if self.gain == "linear":
+            return grade.astype(np.float64)
+        return np.ldexp(1.0, grade.astype(np.intc)) - 1.0
 
     def discounts(self, n: int) -> FloatArray:
         """Give the discount of positions 0 to n-1, which is 0 from the cut-off on."""

@@ -105,7 +105,9 @@ def _persistence(
         for hits in range(low, min(draws, tied_border) + 1):
             total += chance
             mean += chance * min(places, at_border + hits)
-            chance *= (tied_border - hits) * (draws - hits)
-            chance /= (hits + 1.0) * (tie_size - tied_border - draws + hits + 1.0)
+            factor = (tied_border - hits) * float(draws - hits)
+            chance *= factor / ((hits + 1.0) * (tie_size - tied_border - draws + hits + 1.0))
+            if chance > 1e200:  # only ratios count
+                total, mean, chance = total / chance, mean / chance, 1.0
         out[q] = (found + mean / total) / top
     return out

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
+from permdist._check import FloatArray, IntArray, frozen
 from permdist._kernels import kernel
 
 
@@ -38,6 +38,7 @@ class Placements(NamedTuple):
 
 def place_by_scores(scores: FloatArray, labels: IntArray, ptr: IntArray, ties: str) -> Placements:
     """Place the items of queries ``ptr[q]:ptr[q + 1]`` by score, ties by index or shared."""
+    scores, labels, ptr = frozen(scores), frozen(labels), frozen(ptr)
     relevant = np.zeros(len(ptr), np.int64)
     _count_relevant(labels, ptr, relevant)
     start, size, grade = _place_by_scores(scores, labels, ptr, relevant, ties == "average")
@@ -46,6 +47,7 @@ def place_by_scores(scores: FloatArray, labels: IntArray, ptr: IntArray, ties: s
 
 def place_by_orders(orders: IntArray, labels: IntArray, ptr: IntArray) -> Placements:
     """Place items by given orders, whose entries count from the start of their query."""
+    orders, labels, ptr = frozen(orders), frozen(labels), frozen(ptr)
     relevant = np.zeros(len(ptr), np.int64)
     _count_relevant(labels, ptr, relevant)
     start, size, grade = _place_by_orders(orders, labels, ptr, relevant)

@@ -39,6 +39,7 @@ class Precision(Measure):
     short: str = "pad"
 
     aliases: ClassVar[tuple[str, ...]] = ("p", "precision", "prec")
+    binary: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

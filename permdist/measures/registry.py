@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 from dataclasses import dataclass
 from typing import Any
 
+from permdist._check import choice
+from permdist._text import hint
 from permdist.measures.base import Measure
 
 _PATTERN = re.compile(
-    r"(?:(?P<preset>\w+):)?(?P<name>[a-z_]+)(?:@(?P<k>\d+))?(?:\[(?P<options>[^\]]*)\])?"
+    r"(?:(?P<preset>\w+):)?(?P<name>[a-z_][a-z0-9_]*)(?:@(?P<k>\d+))?(?:\[(?P<options>[^\]]*)\])?"
 )
 
 
@@ -41,7 +42,7 @@ def parse(text: str | Measure) -> Measure:
     match = _PATTERN.fullmatch(text.strip().lower())
     if match is None:
         raise ValueError(
-            f"measure: cannot read {text!r}; expected a name such as 'map', 'ndcg@10' or "
+            f"measure: cannot read {text!r}; expected one name such as 'map', 'ndcg@10' or "
             "'ndcg@10[gain=linear]'"
         )
     kind = _by_name(match["name"])
@@ -57,10 +58,16 @@ def parse(text: str | Measure) -> Measure:
         raise ValueError(f"measure: {text!r} needs a cut-off, as in '{match['name']}@10'")
     for part in filter(None, (match["options"] or "").split(",")):
         key, _, value = (piece.strip() for piece in part.partition("="))
-        if key not in fields or not value:
-            known = ", ".join(sorted(set(fields) - {"k"}))
-            raise ValueError(f"measure: cannot read option {part!r} of {text!r}; known: {known}")
-        options[key] = int(value) if value.isdigit() else value
+        known = sorted(set(fields) - {"k"})
+        if key not in known or not value:
+            shown = ", ".join(known)
+            raise ValueError(f"measure: cannot read option {part!r} of {text!r}; known: {shown}")
+        if isinstance(fields[key].default, int):
+            if not value.isdecimal():
+                raise ValueError(f"measure: {key} of {text!r} must be a whole number")
+            options[key] = int(value)
+        else:
+            options[key] = value
     return kind(**options)
 
 
@@ -106,14 +113,19 @@ PRESETS: dict[str, Preset] = {entry.name: entry for entry in (letor3, letor4, tr
 
 def preset(name: str) -> Preset:
     """Find a preset by its name."""
-    if name not in PRESETS:
-        raise ValueError(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}")
-    return PRESETS[name]
+    return PRESETS[choice("preset", name, PRESETS)]
 
 
 def kinds() -> tuple[type[Measure], ...]:
     """List every kind of measure that has been defined, a user's own included."""
-    return tuple(kind for kind in Measure.__subclasses__() if kind.aliases)
+    found: list[type[Measure]] = []
+    waiting = list(Measure.__subclasses__())
+    while waiting:
+        kind = waiting.pop(0)
+        waiting += kind.__subclasses__()
+        if kind.__dict__.get("aliases"):  # a name of its own, not an inherited one
+            found.append(kind)
+    return tuple(found)
 
 
 def _by_name(name: str) -> type[Measure]:
@@ -121,7 +133,5 @@ def _by_name(name: str) -> type[Measure]:
     names = {alias: kind for kind in reversed(kinds()) for alias in kind.aliases}
     if name in names:
         return names[name]
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    known = ", ".join(kind.aliases[0] for kind in kinds())
-    raise ValueError(f"measure: unknown name {name!r}, expected one of {known}{hint}")
+    known = ", ".join(" or ".join(kind.aliases[:2]) for kind in kinds())
+    raise ValueError(f"measure: unknown name {name!r}, expected {known}{hint(name, names)}")

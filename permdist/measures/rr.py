@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
-from permdist.measures.ap import NO_CUT
 from permdist.measures.base import Measure, count_above
 from permdist.measures.placements import Placements
 
@@ -35,14 +34,15 @@ class RR(Measure):
     k: int | None = None
 
     aliases: ClassVar[tuple[str, ...]] = ("rr", "mrr")
+    binary: ClassVar[bool] = True
 
     def _values(self, placed: Placements) -> FloatArray:
-        return _rr(*placed, NO_CUT if self.k is None else self.k)
+        return _rr(*placed, self._cut)
 
     def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Give 1/rank for the first good item, 0 for all others; see `Measure.step`."""
         goods, _, position = count_above(above, grades)
-        inside = position < (NO_CUT if self.k is None else self.k)
+        inside = position < self._cut
         return (grades[level] > 0) * (goods == 0) * inside / (position + 1)
 
 

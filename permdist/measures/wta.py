@@ -31,6 +31,7 @@ class WTA(Measure):
     """
 
     aliases: ClassVar[tuple[str, ...]] = ("wta",)
+    binary: ClassVar[bool] = True
 
     def _values(self, placed: Placements) -> FloatArray:
         return Precision(1)._values(placed)

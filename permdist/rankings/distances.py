@@ -52,8 +52,6 @@ def kendall(
     >>> float(kendall(TopK([0], n_items=3), [0, 1, 2]))
     0.5
     """
-    if not 0.0 <= penalty <= 1.0:
-        raise ValueError(f"penalty: expected a number from 0 to 1, got {penalty}")
     return _elementwise("kendall", a, b, normalize, penalty)
 
 
@@ -105,7 +103,7 @@ def weighted_kendall(
         totals = table.sum(axis=1)
         squares = (table**2).sum(axis=1)
         whole = (n - 1) * totals if additive else (totals**2 - squares) / 2
-        whole = whole[second] if len(whole) > 1 else whole[0]
+        whole = np.broadcast_to(whole, len(right))[second]
         out = np.divide(out, whole, out=np.zeros_like(out), where=whole > 0)
     return out.reshape(shape)[()]
 
@@ -201,6 +199,9 @@ def distance_matrix(
     """
     choice("distance", distance, DISTANCES)
     left = _side(distance, "a", a)
+    for name, side in (("a", left), ("b", left if b is None else _side(distance, "b", b))):
+        if len(side.shape) != 1:
+            raise ValueError(f"{name}: expected shape (rankings, n), got {(*side.shape, '...')}")
     if b is None:
         first, second = (index.astype(np.int64) for index in np.triu_indices(len(left.orders), 1))
         values = _compute(distance, left, left, first, second, normalize, penalty)
@@ -259,7 +260,10 @@ def _side(distance: str, name: str, rankings: Ranking) -> _Side:
 
 def _total(distance: str, name: str, rankings: Ranking) -> IntArray:
     """Convert input that must be total orders."""
-    if isinstance(rankings, BucketOrder | TopK):
+    if isinstance(rankings, BucketOrder | TopK) or (
+        isinstance(rankings, Sequence)
+        and any(isinstance(entry, BucketOrder | TopK) for entry in rankings)
+    ):
         raise TypeError(f"{name}: {distance} compares total orders only, got ties or a top-k list")
     return check_orders(rankings, name=name)  # type: ignore[arg-type]
 
@@ -279,7 +283,7 @@ def _broadcast(
         first, second = np.broadcast_arrays(rows_a, rows_b)
     except ValueError as error:
         raise ValueError(f"b: batch shape {b} does not broadcast with that of a, {a}") from error
-    return first.ravel(), second.ravel(), first.shape
+    return first.flatten(), second.flatten(), first.shape
 
 
 def _paired(
@@ -312,6 +316,8 @@ def _compute(
     penalty: float,
 ) -> NDArray[Any]:
     """Run a distance's kernel over the given pairs of rows."""
+    if not 0.0 <= penalty <= 1.0:
+        raise ValueError(f"penalty: expected a number from 0 to 1, got {penalty}")
     spec = DISTANCES[distance]
     right_ranks = _inverse(right.orders)
     if spec.tied is None or (left.ranks is None and right.ranks is None):

@@ -8,7 +8,16 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray, RandomState, as_rng, count, finite, integers
+from permdist._check import (
+    FloatArray,
+    IntArray,
+    RandomState,
+    as_rng,
+    batch_shape,
+    count,
+    finite,
+    integers,
+)
 from permdist._kernels import kernel
 
 MAX_ENUMERATED = 10
@@ -47,16 +56,20 @@ def check_orders(
     n = array.shape[-1]
     if n_items is not None and n != n_items:
         raise ValueError(f"{name}: expected rankings of {n_items} items, got {n}")
-    at = _first_fault(array.reshape(-1, n))
+    at = first_fault(array.reshape(-1, n), n)
     if at >= 0:
-        where = tuple(int(i) for i in np.unravel_index(at, array.shape))
-        item, place = array[where], where[0] if array.ndim == 1 else where
-        if 0 <= item < n:
-            problem = f"expected each item once, got item {item} again"
-        else:
-            problem = f"expected items 0 to {n - 1}, got {item}"
-        raise ValueError(f"{name}: {problem} at index {place}")
+        raise ValueError(f"{name}: {describe_fault(array, at, n)}")
     return array
+
+
+def describe_fault(array: IntArray, at: int, n_items: int) -> str:
+    """Say what is wrong with the entry that `first_fault` found."""
+    where = tuple(int(i) for i in np.unravel_index(at, array.shape))
+    item, place = array[where], where[0] if array.ndim == 1 else where
+    if 0 <= item < n_items:
+        return f"expected each item once, got item {item} again at index {place}"
+    first = "; items count from 0" if item == n_items else ""
+    return f"expected items 0 to {n_items - 1}, got {item} at index {place}{first}"
 
 
 def inverse(orders: ArrayLike) -> IntArray:
@@ -177,7 +190,7 @@ def random_orders(
     >>> random_orders(4, size=2, rng=0).shape
     (2, 4)
     """
-    shape = () if size is None else (size,) if isinstance(size, int | np.integer) else tuple(size)
+    shape = batch_shape(size)
     orders = np.broadcast_to(identity(n_items), (*shape, n_items))
     return as_rng(rng).permuted(orders, axis=-1)
 
@@ -198,7 +211,7 @@ def rank_addition(orders: ArrayLike, weights: ArrayLike | None = None) -> IntArr
     Returns
     -------
     array of int, shape (..., n)
-        Equal sums are ordered by item number.
+        Sums that are equal in double precision are ordered by item number.
 
     References
     ----------
@@ -235,14 +248,14 @@ def _inverse(permutations: IntArray) -> IntArray:
 
 
 @kernel
-def _first_fault(rows: IntArray) -> int:
+def first_fault(rows: IntArray, n_items: int) -> int:
     """Find the flat index of the first entry that repeats or leaves 0..n-1; -1 if none does."""
-    batch, n = rows.shape
-    seen_in = np.full(n, -1, np.int64)
+    batch, k = rows.shape
+    seen_in = np.full(n_items, -1, np.int64)
     for row in range(batch):
-        for position in range(n):
+        for position in range(k):
             item = rows[row, position]
-            if item < 0 or item >= n or seen_in[item] == row:
-                return row * n + position
+            if item < 0 or item >= n_items or seen_in[item] == row:
+                return row * k + position
             seen_in[item] = row
     return -1

@@ -10,11 +10,44 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray, RandomState, as_rng, choice, count, finite
+from permdist._check import (
+    FloatArray,
+    IntArray,
+    RandomState,
+    as_rng,
+    choice,
+    count,
+    finite,
+    integers,
+)
 from permdist._offer import offer_strategy
-from permdist.rankings.orders import check_orders
+from permdist.rankings.orders import check_orders, describe_fault, first_fault
 
 MAX_EXTENSIONS = 1_000_000
+
+
+def check_lists(lists: ArrayLike, n_items: int, *, name: str = "orders") -> IntArray:
+    """Return lists of different items out of ``0 .. n-1`` as int64, or name the wrong entry.
+
+    Parameters
+    ----------
+    lists : array of int, shape (..., k) with k <= n_items
+    n_items : int
+    name : str
+        The argument's name in error messages.
+
+    Examples
+    --------
+    >>> check_lists([4, 2], n_items=5)
+    array([4, 2])
+    """
+    array = integers(name, lists, what="item numbers")
+    if array.ndim == 0 or not 1 <= array.shape[-1] <= n_items:
+        raise ValueError(f"{name}: expected lists of 1 to {n_items} items, got shape {array.shape}")
+    at = first_fault(array.reshape(-1, array.shape[-1]), n_items)
+    if at >= 0:
+        raise ValueError(f"{name}: {describe_fault(array, at, n_items)}")
+    return array
 
 
 @dataclass(frozen=True, init=False)
@@ -45,7 +78,10 @@ class BucketOrder:
     buckets: tuple[tuple[int, ...], ...]
 
     def __init__(self, buckets: Iterable[Iterable[int]]) -> None:
-        groups = tuple(tuple(sorted(bucket)) for bucket in buckets)
+        try:
+            groups = tuple(tuple(sorted(bucket)) for bucket in buckets)
+        except TypeError as error:
+            raise TypeError("buckets: expected lists of items, as in [[0], [1, 2]]") from error
         for number, group in enumerate(groups):
             if not group:
                 raise ValueError(f"buckets: expected no empty bucket, got one at index {number}")
@@ -56,7 +92,7 @@ class BucketOrder:
     @classmethod
     def from_order(cls, order: ArrayLike) -> BucketOrder:
         """Make a bucket order without ties from a total order."""
-        return cls([item] for item in check_orders(order).tolist())
+        return cls([item] for item in _one_order(order).tolist())
 
     @classmethod
     def from_scores(cls, scores: ArrayLike) -> BucketOrder:
@@ -68,8 +104,11 @@ class BucketOrder:
         BucketOrder([[1], [0, 2]])
         """
         values = finite("scores", scores, ndim=1)
-        levels = np.unique(-values)
-        return cls(np.flatnonzero(-values == level).tolist() for level in levels)
+        levels, bucket = np.unique(-values, return_inverse=True)
+        groups: list[list[int]] = [[] for _ in levels]
+        for item, number in enumerate(bucket.tolist()):
+            groups[number].append(item)
+        return cls(groups)
 
     @property
     def n_items(self) -> int:
@@ -98,8 +137,9 @@ class BucketOrder:
         result = np.empty(self.n_items)
         above = 0
         for number, bucket in enumerate(self.buckets):
-            first = {"average": above + (len(bucket) - 1) / 2, "min": above, "dense": number}
-            result[list(bucket)] = first[method]
+            mean = above + (len(bucket) - 1) / 2
+            shared = mean if method == "average" else above if method == "min" else number
+            result[list(bucket)] = shared
             above += len(bucket)
         return result
 
@@ -157,14 +197,14 @@ class TopK:
         if len(listed) > n:
             raise ValueError(f"items: expected at most n_items = {n} items, got {len(listed)}")
         rest = sorted(set(range(n)) - set(listed))
-        check_orders([*listed, *rest][: max(n, len(listed))], n_items=n, name="items")
+        check_orders([*listed, *rest][:n], n_items=n, name="items")
         object.__setattr__(self, "items", tuple(int(item) for item in listed))
         object.__setattr__(self, "n_items", n)
 
     @classmethod
     def from_order(cls, order: ArrayLike, k: int) -> TopK:
         """Keep the first ``k`` items of a total order."""
-        items = check_orders(order)
+        items = _one_order(order)
         return cls(items[: count("k", k)].tolist(), len(items))
 
     @property
@@ -184,6 +224,14 @@ class TopK:
 
     def __repr__(self) -> str:
         return f"TopK({list(self.items)}, n_items={self.n_items})"
+
+
+def _one_order(order: ArrayLike) -> IntArray:
+    """Check a single order."""
+    items = check_orders(order, name="order")
+    if items.ndim != 1:
+        raise ValueError(f"order: expected 1 dimension(s), got shape {items.shape}")
+    return items
 
 
 offer_strategy(BucketOrder, "rankings_with_ties")

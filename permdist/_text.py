@@ -1,0 +1,18 @@
+"""Plain text for people: aligned names and values, and names that were nearly right."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+
+def aligned(rows: Mapping[str, str]) -> str:
+    """Write names and values in two columns."""
+    width = max(map(len, rows))
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items())
+
+
+def hint(word: object, options: Iterable[str]) -> str:
+    """Suggest the option that a mistyped word is nearest to, if one is near."""
+    near = difflib.get_close_matches(str(word), list(options), n=1, cutoff=0.65)
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,7 @@
+"""Distributions over rankings, one file each; import them from `permdist` itself."""
+
+from permdist.distributions.base import Distribution, Estimate, NotExactError
+from permdist.distributions.gaussian import GaussianScores
+from permdist.distributions.plackett_luce import PlackettLuce
+
+__all__ = ["Distribution", "Estimate", "GaussianScores", "NotExactError", "PlackettLuce"]

@@ -1,0 +1,314 @@
+"""What every distribution over rankings can do, exactly where that is affordable."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from permdist._check import FloatArray, IntArray, RandomState, as_rng, choice, count, grades
+from permdist.distributions.lattice import Lattice, Shape, fits
+from permdist.measures import AUC, KendallTau, Measure, parse
+from permdist.rankings import check_orders, enumerate_orders
+
+METHODS = ("auto", "exact", "sample")
+DEFAULT_DRAWS = 10_000
+
+
+class Estimate(float):
+    """A number that knows how it was found: exactly, or from draws with a standard error.
+
+    Examples
+    --------
+    >>> Estimate(0.5)
+    0.5
+    >>> Estimate(0.5, standard_error=0.01)
+    0.5 ± 0.01
+    """
+
+    standard_error: float
+
+    def __new__(cls, value: float, standard_error: float = 0.0) -> Estimate:
+        """Make a float that carries its standard error."""
+        self = super().__new__(cls, value)
+        self.standard_error = float(standard_error)
+        return self
+
+    def __repr__(self) -> str:
+        if self.standard_error == 0.0:
+            return float.__repr__(self)
+        return f"{float(self):.6g} ± {self.standard_error:.2g}"
+
+
+class NotExactError(ValueError):
+    """An exact answer was asked for where there is none at this size."""
+
+
+class Distribution(ABC):
+    """A distribution over the rankings of items ``0 .. n-1``; immutable.
+
+    A subclass gives `log_prob` and `_sample`; everything else follows, by enumeration or better.
+    A model whose log-weight adds up along the ranking gives `_step_weights`, too, and has
+    everything exactly up to about 20 items.
+
+    Attributes
+    ----------
+    n_items : int
+    names : tuple of str
+        The items' names, shown wherever a person reads.
+    """
+
+    def __init__(self, n_items: int, names: Sequence[str] | None = None) -> None:
+        self._n_items = n_items
+        if names is not None and len(names) != n_items:
+            raise ValueError(f"names: expected {n_items} names, got {len(names)}")
+        shown = range(n_items) if names is None else names
+        self._names = tuple(str(name) for name in shown)
+
+    @property
+    def n_items(self) -> int:
+        """The number of items."""
+        return self._n_items
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The items' names; their numbers by default."""
+        return self._names
+
+    # ---- what a model gives ------------------------------------------------------------------
+
+    @abstractmethod
+    def log_prob(self, orders: ArrayLike) -> Any:
+        """Give the log-probability of each order, shape (...) for orders (..., n)."""
+
+    @abstractmethod
+    def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Draw `size` orders."""
+
+    def _step_weights(self, shape: Shape) -> FloatArray | None:
+        """Give the log-weight of each next item in each state; None if there is no such sum."""
+        return None
+
+    # ---- what follows ------------------------------------------------------------------------
+
+    def sample(
+        self, size: int | tuple[int, ...] | None = None, rng: RandomState = None
+    ) -> IntArray:
+        """Draw orders.
+
+        Parameters
+        ----------
+        size : int or tuple of int, optional
+            The batch shape; a single order without it.
+        rng : int, Generator or None
+
+        Returns
+        -------
+        array of int, shape (..., n)
+        """
+        shape = () if size is None else (size,) if isinstance(size, int | np.integer) else size
+        number = int(np.prod([count("size", entry, minimum=0) for entry in shape], dtype=int))
+        return self._sample(number, as_rng(rng)).reshape(*shape, self.n_items)
+
+    def log_partition(self) -> float:
+        """Give the log of the normaliser of the model's own weights."""
+        return self._exact("log_partition").log_partition
+
+    def mode(self) -> IntArray:
+        """Find the most probable order."""
+        return self._exact("mode").best()
+
+    def rank_marginals(self) -> FloatArray:
+        """Give ``M[i, r]``, the probability that item i is at position r."""
+        return self._exact("rank_marginals").rank_marginals()
+
+    def pairwise(self) -> FloatArray:
+        """Give ``P[i, j]``, the probability that item i is above item j; 0 on the diagonal."""
+        return self._exact("pairwise").pairwise()
+
+    def top_k(self, k: int) -> FloatArray:
+        """Give each item's probability to be among the first k."""
+        k = min(count("k", k), self.n_items)
+        return self.rank_marginals()[:, :k].sum(axis=1)
+
+    def expect(
+        self,
+        measure: str | Measure,
+        labels: ArrayLike | None = None,
+        *,
+        method: str = "auto",
+        draws: int = DEFAULT_DRAWS,
+        rng: RandomState = None,
+    ) -> Estimate:
+        """Give the expected value of a measure.
+
+        Parameters
+        ----------
+        measure : Measure or str
+        labels : array of int, shape (n,)
+            Relevance labels of the items.
+        method : {"auto", "exact", "sample"}
+            Exactly if affordable, exactly or not at all, or from draws.
+        draws : int
+            How many draws, where it comes to that.
+        rng : int, Generator or None
+
+        Returns
+        -------
+        Estimate
+            A float with a `standard_error`, 0 where exact.
+        """
+        chosen, label = parse(measure), self._labels(labels)
+        choice("method", method, METHODS)
+        if not chosen.defined(label):
+            return Estimate(chosen(np.arange(self.n_items), label))
+        if method != "sample":
+            value = self._expect_exactly(chosen, label)
+            if value is not None:
+                return Estimate(value)
+            if method == "exact":
+                raise NotExactError(self._refusal(f"expect({chosen.name!r})"))
+        return _mean(chosen(self.sample(count("draws", draws, minimum=2), rng), label))
+
+    def _expect_exactly(self, measure: Measure, labels: IntArray) -> float | None:
+        """Give the exact expectation, or None where it is not affordable."""
+        form = measure.positional(labels)
+        if form is not None and self._has_marginals:
+            return form.offset + float(form.gains @ self.rank_marginals() @ form.weights)
+        if isinstance(measure, AUC | KendallTau) and self._has_pairwise:
+            better = labels[:, None] > labels[None, :]
+            share = float(self.pairwise()[better].mean())
+            return share if isinstance(measure, AUC) else 2.0 * share - 1.0
+        if self._is_small:
+            lattice = self._lattice
+            totals = np.unique(labels, return_counts=True)
+            return measure.offset(*totals) + lattice.expect(lattice.shape.steps_of(measure, labels))
+        return None
+
+    def entropy(
+        self, *, method: str = "auto", draws: int = DEFAULT_DRAWS, rng: RandomState = None
+    ) -> Estimate:
+        """Give the entropy in nats; parameters as in `expect`."""
+        choice("method", method, METHODS)
+        if method != "sample":
+            if self._is_small:
+                lattice = self._lattice
+                # -log p is a sum of steps: the log-partition less the weights along the way.
+                return Estimate(lattice.log_partition - lattice.expect(_finite(lattice.weights)))
+            if method == "exact":
+                raise NotExactError(self._refusal("entropy"))
+        drawn = self.sample(count("draws", draws, minimum=2), rng)
+        return _mean(-self.log_prob(drawn))
+
+    def kl(
+        self,
+        other: Distribution,
+        *,
+        method: str = "auto",
+        draws: int = DEFAULT_DRAWS,
+        rng: RandomState = None,
+    ) -> Estimate:
+        """Give the Kullback-Leibler divergence from this distribution to another, in nats.
+
+        Infinite where the other one excludes an order that this one allows. Parameters as in
+        `expect`.
+        """
+        choice("method", method, METHODS)
+        if not isinstance(other, Distribution):
+            raise TypeError(f"other: expected a Distribution, got {type(other).__name__}")
+        if other.n_items != self.n_items:
+            raise ValueError(f"other: expected {self.n_items} items, got {other.n_items}")
+        if method != "sample":
+            if self._is_small and other._is_small:
+                mine, theirs = self._lattice, other._lattice
+                if len(mine.shape.classes) == len(theirs.shape.classes) == self.n_items:
+                    possible = mine.flows > 0
+                    if (theirs.weights[possible] == -np.inf).any():
+                        return Estimate(np.inf)
+                    difference = np.zeros_like(mine.weights)
+                    difference[possible] = mine.weights[possible] - theirs.weights[possible]
+                    shift = theirs.log_partition - mine.log_partition
+                    return Estimate(mine.expect(difference) + shift)
+            if self.n_items <= 8:
+                orders = enumerate_orders(self.n_items)
+                p, q = self.log_prob(orders), other.log_prob(orders)
+                here = p > -np.inf
+                return Estimate(float(np.exp(p[here]) @ (p[here] - q[here])))
+            if method == "exact":
+                raise NotExactError(self._refusal("kl"))
+        drawn = self.sample(count("draws", draws, minimum=2), rng)
+        return _mean(self.log_prob(drawn) - other.log_prob(drawn))
+
+    # ---- inside ------------------------------------------------------------------------------
+
+    @cached_property
+    def _shape(self) -> Shape:
+        """The lattice's states; all orders unless the model says otherwise."""
+        return Shape.of_orders(self.n_items)
+
+    @cached_property
+    def _lattice(self) -> Lattice:
+        """The exact programme; only where `_is_small`."""
+        weights = self._step_weights(self._shape)
+        if weights is None:  # enumeration in the lattice's clothes is not possible
+            raise NotExactError(self._refusal("this"))
+        return Lattice(self._shape, weights)
+
+    @property
+    def _is_small(self) -> bool:
+        """Whether the lattice of this model is affordable, and there is one."""
+        return fits(self.n_items) and type(self)._step_weights is not Distribution._step_weights
+
+    @property
+    def _has_marginals(self) -> bool:
+        return self._is_small
+
+    @property
+    def _has_pairwise(self) -> bool:
+        return self._is_small
+
+    def _exact(self, what: str) -> Lattice:
+        if not self._is_small:
+            raise NotExactError(self._refusal(what))
+        return self._lattice
+
+    def _refusal(self, what: str) -> str:
+        limit = next(n for n in range(40, 0, -1) if fits(n))
+        return (
+            f"{what}: exact up to {limit} items, this distribution has {self.n_items}; "
+            "draw with permdist.samplers.run_chains and average over the draws"
+        )
+
+    def _check_orders(self, orders: ArrayLike) -> IntArray:
+        return check_orders(orders, self.n_items)
+
+    def _labels(self, labels: ArrayLike | None) -> IntArray:
+        if labels is None:
+            raise TypeError("labels: expected the items' relevance labels, got none")
+        label = grades("labels", labels)
+        if label.shape != (self.n_items,):
+            raise ValueError(f"labels: expected {self.n_items} labels, got shape {label.shape}")
+        return label
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # cached_property writes to __dict__ itself and is not stopped here.
+        if name.startswith("_") and name not in self.__dict__:
+            object.__setattr__(self, name, value)
+            return
+        raise AttributeError(f"{type(self).__name__} is immutable: cannot set {name!r}")
+
+
+def _mean(values: FloatArray) -> Estimate:
+    """Give the mean of draws with its standard error."""
+    if np.isinf(values).any():
+        return Estimate(float(values.mean()))
+    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))))
+
+
+def _finite(weights: FloatArray) -> FloatArray:
+    """Replace the log-weights of what never happens, so that 0 times them is 0."""
+    return np.where(np.isfinite(weights), weights, 0.0)

@@ -1,0 +1,412 @@
+"""Gaussian scores: items are ranked by scores with independent Gaussian noise (Thurstone)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import legendre
+from numpy.typing import ArrayLike
+from scipy import optimize
+from scipy.special import log_ndtr, ndtr
+
+from permdist._check import FloatArray, IntArray, RandomState, choice, finite
+from permdist._kernels import kernel
+from permdist._offer import offer_strategy
+from permdist.distributions.base import DEFAULT_DRAWS, Estimate
+from permdist.distributions.utilities import Noise, RandomUtility, nodes
+from permdist.measures import Measure, parse
+from permdist.rankings import check_orders
+
+REACH = 9.0  # standard deviations beyond which a Gaussian is below 1e-18 of its peak
+NODES, POINTS = 16, 10  # of a panel, and between two neighbouring nodes
+
+
+class GaussianScores(RandomUtility):
+    """Ranking by scores with independent Gaussian noise: the SoftRank or Thurstone model.
+
+    Parameters
+    ----------
+    scores : array of float, shape (n,)
+    scale : float
+        The standard deviation of each item's noise.
+    names : sequence of str, optional
+
+    References
+    ----------
+    Thurstone: A law of comparative judgment (1927); Taylor et al.: SoftRank (2008).
+
+    Examples
+    --------
+    >>> model = GaussianScores([1.0, 0.0, 0.0])
+    >>> model.pairwise().round(4)
+    array([[0.    , 0.7602, 0.7602],
+           [0.2398, 0.    , 0.5   ],
+           [0.2398, 0.5   , 0.    ]])
+    >>> float(np.exp(model.log_prob([0, 1, 2])).round(4))
+    0.3107
+    """
+
+    def __init__(
+        self, scores: ArrayLike, scale: float = 1.0, names: Sequence[str] | None = None
+    ) -> None:
+        super().__init__(scores, names)
+        value = float(finite("scale", scale, ndim=0))
+        if value <= 0.0:
+            raise ValueError(f"scale: expected a positive number, got {value}")
+        self._scale = value
+
+    @property
+    def scale(self) -> float:
+        """The standard deviation of the noise."""
+        return self._scale
+
+    def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
+        utilities = rng.standard_normal((size, self.n_items))
+        utilities *= -self._scale
+        utilities -= self._scores
+        return np.argsort(utilities, axis=1)
+
+    def pairwise(self) -> FloatArray:
+        """Give ``P[i, j] = Phi((s_i - s_j) / (sqrt(2) scale))``; 0 on the diagonal."""
+        gap = (self._scores[:, None] - self._scores[None, :]) / (np.sqrt(2.0) * self._scale)
+        result = ndtr(gap)
+        np.fill_diagonal(result, 0.0)
+        return result
+
+    def _pairwise_slopes(self) -> FloatArray:
+        width = np.sqrt(2.0) * self._scale
+        gap = (self._scores[:, None] - self._scores[None, :]) / width
+        return np.exp(-0.5 * gap**2) / (np.sqrt(2.0 * np.pi) * width)
+
+    def _noise(self) -> Noise:
+        # The item at a given position has a utility that is known to about 1.2 / sqrt(n).
+        step = min(0.2, 0.8 / np.sqrt(self.n_items))
+        grid = nodes(self._scores / self._scale, -REACH, REACH, 76.0, step)
+        x = grid[:, None] - self._scores / self._scale
+        density = np.exp(-0.5 * x**2) / (np.sqrt(2.0 * np.pi) * self._scale)
+        slope = -x / self._scale * density
+        return Noise(density, slope, ndtr(-x), ndtr(x), step * self._scale)
+
+    def rank_marginals(self, *, method: str = "exact") -> FloatArray:
+        """Give ``M[i, r]``, the probability that item i is at position r.
+
+        Parameters
+        ----------
+        method : {"exact", "softrank"}
+            By quadrature, or by SoftRank's recursion, which treats the events that others are
+            above an item as independent: its rows add up to 1, its columns do not.
+        """
+        choice("method", method, ("exact", "softrank"))
+        if method == "exact":
+            return super().rank_marginals()
+        below = self.pairwise()
+        above = below.T
+        result = np.zeros((self.n_items, self.n_items))
+        for i in range(self.n_items):
+            others = np.arange(self.n_items) != i
+            chance = np.zeros(self.n_items)
+            chance[0] = 1.0
+            for p in above[i, others]:
+                chance[1:] = (1.0 - p) * chance[1:] + p * chance[:-1]
+                chance[0] *= 1.0 - p
+            result[i] = chance
+        return result
+
+    def expect(
+        self,
+        measure: str | Measure,
+        labels: ArrayLike | None = None,
+        *,
+        method: str = "auto",
+        draws: int = DEFAULT_DRAWS,
+        rng: RandomState = None,
+    ) -> Estimate:
+        """Give the expected value of a measure.
+
+        As for any distribution; besides, ``method="softrank"`` uses SoftRank's rank
+        probabilities, for measures that depend on positions alone.
+        """
+        if method != "softrank":
+            return super().expect(measure, labels, method=method, draws=draws, rng=rng)
+        chosen, label = parse(measure), self._labels(labels)
+        form = chosen.positional(label)
+        if form is None:
+            raise ValueError(f"measure: SoftRank has no expectation of {chosen.name!r}")
+        marginals = self.rank_marginals(method="softrank")
+        return Estimate(form.offset + float(form.gains @ marginals @ form.weights))
+
+    def log_prob(self, orders: ArrayLike) -> Any:
+        """Give the log-probability of each order.
+
+        The nested integrals ``h_k(s) = int_(-inf)^s phi_k(t) h_(k+1)(t) dt`` are worked out from
+        the last place up. Their logarithms are kept as polynomials on short panels, so that
+        every panel has all its digits, however small the numbers are. O(n) panels for each order.
+        """
+        order = check_orders(orders, self.n_items)
+        flat = order.reshape(-1, self.n_items)
+        standard = self._scores / self._scale
+        edges = _panels(standard)
+        values = _nested(flat, standard, edges, self._last(edges), *_rules())
+        return values.reshape(order.shape[:-1])[()]
+
+    def log_prob_gradient(self, orders: ArrayLike) -> FloatArray:
+        """Differentiate `log_prob` by the scores: how far the order pulls each utility up.
+
+        Returns
+        -------
+        array of float, shape (..., n)
+        """
+        order = check_orders(orders, self.n_items)
+        flat = order.reshape(-1, self.n_items)
+        standard = self._scores / self._scale
+        edges = _panels(standard)
+        mirrored = GaussianScores(-standard)
+        result = _posterior_means(
+            flat,
+            standard,
+            edges,
+            self._last(edges),
+            mirrored._last(-edges[::-1]),
+            *_rules(),
+            _integration_weights(),
+        )
+        return ((result - standard) / self._scale).reshape(order.shape)
+
+    def _last(self, edges: FloatArray) -> FloatArray:
+        """Give the innermost integrals, log Phi, at the nodes, shape (n, panels, nodes)."""
+        points = _panel_nodes(edges)
+        return log_ndtr(points[None] - (self._scores / self._scale)[:, None, None])
+
+    @classmethod
+    def fit(
+        cls,
+        orders: ArrayLike,
+        *,
+        weights: ArrayLike | None = None,
+        scale: float = 1.0,
+        regularization: float = 0.0,
+        names: Sequence[str] | None = None,
+        max_iter: int = 200,
+    ) -> GaussianScores:
+        """Estimate the scores from full rankings, by maximum likelihood.
+
+        Parameters
+        ----------
+        orders : array of int, shape (rankings, n)
+        weights : array of float, shape (rankings,), optional
+        scale : float
+            The standard deviation of the noise; scores and scale cannot both be estimated.
+        regularization : float
+            A penalty of half of this times the squared scores.
+        names : sequence of str, optional
+        max_iter : int
+
+        Returns
+        -------
+        GaussianScores
+            With scores that add up to 0.
+
+        Examples
+        --------
+        >>> rankings = GaussianScores([1.0, 0.0, -1.0]).sample(2000, rng=0)
+        >>> GaussianScores.fit(rankings).scores.round(1)
+        array([ 1. ,  0. , -1. ])
+        """
+        from permdist.distributions.plackett_luce_fit import Rankings, check_existence
+
+        data = Rankings(np.asarray(orders), None, weights)
+        table = check_orders(orders)
+        if not regularization >= 0.0:
+            raise ValueError(
+                f"regularization: expected a non-negative number, got {regularization}"
+            )
+        if regularization == 0.0:
+            check_existence(data, True, names)
+        different, which = np.unique(table, axis=0, return_inverse=True)
+        weight = np.bincount(which.reshape(-1), weights=data.weights)
+        total = weight.sum()
+
+        def objective(scores: FloatArray) -> tuple[float, FloatArray]:
+            model = cls(scores, scale)
+            value = float(weight @ model.log_prob(different))
+            slope = weight @ model.log_prob_gradient(different)
+            penalty = 0.5 * regularization * float(scores @ scores)
+            return (penalty - value) / total, (regularization * scores - slope) / total
+
+        options = {"maxiter": max_iter, "gtol": 1e-9, "ftol": 1e-15}
+        start = np.zeros(table.shape[1])
+        found = optimize.minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+        if np.abs(found.jac).max() > 1e-5:
+            raise RuntimeError(f"fit: not converged after {found.nit} steps; raise max_iter")
+        return cls(found.x - found.x.mean(), scale, names)
+
+    def _options(self) -> str:
+        return "" if self._scale == 1.0 else f", scale={self._scale:g}"
+
+
+# ---- panels: Chebyshev nodes inside, Gauss-Legendre points between neighbouring nodes ----------
+
+
+def _panels(means: FloatArray) -> FloatArray:
+    """Give the edges of panels that cover all utilities, in standard deviations."""
+    width = 0.5 if len(means) > 30 else 1.0
+    low, high = float(means.min()) - REACH - 1.0, float(means.max()) + REACH
+    return low + width * np.arange(int(np.ceil((high - low) / width)) + 1)
+
+
+def _panel_nodes(edges: FloatArray) -> FloatArray:
+    """Give the Chebyshev nodes of each panel, both ends included, shape (panels, NODES)."""
+    unit = _rules()[0]
+    return edges[:-1, None] + (edges[1] - edges[0]) * unit
+
+
+@cache
+def _rules() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Give nodes in 0..1, points between them, their weights, and nodes-to-points interpolation."""
+    unit = (1.0 - np.cos(np.pi * np.arange(NODES) / (NODES - 1))) / 2.0
+    x, w = legendre.leggauss(POINTS)
+    gaps = np.diff(unit)
+    points = unit[:-1, None] + gaps[:, None] * (x + 1.0) / 2.0
+    weights = gaps[:, None] * w / 2.0
+    barycentric = (-1.0) ** np.arange(NODES)
+    barycentric[[0, -1]] *= 0.5
+    factors = barycentric / (points[..., None] - unit)
+    return unit, points, weights, factors / factors.sum(axis=-1, keepdims=True)
+
+
+@cache
+def _integration_weights() -> FloatArray:
+    """Give the weights that integrate a polynomial through the nodes over 0..1."""
+    _, _, weights, matrix = _rules()
+    return np.einsum("gp,gpn->n", weights, matrix)
+
+
+@kernel
+def _next_level(
+    inner: FloatArray,
+    mean: float,
+    edges: FloatArray,
+    points: FloatArray,
+    weights: FloatArray,
+    matrix: FloatArray,
+    outer: FloatArray,
+) -> None:
+    """One integration: log h_k at all nodes from log h_(k+1), both (panels, nodes)."""
+    panels, n_nodes = inner.shape
+    width = edges[1] - edges[0]
+    constant = -0.5 * np.log(2.0 * np.pi) + np.log(width)
+    n_points = points.shape[1]
+    logs = np.empty(n_points)
+    # To the left of all panels the integrand grows like an exponential: its integral is its
+    # value over its rate. Whatever is wrong with that is far too small to matter.
+    first = (inner[0, 1] - inner[0, 0]) / (width * points[0, 0] + 1e-300)
+    rate = max((mean - edges[0]) + min(max(first, 0.0), 1e3), 1.0)
+    reached = inner[0, 0] - 0.5 * (edges[0] - mean) ** 2 + constant - np.log(width) - np.log(rate)
+    for panel in range(panels):
+        outer[panel, 0] = reached
+        for gap in range(n_nodes - 1):
+            largest = -np.inf
+            for p in range(n_points):
+                value = 0.0
+                for node in range(n_nodes):
+                    value += matrix[gap, p, node] * inner[panel, node]
+                t = edges[panel] + width * points[gap, p] - mean
+                logs[p] = value - 0.5 * t * t
+                largest = max(largest, logs[p])
+            total = 0.0
+            for p in range(n_points):
+                total += weights[gap, p] * np.exp(logs[p] - largest)
+            part = largest + constant + np.log(total)
+            top, low = max(reached, part), min(reached, part)
+            reached = top + np.log1p(np.exp(low - top))
+            outer[panel, gap + 1] = reached
+
+
+@kernel
+def _nested(
+    orders: IntArray,
+    means: FloatArray,
+    edges: FloatArray,
+    last: FloatArray,
+    unit: FloatArray,
+    points: FloatArray,
+    weights: FloatArray,
+    matrix: FloatArray,
+) -> FloatArray:
+    """Log-probabilities of orders (rankings, n); last (n, panels, nodes) is log Phi."""
+    rankings, n = orders.shape
+    out = np.empty(rankings)
+    inner = np.empty(last.shape[1:])
+    outer = np.empty(last.shape[1:])
+    for row in range(rankings):
+        # Consecutive rankings often share their last places; there is no need to be clever.
+        inner[:] = last[orders[row, n - 1]]
+        for place in range(n - 2, -1, -1):
+            _next_level(inner, means[orders[row, place]], edges, points, weights, matrix, outer)
+            inner, outer = outer, inner
+        out[row] = inner[-1, -1]
+    return out
+
+
+@kernel
+def _posterior_means(
+    orders: IntArray,
+    means: FloatArray,
+    edges: FloatArray,
+    last: FloatArray,
+    mirrored: FloatArray,
+    unit: FloatArray,
+    points: FloatArray,
+    weights: FloatArray,
+    matrix: FloatArray,
+    integrate: FloatArray,
+) -> FloatArray:
+    """Mean utility of each item given the order, shape (rankings, n).
+
+    The density of the utility at a place is the integral over all places below it, times its
+    Gaussian, times the integral over all places above, which is the mirror image of the first.
+    """
+    rankings, n = orders.shape
+    panels, n_nodes = last.shape[1:]
+    out = np.empty((rankings, n))
+    below = np.zeros((n, panels, n_nodes))  # log integral over the places from k on
+    above = np.zeros((n, panels, n_nodes))  # log integral over the places up to k, mirrored
+    flipped = -edges[::-1]
+    width = edges[1] - edges[0]
+    for row in range(rankings):
+        below[n - 1] = last[orders[row, n - 1]]
+        for k in range(n - 2, -1, -1):
+            mean = means[orders[row, k]]
+            _next_level(below[k + 1], mean, edges, points, weights, matrix, below[k])
+        above[0] = mirrored[orders[row, 0]]
+        for k in range(1, n):
+            mean = -means[orders[row, k]]
+            _next_level(above[k - 1], mean, flipped, points, weights, matrix, above[k])
+        for k in range(n):
+            item = orders[row, k]
+            largest = -np.inf
+            for sweep in range(2):
+                total, moment = 0.0, 0.0
+                for panel in range(panels):
+                    for node in range(n_nodes):
+                        t = edges[panel] + width * unit[node]
+                        value = -0.5 * (t - means[item]) ** 2
+                        if k < n - 1:
+                            value += below[k + 1, panel, node]
+                        if k > 0:
+                            value += above[k - 1, panels - 1 - panel, n_nodes - 1 - node]
+                        if sweep == 0:
+                            largest = max(largest, value)
+                        elif value > largest - 745.0:
+                            share = integrate[node] * np.exp(value - largest)
+                            total += share
+                            moment += share * t
+                if sweep == 1:
+                    out[row, item] = moment / total
+    return out
+
+
+offer_strategy(GaussianScores, "gaussian_scores")

@@ -1,0 +1,405 @@
+"""The one dynamic programme under every exact sum over orders.
+
+Items form classes; inside a class their order is fixed, and a state says how many of each class
+are placed. With every item a class of its own the states are all subsets and the paths all n!
+orders; with two classes sorted by score the paths are the interleavings of goods and bads. A
+log-weight for each state and each class that may come next is all that a model has to give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from permdist._check import FloatArray, IntArray
+from permdist._kernels import kernel
+from permdist.measures import Measure
+
+MAX_CELLS = 50_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """The states of a lattice: classes of items, each in a fixed order.
+
+    Attributes
+    ----------
+    classes : tuple of arrays of int
+        The items of each class, from the top down.
+    """
+
+    classes: tuple[IntArray, ...]
+
+    @classmethod
+    def of_orders(cls, n_items: int) -> Shape:
+        """Give every item a class of its own: the paths are all orders."""
+        return cls(tuple(np.array([item]) for item in range(n_items)))
+
+    @cached_property
+    def items(self) -> IntArray:
+        """The items, class after class."""
+        return np.concatenate(self.classes)
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """The number of items of each class."""
+        return np.array([len(members) for members in self.classes])
+
+    @cached_property
+    def first(self) -> IntArray:
+        """Where each class starts in `items`."""
+        return np.concatenate([[0], np.cumsum(self.sizes)])
+
+    @cached_property
+    def strides(self) -> IntArray:
+        """The step in the number of a state that placing one more of a class makes."""
+        return np.concatenate([[1], np.cumprod(self.sizes + 1)])
+
+    @property
+    def n_states(self) -> int:
+        """The number of states; the first is empty, the last is complete."""
+        return int(self.strides[-1])
+
+    @property
+    def n_cells(self) -> int:
+        """The number of log-weights."""
+        return self.n_states * len(self.classes)
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """How many of each class are placed in each state, shape (states, classes)."""
+        number = np.arange(self.n_states)[:, None]
+        return number // self.strides[:-1] % (self.sizes + 1)
+
+    @cached_property
+    def next_item(self) -> IntArray:
+        """The item that comes next of each class in each state, -1 where there is none."""
+        inside = np.minimum(self.counts, self.sizes - 1)
+        return np.where(self.counts < self.sizes, self.items[self.first[:-1] + inside], -1)
+
+    def steps_of(self, measure: Measure, labels: IntArray) -> FloatArray:
+        """Tabulate what each next item adds to a measure, shape (states, classes)."""
+        grades, level_of = np.unique(labels, return_inverse=True)
+        totals = np.bincount(level_of, minlength=len(grades))
+        # A state matters to a measure only by its counts of grades; these are numbered as states.
+        strides = np.concatenate([[1], np.cumprod(totals + 1)])
+        number = np.zeros(self.n_states, dtype=np.int64)
+        for placed, members in zip(self.counts.T, self.classes, strict=True):
+            gained = np.concatenate([[0], np.cumsum(strides[level_of[members]])])
+            number += gained[placed]
+        above = np.arange(strides[-1])[:, None] // strides[:-1] % (totals + 1)
+        table = np.stack(
+            [measure.step(grades, totals, level, above) for level in range(len(grades))]
+        )
+        level = level_of[self.next_item]
+        return np.where(self.next_item >= 0, table[level, number[:, None]], 0.0)
+
+
+class Lattice:
+    """Exact sums over all paths of a lattice with given log-weights.
+
+    Parameters
+    ----------
+    shape : Shape
+    weights : array of float, shape (states, classes)
+        The log-weight of placing the next item of a class in a state.
+    """
+
+    def __init__(self, shape: Shape, weights: FloatArray) -> None:
+        self.shape, self.weights = shape, weights
+        self._geometry = (shape.sizes, shape.strides)
+
+    @cached_property
+    def forward(self) -> FloatArray:
+        """The log of the sum over all ways to reach each state."""
+        return _forward(self.weights, *self._geometry)
+
+    @property
+    def log_partition(self) -> float:
+        """The log of the sum over all paths."""
+        return float(self.forward[-1])
+
+    @cached_property
+    def flows(self) -> FloatArray:
+        """The probability of each step, shape (states, classes)."""
+        nothing = np.zeros(0)
+        return self._adjoint(1.0, nothing, nothing, 0.0)
+
+    def _adjoint(
+        self, of_sum: float, steps: FloatArray, means: FloatArray, of_mean: float
+    ) -> FloatArray:
+        table = steps if steps.size else np.zeros((1, 1))
+        along = means if means.size else np.zeros(1)
+        return _adjoint(self.weights, self.forward, *self._geometry, table, along, of_sum, of_mean)
+
+    def expect(self, steps: FloatArray) -> float:
+        """Give the mean of a sum of steps along the path."""
+        return float(np.sum(self.flows * steps))
+
+    def expect_gradient(self, steps: FloatArray) -> FloatArray:
+        """Differentiate `expect` by every log-weight, shape (states, classes)."""
+        means = _means(self.weights, self.forward, *self._geometry, steps)
+        return self._adjoint(0.0, steps, means, 1.0)
+
+    def rank_marginals(self) -> FloatArray:
+        """Give the probability of each position for each item."""
+        n = len(self.shape.items)
+        position = self.shape.counts.sum(axis=1)
+        result = np.zeros((n, n))
+        rows, columns = np.nonzero(self.shape.next_item >= 0)
+        items = self.shape.next_item[rows, columns]
+        np.add.at(result, (items, position[rows]), self.flows[rows, columns])
+        return result
+
+    def pairwise(self) -> FloatArray:
+        """Give the probability that one item is above another."""
+        shape = self.shape
+        slots = np.concatenate([[0], np.cumsum(shape.sizes + 1)])
+        table = _counts_when_placed(
+            self.flows, *self._geometry, shape.next_item, slots, len(shape.items)
+        )
+        result = np.zeros((len(shape.items),) * 2)
+        for number, members in enumerate(shape.classes):
+            own = table[:, slots[number] : slots[number + 1]]
+            # Item k of the class is above if more than k of its class are.
+            more = own[:, ::-1].cumsum(axis=1)[:, ::-1]
+            result[members] = more[:, 1:].T
+        np.fill_diagonal(result, 0.0)
+        return result
+
+    def sample(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Draw orders by walking back from the complete state, shape (size, n)."""
+        uniforms = rng.random((size, len(self.shape.items)))
+        taken = _walk_back(self.weights, self.forward, *self._geometry, uniforms)
+        return self._orders(taken)
+
+    def best(self) -> IntArray:
+        """Find the path of largest weight."""
+        return self._orders(_best_path(self.weights, *self._geometry)[None, :])[0]
+
+    def _orders(self, taken: IntArray) -> IntArray:
+        """Turn sequences of classes into orders of items."""
+        orders = np.empty_like(taken)
+        for number, members in enumerate(self.shape.classes):
+            mine = taken == number
+            orders[mine] = np.broadcast_to(members, (len(taken), len(members))).ravel()
+        return orders
+
+
+def fits(n_items: int) -> bool:
+    """Tell whether the lattice of all orders of so many items is affordable."""
+    return n_items < 40 and n_items * 2**n_items <= MAX_CELLS
+
+
+def interleave(classes: Sequence[IntArray]) -> Shape:
+    """Make the lattice of all interleavings, or say that it is too large."""
+    shape = Shape(tuple(classes))
+    cells = float(np.prod([len(members) + 1.0 for members in classes])) * len(classes)
+    if cells > MAX_CELLS:
+        raise ValueError(
+            f"labels: the lattice of interleavings would have {cells:,.0f} cells, the limit is "
+            f"{MAX_CELLS:,}; merge grades"
+        )
+    return shape
+
+
+# ---- kernels: weights (states, classes), sizes (classes,), strides (classes + 1,) --------------
+
+
+@kernel
+def _forward(weights: FloatArray, sizes: IntArray, strides: IntArray) -> FloatArray:
+    """Log of the sum over all paths to each state."""
+    states, classes = weights.shape
+    total = np.empty(states)
+    total[0] = 0.0
+    counts = np.zeros(classes, np.int64)
+    terms = np.empty(classes)
+    for state in range(1, states):
+        c = 0
+        while counts[c] == sizes[c]:  # count up, as an odometer does
+            counts[c] = 0
+            c += 1
+        counts[c] += 1
+        largest, n = -np.inf, 0
+        for c in range(classes):
+            if counts[c] > 0:
+                before = state - strides[c]
+                term = total[before] + weights[before, c]
+                terms[n] = term
+                n += 1
+                largest = max(largest, term)
+        if n == 1 or largest == -np.inf:
+            total[state] = largest
+            continue
+        rest = 0.0
+        for t in range(n):
+            if terms[t] > largest - 40.0:
+                rest += np.exp(terms[t] - largest)
+        total[state] = largest + np.log(rest)
+    return total
+
+
+@kernel
+def _means(
+    weights: FloatArray,
+    forward: FloatArray,
+    sizes: IntArray,
+    strides: IntArray,
+    steps: FloatArray,
+) -> FloatArray:
+    """Mean of the steps so far, over the paths to each state."""
+    states, classes = weights.shape
+    means = np.zeros(states)
+    counts = np.zeros(classes, np.int64)
+    for state in range(1, states):
+        c = 0
+        while counts[c] == sizes[c]:
+            counts[c] = 0
+            c += 1
+        counts[c] += 1
+        for c in range(classes):
+            if counts[c] > 0 and forward[state] > -np.inf:
+                before = state - strides[c]
+                share = np.exp(forward[before] + weights[before, c] - forward[state])
+                means[state] += share * (means[before] + steps[before, c])
+    return means
+
+
+@kernel
+def _adjoint(
+    weights: FloatArray,
+    forward: FloatArray,
+    sizes: IntArray,
+    strides: IntArray,
+    steps: FloatArray,
+    means: FloatArray,
+    of_sum: float,
+    of_mean: float,
+) -> FloatArray:
+    """Differentiate of_sum * forward[-1] + of_mean * means[-1] by every weight.
+
+    The derivatives of the log-partition are the probabilities of the steps. `steps` and `means`
+    are read only where of_mean is not 0.
+    """
+    states, classes = weights.shape
+    result = np.zeros((states, classes))
+    by_sum, by_mean = np.zeros(states), np.zeros(states)
+    by_sum[-1], by_mean[-1] = of_sum, of_mean
+    counts = sizes.copy()
+    with_mean = of_mean != 0.0
+    for state in range(states - 1, 0, -1):
+        a, b = by_sum[state], by_mean[state]
+        if (a != 0.0 or b != 0.0) and forward[state] > -np.inf:
+            for c in range(classes):
+                if counts[c] > 0:
+                    before = state - strides[c]
+                    exponent = forward[before] + weights[before, c] - forward[state]
+                    if exponent < -745.0:
+                        continue
+                    share = np.exp(exponent)
+                    flow = a * share
+                    if with_mean:
+                        through = means[before] + steps[before, c]
+                        flow += b * share * (through - means[state])
+                        by_mean[before] += b * share
+                    by_sum[before] += flow
+                    result[before, c] = flow
+        c = 0
+        while counts[c] == 0:  # count down
+            counts[c] = sizes[c]
+            c += 1
+        counts[c] -= 1
+    return result
+
+
+@kernel
+def _counts_when_placed(
+    flows: FloatArray,
+    sizes: IntArray,
+    strides: IntArray,
+    next_item: IntArray,
+    slots: IntArray,
+    n_items: int,
+) -> FloatArray:
+    """Probability that t of class c are placed when an item is: entry [item, slots[c] + t]."""
+    states, classes = flows.shape
+    result = np.zeros((n_items, slots[-1]))
+    counts = np.zeros(classes, np.int64)
+    for state in range(states - 1):
+        for c in range(classes):
+            flow = flows[state, c]
+            if flow > 0.0 and counts[c] < sizes[c]:
+                item = next_item[state, c]
+                for other in range(classes):
+                    result[item, slots[other] + counts[other]] += flow
+        c = 0
+        while counts[c] == sizes[c]:
+            counts[c] = 0
+            c += 1
+        counts[c] += 1
+    return result
+
+
+@kernel
+def _walk_back(
+    weights: FloatArray,
+    forward: FloatArray,
+    sizes: IntArray,
+    strides: IntArray,
+    uniforms: FloatArray,
+) -> IntArray:
+    """Draw paths, uniforms (draws, n): the class taken at each position, from the end."""
+    draws, n = uniforms.shape
+    classes = len(sizes)
+    taken = np.empty((draws, n), np.int64)
+    for draw in range(draws):
+        counts = sizes.copy()
+        state = len(forward) - 1
+        for position in range(n - 1, -1, -1):
+            u = uniforms[draw, position]
+            chosen = -1
+            for c in range(classes):
+                if counts[c] > 0:
+                    before = state - strides[c]
+                    share = np.exp(forward[before] + weights[before, c] - forward[state])
+                    if share > 0.0:
+                        chosen = c
+                        u -= share
+                        if u < 0.0:
+                            break
+            taken[draw, position] = chosen
+            counts[chosen] -= 1
+            state -= strides[chosen]
+    return taken
+
+
+@kernel
+def _best_path(weights: FloatArray, sizes: IntArray, strides: IntArray) -> IntArray:
+    """Classes along the path of largest weight; the lowest class among equals."""
+    states, classes = weights.shape
+    best = np.full(states, -np.inf)
+    last = np.zeros(states, np.int64)
+    best[0] = 0.0
+    counts = np.zeros(classes, np.int64)
+    for state in range(1, states):
+        c = 0
+        while counts[c] == sizes[c]:
+            counts[c] = 0
+            c += 1
+        counts[c] += 1
+        for c in range(classes - 1, -1, -1):
+            if counts[c] > 0:
+                before = state - strides[c]
+                if best[before] + weights[before, c] > best[state]:
+                    best[state] = best[before] + weights[before, c]
+                    last[state] = c
+    n = sizes.sum()
+    taken = np.empty(n, np.int64)
+    state = states - 1
+    for position in range(n - 1, -1, -1):
+        taken[position] = last[state]
+        state -= strides[last[state]]
+    return taken

@@ -1,0 +1,445 @@
+"""Plackett-Luce: the winner of each stage is drawn with probability proportional to its worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from permdist._check import FloatArray, IntArray, RandomState, as_rng, count
+from permdist._kernels import kernel
+from permdist._offer import offer_strategy
+from permdist.distributions.lattice import Shape
+from permdist.distributions.utilities import Noise, RandomUtility, nodes
+from permdist.rankings import TopK
+from permdist.rankings.partial import check_lists
+
+if TYPE_CHECKING:
+    from permdist.distributions.plackett_luce_fit import Fit
+
+# Worths within this range of the largest are exact as plain numbers; beyond, logarithms are used.
+PLAIN_SPREAD = 300.0
+# The Gumbel density is below 1e-16 outside.
+LOW, HIGH = -4.0, 38.0
+
+
+class PlackettLuce(RandomUtility):
+    """The Plackett-Luce distribution.
+
+    ``log Pr(order) = sum_k [s_(k) - log sum_(l >= k) exp(s_(l))]``: ranking by scores with
+    independent Gumbel noise.
+
+    Parameters
+    ----------
+    scores : array of float, shape (n,)
+        Log-worths; any finite numbers.
+    names : sequence of str, optional
+
+    Attributes
+    ----------
+    fit_result : Fit or None
+        Standard errors and more, where the scores were fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> model = PlackettLuce(np.log([3.0, 2.0, 1.0]))
+    >>> float(np.exp(model.log_prob([0, 1, 2])))  # 3/6 * 2/3
+    0.333...
+    >>> model.rank_marginals().round(4)
+    array([[0.5   , 0.35  , 0.15  ],
+           [0.3333, 0.4   , 0.2667],
+           [0.1667, 0.25  , 0.5833]])
+    >>> model.sample(2, rng=0)
+    array([[1, 0, 2],
+           [0, 2, 1]])
+    """
+
+    def __init__(self, scores: ArrayLike, names: Sequence[str] | None = None) -> None:
+        super().__init__(scores, names)
+        self._fit: Fit | None = None
+
+    @property
+    def fit_result(self) -> Fit | None:
+        """How the scores were fitted; None if they were given."""
+        return self._fit
+
+    def log_prob(self, orders: ArrayLike | TopK, *, subset: bool = False) -> Any:
+        """Give the log-probability of full rankings, of top-k lists or of rankings of a subset.
+
+        Parameters
+        ----------
+        orders : array of int, shape (..., k), or TopK
+            Different items from the top down. With all n items these are full rankings; shorter
+            lists are the first k places.
+        subset : bool
+            Read shorter lists as rankings of the listed items among themselves instead.
+
+        Returns
+        -------
+        float or array of float, shape (...)
+
+        Examples
+        --------
+        >>> model = PlackettLuce([0.0, 0.0, 0.0, 0.0])
+        >>> float(np.exp(model.log_prob([2, 0])))  # 1/4 * 1/3
+        0.0833...
+        >>> float(np.exp(model.log_prob([2, 0], subset=True)))
+        0.5
+        """
+        lists = self._lists(orders)
+        flat = lists.reshape(-1, lists.shape[-1])
+        centred = self._scores - self._scores.max()
+        if centred.min() > -PLAIN_SPREAD:
+            values = _log_prob(flat, centred, np.exp(centred), not subset)
+        else:
+            values = _log_prob_spread(flat, centred, not subset)
+        return values.reshape(lists.shape[:-1])[()]
+
+    def log_prob_gradient(self, orders: ArrayLike | TopK, *, subset: bool = False) -> FloatArray:
+        """Differentiate `log_prob` by the scores.
+
+        Returns
+        -------
+        array of float, shape (..., n)
+        """
+        lists = self._lists(orders)
+        flat = lists.reshape(-1, lists.shape[-1])
+        result = _log_prob_gradient(flat, self._scores - self._scores.max(), not subset)
+        return result.reshape(*lists.shape[:-1], self.n_items)
+
+    def sample_top_k(
+        self, k: int, size: int | tuple[int, ...] | None = None, rng: RandomState = None
+    ) -> IntArray:
+        """Draw the first k places only, without ranking the rest.
+
+        Parameters
+        ----------
+        k : int
+        size, rng
+            As in `sample`.
+
+        Returns
+        -------
+        array of int, shape (..., k)
+
+        Examples
+        --------
+        >>> PlackettLuce([2.0, 1.0, 0.0, -1.0]).sample_top_k(2, size=3, rng=0).shape
+        (3, 2)
+        """
+        kept = min(count("k", k), self.n_items)
+        shape = () if size is None else (size,) if isinstance(size, int | np.integer) else size
+        number = int(np.prod([count("size", entry, minimum=0) for entry in shape], dtype=int))
+        generator = as_rng(rng)
+        centred = self._scores - self._scores.max()
+        if centred.min() > -PLAIN_SPREAD and kept * 8 < self.n_items:
+            drawn = _draw_top(np.exp(centred), generator.random((number, kept)))
+        else:
+            drawn = self._sample(number, generator)[:, :kept]
+        return drawn.reshape(*shape, kept)
+
+    def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
+        keys = rng.standard_exponential((size, self.n_items))
+        centred = self._scores - self._scores.max()
+        if centred.min() > -PLAIN_SPREAD:
+            keys *= np.exp(-centred)
+        else:
+            np.log(keys, out=keys)
+            keys -= centred
+        return _argsort_rows(keys) if self.n_items <= 24 else np.argsort(keys, axis=1)
+
+    def pairwise(self) -> FloatArray:
+        """Give ``P[i, j] = 1 / (1 + exp(s_j - s_i))``; 0 on the diagonal."""
+        result = expit(self._scores[:, None] - self._scores[None, :])
+        np.fill_diagonal(result, 0.0)
+        return result
+
+    def _pairwise_slopes(self) -> FloatArray:
+        chance = self.pairwise()
+        return chance * chance.T
+
+    def _noise(self) -> Noise:
+        # The item at a given position has a utility that is known to about 1.24 / sqrt(n).
+        step = min(0.25, 0.85 / np.sqrt(self.n_items))
+        x = nodes(self._scores, LOW, HIGH, HIGH - LOW, step)[:, None] - self._scores
+        # Far on either side everything is 0 or 1; there the exponentials need not be computed.
+        reach = np.exp(-np.clip(x, -700.0, 700.0))
+        density = reach * np.exp(-np.minimum(reach, 1e6))
+        below = np.exp(-np.minimum(reach, 1e6))
+        slope = density * (np.minimum(reach, 1e6) - 1.0)
+        return Noise(density, slope, -np.expm1(-reach), below, step)
+
+    def _step_weights(self, shape: Shape) -> FloatArray | None:
+        left = np.ones((shape.n_states, self.n_items), dtype=bool)
+        left[:, shape.items] = shape.counts == 0
+        centred = self._scores - self._scores.max()
+        with np.errstate(divide="ignore"):
+            largest = np.where(left, centred, -np.inf).max(axis=1, initial=-np.inf, keepdims=True)
+            base = np.where(np.isfinite(largest), largest, 0.0)
+            total = base[:, 0] + np.log(
+                np.sum(np.where(left, np.exp(np.minimum(centred - base, 0.0)), 0.0), axis=1)
+            )
+        usable = shape.next_item >= 0
+        return np.where(
+            usable,
+            centred[shape.next_item] - np.where(total > -np.inf, total, 0.0)[:, None],
+            -np.inf,
+        )
+
+    def log_partition(self) -> float:
+        """Give 0: the stages are normalised one by one."""
+        return 0.0
+
+    @classmethod
+    def fit(
+        cls,
+        orders: Any,
+        *,
+        n_items: int | None = None,
+        subset: bool = False,
+        weights: ArrayLike | None = None,
+        regularization: float = 0.0,
+        names: Sequence[str] | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-9,
+    ) -> PlackettLuce:
+        """Estimate the scores from rankings, by maximum likelihood.
+
+        Parameters
+        ----------
+        orders : array of int, shape (rankings, k), or sequence of lists of unequal length or TopK
+            Full rankings, top-k lists or (with `subset`) rankings of some of the items.
+        n_items : int, optional
+            The number of items; by default the largest number in the data plus one.
+        subset : bool
+            Read shorter lists as rankings of the listed items among themselves.
+        weights : array of float, shape (rankings,), optional
+            How often each ranking counts.
+        regularization : float
+            A penalty of half of this times the squared scores; above 0 there is always an
+            estimate.
+        names : sequence of str, optional
+        max_iter : int
+        tol : float
+            Newton's method stops when no component of the gradient is larger, relative to the
+            total weight.
+
+        Returns
+        -------
+        PlackettLuce
+            With scores that add up to 0, and `fit_result`.
+
+        Raises
+        ------
+        ValueError
+            Where no estimate exists: some items always win or lose, or are never compared.
+
+        Examples
+        --------
+        >>> rankings = PlackettLuce([1.0, 0.0, -1.0]).sample(5000, rng=0)
+        >>> model = PlackettLuce.fit(rankings)
+        >>> model.scores.round(1)
+        array([ 1.,  0., -1.])
+        >>> model.fit_result.standard_errors.round(3)
+        array([0.013, 0.012, 0.013])
+        """
+        from permdist.distributions.plackett_luce_fit import fit_scores
+
+        result = fit_scores(
+            orders, n_items, not subset, weights, regularization, names, max_iter, tol
+        )
+        model = cls(result.scores, names)
+        model.__dict__["_fit"] = result
+        return model
+
+    def _lists(self, orders: ArrayLike | TopK) -> IntArray:
+        if isinstance(orders, TopK):
+            if orders.n_items != self.n_items:
+                raise ValueError(f"orders: expected {self.n_items} items, got {orders.n_items}")
+            return np.array(orders.items)
+        return check_lists(orders, self.n_items)
+
+
+# ---- kernels: lists (rankings, k) of different items, scores and worths (n,) -------------------
+
+
+@kernel
+def _log_prob(lists: IntArray, scores: FloatArray, worths: FloatArray, rest: bool) -> FloatArray:
+    """Log-probabilities, from the bottom up; with `rest`, unlisted items are below the list.
+
+    Sums of worths are multiplied up, and a logarithm is taken only when the product leaves the
+    range of plain numbers.
+    """
+    rankings, k = lists.shape
+    out = np.empty(rankings)
+    everything = worths.sum()
+    partial = rest and k < len(worths)
+    for row in range(rankings):
+        total = 0.0
+        if partial:
+            listed = 0.0
+            for place in range(k):
+                listed += worths[lists[row, place]]
+            total = everything - listed
+            if total < 1e-3 * everything:  # too much cancellation: add up what is left
+                taken = np.zeros(len(worths), np.bool_)
+                for place in range(k):
+                    taken[lists[row, place]] = True
+                total = 0.0
+                for item in range(len(worths)):
+                    if not taken[item]:
+                        total += worths[item]
+        value, product = 0.0, 1.0
+        for place in range(k - 1, -1, -1):
+            item = lists[row, place]
+            total += worths[item]
+            value += scores[item]
+            product *= total
+            if product < 1e-150 or product > 1e150:
+                value -= np.log(product)
+                product = 1.0
+        out[row] = value - np.log(product)
+    return out
+
+
+@kernel
+def _log_prob_spread(lists: IntArray, scores: FloatArray, rest: bool) -> FloatArray:
+    """Give log-probabilities for scores of any spread: sums are relative to their largest term."""
+    rankings, k = lists.shape
+    out = np.empty(rankings)
+    for row in range(rankings):
+        largest, total = -np.inf, 0.0
+        if rest and k < len(scores):
+            taken = np.zeros(len(scores), np.bool_)
+            for place in range(k):
+                taken[lists[row, place]] = True
+            for item in range(len(scores)):
+                if not taken[item] and scores[item] > largest:
+                    largest = scores[item]
+            for item in range(len(scores)):
+                if not taken[item]:
+                    total += np.exp(scores[item] - largest)
+        value = 0.0
+        for place in range(k - 1, -1, -1):
+            s = scores[lists[row, place]]
+            if s > largest:
+                total = total * np.exp(largest - s) + 1.0
+                largest = s
+            else:
+                total += np.exp(s - largest)
+            # One logarithm carries the small difference where the item itself dominates.
+            value += (s - largest) - np.log(total)
+        out[row] = value
+    return out
+
+
+@kernel
+def _log_prob_gradient(lists: IntArray, scores: FloatArray, rest: bool) -> FloatArray:
+    """Differentiate, (rankings, n): 1 if listed, less the chances to win each stage."""
+    rankings, k = lists.shape
+    n = len(scores)
+    out = np.zeros((rankings, n))
+    logs = np.empty(k)
+    for row in range(rankings):
+        taken = np.zeros(n, np.bool_)
+        for place in range(k):
+            taken[lists[row, place]] = True
+        largest, total = -np.inf, 0.0
+        if rest:
+            for item in range(n):
+                if not taken[item] and scores[item] > largest:
+                    largest = scores[item]
+            for item in range(n):
+                if not taken[item]:
+                    total += np.exp(scores[item] - largest)
+        for place in range(k - 1, -1, -1):
+            s = scores[lists[row, place]]
+            if s > largest:
+                total = total * np.exp(largest - s) + 1.0
+                largest = s
+            else:
+                total += np.exp(s - largest)
+            logs[place] = largest + np.log(total)
+        # sum over stages of exp(-log total), relative to the largest of them so far
+        peak, stages = -np.inf, 0.0
+        for place in range(k):
+            if -logs[place] > peak:
+                stages = stages * np.exp(peak + logs[place]) + 1.0
+                peak = -logs[place]
+            else:
+                stages += np.exp(-logs[place] - peak)
+            item = lists[row, place]
+            out[row, item] = 1.0 - np.exp(scores[item] + peak) * stages
+        if rest:
+            for item in range(n):
+                if not taken[item]:
+                    out[row, item] = -np.exp(scores[item] + peak) * stages
+    return out
+
+
+@kernel
+def _argsort_rows(keys: FloatArray) -> IntArray:
+    """Sort short rows by insertion: keys (rows, n), which are used up."""
+    rows, n = keys.shape
+    out = np.empty((rows, n), np.int64)
+    for row in range(rows):
+        for i in range(n):
+            key = keys[row, i]
+            j = i
+            while j > 0 and keys[row, j - 1] > key:
+                keys[row, j] = keys[row, j - 1]
+                out[row, j] = out[row, j - 1]
+                j -= 1
+            keys[row, j] = key
+            out[row, j] = i
+    return out
+
+
+@kernel
+def _draw_top(worths: FloatArray, uniforms: FloatArray) -> IntArray:
+    """Draw the first places one by one, uniforms (draws, k), from a tree of sums of worths.
+
+    A drawn item is taken out by adding up the sums on its way to the root anew, which leaves no
+    rounding behind, and put back at the end of the draw.
+    """
+    draws, k = uniforms.shape
+    n = len(worths)
+    leaves = 1
+    while leaves < n:
+        leaves *= 2
+    tree = np.zeros(2 * leaves)
+    tree[leaves : leaves + n] = worths
+    for node in range(leaves - 1, 0, -1):
+        tree[node] = tree[2 * node] + tree[2 * node + 1]
+    out = np.empty((draws, k), np.int64)
+    for draw in range(draws):
+        for place in range(k):
+            target = uniforms[draw, place] * tree[1]
+            node = 1
+            while node < leaves:
+                left = tree[2 * node]
+                # Rounding may leave a target beyond the last item: never enter an empty branch.
+                if target < left or tree[2 * node + 1] == 0.0:
+                    node = 2 * node
+                else:
+                    target -= left
+                    node = 2 * node + 1
+            out[draw, place] = node - leaves
+            tree[node] = 0.0
+            while node > 1:
+                node //= 2
+                tree[node] = tree[2 * node] + tree[2 * node + 1]
+        for place in range(k):
+            node = out[draw, place] + leaves
+            tree[node] = worths[out[draw, place]]
+            while node > 1:
+                node //= 2
+                tree[node] = tree[2 * node] + tree[2 * node + 1]
+    return out
+
+
+offer_strategy(PlackettLuce, "plackett_luces")
