@@ -8,17 +8,40 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from permdist import data, measures, models, plots, rankings, samplers, strategies
+    from permdist import (
+        data,
+        distributions,
+        identities,
+        measures,
+        models,
+        plots,
+        rankings,
+        samplers,
+        strategies,
+    )
+    from permdist.distributions import (
+        Distribution,
+        GaussianScores,
+        GoodBad,
+        PlackettLuce,
+        WeightedOrders,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Distribution",
+    "GaussianScores",
+    "GoodBad",
+    "PlackettLuce",
+    "WeightedOrders",
     "__version__",
     "data",
+    "distributions",
+    "identities",
     "measures",
     "models",
     "plots",
@@ -35,9 +58,11 @@ if (_checkout / "samplers" / "__init__.py").is_file() and (_checkout / "pyprojec
     __path__.append(str(_checkout))
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     if name.startswith("_") or name not in __all__:
         raise AttributeError(f"module 'permdist' has no attribute {name!r}")
+    if name[0].isupper():
+        return getattr(importlib.import_module("permdist.distributions"), name)
     return importlib.import_module(f"permdist.{name}")
 
 

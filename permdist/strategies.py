@@ -19,6 +19,7 @@ numbered:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,14 +27,18 @@ from hypothesis import strategies as st
 
 from permdist._check import FloatArray, IntArray
 from permdist.data import Queries
+from permdist.distributions import GaussianScores, GoodBad, PlackettLuce
 from permdist.rankings import BucketOrder, TopK
 
 __all__ = [
     "LabelledQuery",
+    "gaussian_scores",
+    "good_bads",
     "labelled_queries",
     "labels",
     "order_tuples",
     "orders",
+    "plackett_luces",
     "queries",
     "rankings_with_ties",
     "scores",
@@ -274,6 +279,77 @@ def queries(
         return Queries(np.reshape(X, (n, width)), y, np.repeat(ids, sizes), doc_ids=names)
 
     return collection()
+
+
+def plackett_luces(
+    *, n_items: int | None = None, min_items: int = 1, max_items: int = 6, max_score: float = 5.0
+) -> st.SearchStrategy[PlackettLuce]:
+    """Generate Plackett-Luce distributions with scores up to `max_score` either way."""
+    return _scores_up_to(max_score, n_items, min_items, max_items).map(PlackettLuce)
+
+
+def gaussian_scores(
+    *, n_items: int | None = None, min_items: int = 1, max_items: int = 6, max_score: float = 5.0
+) -> st.SearchStrategy[GaussianScores]:
+    """Generate Gaussian-score distributions with scales from 1/4 to 4."""
+    values = _scores_up_to(max_score, n_items, min_items, max_items)
+    return st.builds(GaussianScores, values, st.sampled_from([1.0, 0.25, 4.0]))
+
+
+def good_bads(
+    *,
+    n_items: int | None = None,
+    min_items: int = 2,
+    max_items: int = 6,
+    max_score: float = 2.0,
+    max_grade: int = 2,
+    spaces: Sequence[str] = ("orders", "interleavings"),
+    tilts: Sequence[str | None] = (None, "ap", "ndcg", "auc"),
+) -> st.SearchStrategy[GoodBad]:
+    """Generate good-bad pair models with at least one good and one bad item.
+
+    Parameters
+    ----------
+    n_items, min_items, max_items : int
+        As in `orders`.
+    max_score : float
+    max_grade : int
+    spaces : sequence of str
+        The spaces to choose from; over ``"pairs"`` only the tilts None and ``"auc"`` occur.
+    tilts : sequence of str or None
+    """
+    label = labels(
+        n_items=n_items,
+        min_items=min_items,
+        max_items=max_items,
+        max_grade=max_grade,
+        min_relevant=1,
+        min_irrelevant=1,
+    )
+
+    @st.composite
+    def model(draw: st.DrawFn) -> GoodBad:
+        grade = draw(label)
+        score = draw(_scores_up_to(max_score, len(grade), 1, 1))
+        space = draw(st.sampled_from(list(spaces)))
+        possible = [tilt for tilt in tilts if space != "pairs" or tilt in (None, "auc")]
+        tilt = draw(st.sampled_from(possible))
+        scale, kappa = draw(st.sampled_from([1.0, 0.3])), draw(st.sampled_from([1.0, 10.0]))
+        return GoodBad(score, grade, space=space, scale=scale, tilt=tilt, kappa=kappa)
+
+    return model()
+
+
+def _scores_up_to(
+    limit: float, n_items: int | None, min_items: int, max_items: int
+) -> st.SearchStrategy[FloatArray]:
+    return scores(
+        n_items=n_items,
+        min_items=min_items,
+        max_items=max_items,
+        min_value=-limit,
+        max_value=limit,
+    )
 
 
 def _sizes(n_items: int | None, min_items: int, max_items: int) -> st.SearchStrategy[int]:

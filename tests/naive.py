@@ -187,3 +187,103 @@ def measure_from_scores(kind, scores, labels):
         return measure(kind, labels[buckets.order()])
     values = [measure(kind, labels[order]) for order in buckets.linear_extensions()]
     return sum(values) / len(values)
+
+
+# ---- distributions: log-weights by their definition, everything else by listing all orders ------
+
+
+def plackett_luce(scores, order, rest=()):
+    left = [*order, *rest]
+    total = 0.0
+    for k, item in enumerate(order):
+        remaining = [scores[j] for j in left[k:]]
+        top = max(remaining)
+        total += scores[item] - top - math.log(sum(math.exp(s - top) for s in remaining))
+    return total
+
+
+def pair_exponent(scores, labels, order, scale):
+    """F of the good-bad pair model: all pairs with different labels."""
+    position = ranks(order)
+    total = 0.0
+    for g in range(len(scores)):
+        for b in range(len(scores)):
+            if labels[g] > labels[b]:
+                sign = 1 if position[g] < position[b] else -1
+                total += sign * (scores[g] - scores[b])
+    return scale * total
+
+
+def good_bad(scores, labels, order, scale=1.0, tilt=None, kappa=1.0, space="orders"):
+    """The exponent of an order, -inf outside the space."""
+    if space == "interleavings":
+        position = ranks(order)
+        for i in range(len(scores)):
+            for j in range(len(scores)):
+                better = (-scores[i], i) < (-scores[j], j)
+                if labels[i] == labels[j] and better and position[i] > position[j]:
+                    return -math.inf
+    value = pair_exponent(scores, labels, order, scale)
+    if tilt is not None:
+        value += kappa * (1.0 - measure(tilt, [labels[item] for item in order]))
+    return value
+
+
+def sign_vectors(scores, labels, scale=1.0, tilt=False, kappa=1.0):
+    """List all sign vectors of a binary query with their exponents."""
+    goods = [i for i in range(len(scores)) if labels[i] > 0]
+    bads = [i for i in range(len(scores)) if labels[i] == 0]
+    pairs = [(g, b) for g in goods for b in bads]
+    for signs in itertools.product((-1, 1), repeat=len(pairs)):
+        value = sum(
+            scale * y * (scores[g] - scores[b]) for y, (g, b) in zip(signs, pairs, strict=True)
+        )
+        share = sum(y > 0 for y in signs) / len(pairs)
+        yield np.reshape(signs, (len(goods), len(bads))), value + kappa * (1 - share) * tilt, share
+
+
+class Listing:
+    """All orders of a few items with their probabilities, and what follows from them."""
+
+    def __init__(self, n, log_weight):
+        self.orders = np.array(list(itertools.permutations(range(n))))
+        weights = np.array([log_weight(order) for order in self.orders.tolist()])
+        top = weights.max()
+        self.log_partition = top + math.log(math.fsum(np.exp(weights - top)))
+        self.log_prob = weights - self.log_partition
+        self.prob = np.exp(self.log_prob)
+
+    def rank_marginals(self):
+        n = self.orders.shape[1]
+        result = np.zeros((n, n))
+        for order, p in zip(self.orders, self.prob, strict=True):
+            for position, item in enumerate(order):
+                result[item, position] += p
+        return result
+
+    def pairwise(self):
+        n = self.orders.shape[1]
+        result = np.zeros((n, n))
+        for order, p in zip(self.orders, self.prob, strict=True):
+            for k, item in enumerate(order):
+                result[item, order[k + 1 :]] += p
+        return result
+
+    def expect(self, kind, labels):
+        values = [measure(kind, [labels[i] for i in order]) for order in self.orders]
+        return float(self.prob @ values)
+
+    def entropy(self):
+        here = self.prob > 0
+        return -float(self.prob[here] @ self.log_prob[here])
+
+
+def gradient(function, point, step=1e-5):
+    """A central difference quotient in every direction."""
+    point = np.asarray(point, dtype=float)
+    return np.array(
+        [
+            (function(point + step * e) - function(point - step * e)) / (2 * step)
+            for e in np.eye(len(point))
+        ]
+    )

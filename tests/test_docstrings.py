@@ -9,7 +9,7 @@ import pytest
 
 import permdist
 
-OURS = ("cli", "data", "distributions", "measures", "models", "rankings", "samplers")
+OURS = ("cli", "data", "distributions", "identities", "measures", "models", "rankings", "samplers")
 
 
 def module_names() -> list[str]:

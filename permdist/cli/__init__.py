@@ -11,6 +11,7 @@ from permdist import __version__
 from permdist.cli.demo import demo
 from permdist.cli.describe import describe
 from permdist.cli.evaluate import evaluate
+from permdist.cli.identities import identities
 
 app = typer.Typer(
     name="permdist",
@@ -35,13 +36,13 @@ def permdist(
         typer.Option("--version", help="Show the version and stop.", callback=_show_version),
     ] = False,
 ) -> None:
-    """Distributions over rankings: measures, data and pictures.
+    """Distributions over rankings: inspect them, measure them, check what is claimed of them.
 
     Start with **permdist demo**.
     """
 
 
-for command in (demo, describe, evaluate):
+for command in (demo, describe, evaluate, identities):
     app.command()(command)
 
 

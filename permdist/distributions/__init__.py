@@ -1,7 +1,17 @@
 """Distributions over rankings, one file each; import them from `permdist` itself."""
 
 from permdist.distributions.base import Distribution, Estimate, NotExactError
+from permdist.distributions.custom import WeightedOrders
 from permdist.distributions.gaussian import GaussianScores
+from permdist.distributions.good_bad import GoodBad
 from permdist.distributions.plackett_luce import PlackettLuce
 
-__all__ = ["Distribution", "Estimate", "GaussianScores", "NotExactError", "PlackettLuce"]
+__all__ = [
+    "Distribution",
+    "Estimate",
+    "GaussianScores",
+    "GoodBad",
+    "NotExactError",
+    "PlackettLuce",
+    "WeightedOrders",
+]

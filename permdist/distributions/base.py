@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
@@ -9,37 +10,56 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import xlogy
 
-from permdist._check import FloatArray, IntArray, RandomState, as_rng, choice, count, grades
+from permdist._check import (
+    FloatArray,
+    IntArray,
+    RandomState,
+    as_rng,
+    batch_shape,
+    choice,
+    count,
+    grades,
+)
 from permdist.distributions.lattice import Lattice, Shape, fits
 from permdist.measures import AUC, KendallTau, Measure, parse
-from permdist.rankings import check_orders, enumerate_orders
+from permdist.rankings import check_orders, enumerate_orders, order_to_ranks
 
 METHODS = ("auto", "exact", "sample")
 DEFAULT_DRAWS = 10_000
+MAX_LISTED = 8
 
 
 class Estimate(float):
     """A number that knows how it was found: exactly, or from draws with a standard error.
 
+    Attributes
+    ----------
+    standard_error : float
+        0 where exact; also 0 if all draws agree.
+    draws : int
+        How many draws it comes from; 0 where exact.
+
     Examples
     --------
     >>> Estimate(0.5)
     0.5
-    >>> Estimate(0.5, standard_error=0.01)
+    >>> Estimate(0.5, standard_error=0.01, draws=100)
     0.5 ± 0.01
     """
 
     standard_error: float
+    draws: int
 
-    def __new__(cls, value: float, standard_error: float = 0.0) -> Estimate:
+    def __new__(cls, value: float, standard_error: float = 0.0, draws: int = 0) -> Estimate:
         """Make a float that carries its standard error."""
         self = super().__new__(cls, value)
-        self.standard_error = float(standard_error)
+        self.standard_error, self.draws = float(standard_error), draws
         return self
 
     def __repr__(self) -> str:
-        if self.standard_error == 0.0:
+        if self.draws == 0:
             return float.__repr__(self)
         return f"{float(self):.6g} ± {self.standard_error:.2g}"
 
@@ -110,9 +130,8 @@ class Distribution(ABC):
         -------
         array of int, shape (..., n)
         """
-        shape = () if size is None else (size,) if isinstance(size, int | np.integer) else size
-        number = int(np.prod([count("size", entry, minimum=0) for entry in shape], dtype=int))
-        return self._sample(number, as_rng(rng)).reshape(*shape, self.n_items)
+        shape = batch_shape(size)
+        return self._sample(math.prod(shape), as_rng(rng)).reshape(*shape, self.n_items)
 
     def log_partition(self) -> float:
         """Give the log of the normaliser of the model's own weights."""
@@ -120,14 +139,26 @@ class Distribution(ABC):
 
     def mode(self) -> IntArray:
         """Find the most probable order."""
+        if self._is_listed:
+            orders, chances = self._listing
+            return orders[chances.argmax()].copy()
         return self._exact("mode").best()
 
     def rank_marginals(self) -> FloatArray:
         """Give ``M[i, r]``, the probability that item i is at position r."""
+        if self._is_listed:
+            orders, chances = self._listing
+            result = np.zeros((self.n_items, self.n_items))
+            np.add.at(result, (orders, np.arange(self.n_items)), chances[:, None])
+            return result
         return self._exact("rank_marginals").rank_marginals()
 
     def pairwise(self) -> FloatArray:
         """Give ``P[i, j]``, the probability that item i is above item j; 0 on the diagonal."""
+        if self._is_listed:
+            orders, chances = self._listing
+            ranks = order_to_ranks(orders)
+            return np.einsum("o,oij->ij", chances, ranks[:, :, None] < ranks[:, None, :])
         return self._exact("pairwise").pairwise()
 
     def top_k(self, k: int) -> FloatArray:
@@ -187,6 +218,9 @@ class Distribution(ABC):
             lattice = self._lattice
             totals = np.unique(labels, return_counts=True)
             return measure.offset(*totals) + lattice.expect(lattice.shape.steps_of(measure, labels))
+        if self._is_listed:
+            orders, chances = self._listing
+            return float(chances @ measure(orders, labels))
         return None
 
     def entropy(
@@ -199,6 +233,9 @@ class Distribution(ABC):
                 lattice = self._lattice
                 # -log p is a sum of steps: the log-partition less the weights along the way.
                 return Estimate(lattice.log_partition - lattice.expect(_finite(lattice.weights)))
+            if self._is_listed:
+                chances = self._listing[1]
+                return Estimate(-float(xlogy(chances, chances).sum()))
             if method == "exact":
                 raise NotExactError(self._refusal("entropy"))
         drawn = self.sample(count("draws", draws, minimum=2), rng)
@@ -233,7 +270,7 @@ class Distribution(ABC):
                     difference[possible] = mine.weights[possible] - theirs.weights[possible]
                     shift = theirs.log_partition - mine.log_partition
                     return Estimate(mine.expect(difference) + shift)
-            if self.n_items <= 8:
+            if self.n_items <= MAX_LISTED:
                 orders = enumerate_orders(self.n_items)
                 p, q = self.log_prob(orders), other.log_prob(orders)
                 here = p > -np.inf
@@ -264,6 +301,17 @@ class Distribution(ABC):
         return fits(self.n_items) and type(self)._step_weights is not Distribution._step_weights
 
     @property
+    def _is_listed(self) -> bool:
+        """Whether to list all orders: there is no lattice, and they are few."""
+        return not self._is_small and self.n_items <= MAX_LISTED
+
+    @cached_property
+    def _listing(self) -> tuple[IntArray, FloatArray]:
+        """All orders and their probabilities."""
+        orders = enumerate_orders(self.n_items)
+        return orders, np.exp(self.log_prob(orders))
+
+    @property
     def _has_marginals(self) -> bool:
         return self._is_small
 
@@ -277,7 +325,8 @@ class Distribution(ABC):
         return self._lattice
 
     def _refusal(self, what: str) -> str:
-        limit = next(n for n in range(40, 0, -1) if fits(n))
+        has_lattice = type(self)._step_weights is not Distribution._step_weights
+        limit = next(n for n in range(40, 0, -1) if fits(n)) if has_lattice else MAX_LISTED
         return (
             f"{what}: exact up to {limit} items, this distribution has {self.n_items}; "
             "draw with permdist.samplers.run_chains and average over the draws"
@@ -304,9 +353,10 @@ class Distribution(ABC):
 
 def _mean(values: FloatArray) -> Estimate:
     """Give the mean of draws with its standard error."""
+    draws = len(values)
     if np.isinf(values).any():
-        return Estimate(float(values.mean()))
-    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))))
+        return Estimate(float(values.mean()), np.inf, draws)
+    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(draws)), draws)
 
 
 def _finite(weights: FloatArray) -> FloatArray:

@@ -90,10 +90,11 @@ class Shape:
         for placed, members in zip(self.counts.T, self.classes, strict=True):
             gained = np.concatenate([[0], np.cumsum(strides[level_of[members]])])
             number += gained[placed]
-        above = np.arange(strides[-1])[:, None] // strides[:-1] % (totals + 1)
-        table = np.stack(
-            [measure.step(grades, totals, level, above) for level in range(len(grades))]
-        )
+        # All but the complete state, after which nothing comes.
+        above = np.arange(strides[-1] - 1)[:, None] // strides[:-1] % (totals + 1)
+        table = np.zeros((len(grades), strides[-1]))
+        for level in range(len(grades)):
+            table[level, :-1] = measure.step(grades, totals, level, above)
         level = level_of[self.next_item]
         return np.where(self.next_item >= 0, table[level, number[:, None]], 0.0)
 

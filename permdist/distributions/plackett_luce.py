@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from permdist._check import FloatArray, IntArray, RandomState, as_rng, count
+from permdist._check import FloatArray, IntArray, RandomState, as_rng, batch_shape, count
 from permdist._kernels import kernel
 from permdist._offer import offer_strategy
 from permdist.distributions.lattice import Shape
@@ -54,8 +55,8 @@ class PlackettLuce(RandomUtility):
            [0.3333, 0.4   , 0.2667],
            [0.1667, 0.25  , 0.5833]])
     >>> model.sample(2, rng=0)
-    array([[1, 0, 2],
-           [0, 2, 1]])
+    array([[2, 0, 1],
+           [0, 1, 2]])
     """
 
     def __init__(self, scores: ArrayLike, names: Sequence[str] | None = None) -> None:
@@ -132,8 +133,8 @@ class PlackettLuce(RandomUtility):
         (3, 2)
         """
         kept = min(count("k", k), self.n_items)
-        shape = () if size is None else (size,) if isinstance(size, int | np.integer) else size
-        number = int(np.prod([count("size", entry, minimum=0) for entry in shape], dtype=int))
+        shape = batch_shape(size)
+        number = math.prod(shape)
         generator = as_rng(rng)
         centred = self._scores - self._scores.max()
         if centred.min() > -PLAIN_SPREAD and kept * 8 < self.n_items:
@@ -245,7 +246,7 @@ class PlackettLuce(RandomUtility):
         >>> model.scores.round(1)
         array([ 1.,  0., -1.])
         >>> model.fit_result.standard_errors.round(3)
-        array([0.013, 0.012, 0.013])
+        array([0.019, 0.016, 0.02 ])
         """
         from permdist.distributions.plackett_luce_fit import fit_scores
 

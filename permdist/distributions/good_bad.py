@@ -1,0 +1,417 @@
+"""The log-linear good-bad pair model over sign vectors, interleavings or orders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, xlogy
+
+from permdist._check import (
+    FloatArray,
+    IntArray,
+    RandomState,
+    as_rng,
+    batch_shape,
+    choice,
+    finite,
+    grades,
+)
+from permdist._offer import offer_strategy
+from permdist.distributions.base import DEFAULT_DRAWS, Distribution, Estimate, NotExactError
+from permdist.distributions.lattice import Lattice, Shape, fits, interleave
+from permdist.distributions.pairs import PairSums, pair_sums
+from permdist.measures import AUC, KendallTau, Measure, parse
+from permdist.rankings import order_by_scores, order_to_ranks
+
+SPACES = ("pairs", "interleavings", "orders")
+
+
+class GoodBad(Distribution):
+    """The good-bad pair model: ``Pr(y) proportional to exp F(y)``.
+
+    ``F(y) = scale * sum_gb y_gb (s_g - s_b)`` over the pairs of a good and a bad item, with
+    ``y_gb = 1`` if the good one is above and -1 if not; with graded labels, over all pairs with
+    different labels. `space` says what y runs over.
+
+    Parameters
+    ----------
+    scores : array of float, shape (n,)
+    labels : array of int, shape (n,)
+        Grades, at least two different ones.
+    space : {"orders", "interleavings", "pairs"}
+        All n! orders; the orders that keep each class sorted by score; or all sign vectors y,
+        transitive or not, whose draws are sign matrices and no orders.
+    scale : float
+    tilt : Measure or str, optional
+        Adds ``kappa * (1 - measure)`` to the exponent: the loss-augmented distribution.
+    kappa : float
+        The weight of the tilt.
+    names : sequence of str, optional
+
+    References
+    ----------
+    Dubey et al.: Conditional Models for Non-smooth Ranking Loss Functions, sections 1.7 to 3.
+
+    Examples
+    --------
+    >>> model = GoodBad([1.0, 0.2, -0.4], [1, 0, 0], space="interleavings")
+    >>> round(model.log_partition(), 4)
+    2.3941
+    >>> model.rank_marginals().round(4)
+    array([[0.8236, 0.1663, 0.0101],
+           [0.1764, 0.8236, 0.    ],
+           [0.    , 0.0101, 0.9899]])
+    >>> float(model.expect("ap"))
+    0.910...
+    """
+
+    def __init__(
+        self,
+        scores: ArrayLike,
+        labels: ArrayLike,
+        *,
+        space: str = "orders",
+        scale: float = 1.0,
+        tilt: Measure | str | None = None,
+        kappa: float = 1.0,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        values, label = finite("scores", scores, ndim=1).copy(), grades("labels", labels).copy()
+        super().__init__(len(values), names)
+        if label.shape != values.shape:
+            raise ValueError(f"labels: expected {len(values)} labels, got shape {label.shape}")
+        if len(np.unique(label)) < 2:
+            raise ValueError("labels: expected at least two different labels, got one class")
+        self._space = choice("space", space, SPACES)
+        self._scale, self._kappa = (
+            float(finite(k, v, ndim=0)) for k, v in (("scale", scale), ("kappa", kappa))
+        )
+        if self._scale <= 0.0:
+            raise ValueError(f"scale: expected a positive number, got {scale}")
+        self._tilt = None if tilt is None else parse(tilt)
+        if self._space == "pairs" and not (self._tilt is None or isinstance(self._tilt, AUC)):
+            raise ValueError("tilt: over pairs only AUC factorises; use space='interleavings'")
+        values.flags.writeable = label.flags.writeable = False
+        self._scores, self._labels_ = values, label
+
+    @property
+    def scores(self) -> FloatArray:
+        """The items' scores."""
+        return self._scores
+
+    @property
+    def labels(self) -> IntArray:
+        """The items' labels."""
+        return self._labels_
+
+    @property
+    def space(self) -> str:
+        """What the distribution is over."""
+        return self._space
+
+    @property
+    def scale(self) -> float:
+        """The factor of the score differences."""
+        return self._scale
+
+    @property
+    def tilt(self) -> Measure | None:
+        """The measure whose loss is added to the exponent."""
+        return self._tilt
+
+    @property
+    def kappa(self) -> float:
+        """The weight of the tilt."""
+        return self._kappa
+
+    # ---- over orders and interleavings -------------------------------------------------------
+
+    def log_weight(self, orders: ArrayLike) -> Any:
+        """Give the exponent of each order, shape (...): F and the tilt, not normalised."""
+        self._need_orders("log_weight")
+        order = self._check_orders(orders)
+        label = self._labels_[order]
+        position = np.arange(self.n_items)
+        result = np.zeros(order.shape[:-1])
+        for level, total in zip(*np.unique(self._labels_, return_counts=True), strict=True):
+            mine = label == level
+            other_above = position - (np.cumsum(mine, axis=-1) - mine)
+            signed = (self.n_items - total) - 2 * other_above
+            result += np.sum(np.where(mine, self._scores[order] * signed, 0.0), axis=-1)
+        result *= self._scale
+        if self._tilt is not None:
+            result += self._kappa * (1.0 - self._tilt(order, self._labels_))
+        if self._space == "interleavings":
+            ranks = order_to_ranks(order)
+            for members in self._shape.classes:
+                broken = (np.diff(ranks[..., members], axis=-1) < 0).any(axis=-1)
+                result = np.where(broken, -np.inf, result)
+        return result[()]
+
+    def log_prob(self, orders: ArrayLike) -> Any:
+        """Give the log-probability of each order, or of each sign matrix over pairs."""
+        if self._space == "pairs":
+            return self._signs_log_prob(orders)
+        return self.log_weight(orders) - self.log_partition()
+
+    def log_partition(self) -> float:
+        """Give ``log sum_y exp F(y)``, with the tilt if there is one."""
+        if self._space == "pairs":
+            return self._sums.log_partition
+        return self._exact("log_partition").log_partition + self._constant
+
+    def log_partition_gradient(self) -> FloatArray:
+        """Differentiate `log_partition` by the scores, shape (n,)."""
+        if self._space == "pairs":
+            return self._sums.gradient
+        return self._by_scores(self._exact("log_partition_gradient").flows)
+
+    def expect_gradient(
+        self, measure: str | Measure, labels: ArrayLike | None = None
+    ) -> FloatArray:
+        """Differentiate `expect` by the scores, shape (n,)."""
+        chosen, label = parse(measure), self._labels(labels)
+        if not chosen.defined(label):
+            return np.zeros(self.n_items)
+        if self._space == "pairs":
+            factor = self._need_pair_measure(chosen, label)
+            return factor * self._sums.satisfied_gradient / self._n_pairs
+        lattice = self._exact("expect_gradient")
+        steps = lattice.shape.steps_of(chosen, label)
+        return self._by_scores(lattice.expect_gradient(steps))
+
+    def mode(self) -> IntArray:
+        """Find the most probable order: that of the scores, unless a tilt moves it."""
+        self._need_orders("mode")
+        if self._tilt is None:
+            return order_by_scores(self._scores)
+        # Sorting inside the classes is best for F and changes no measure.
+        shape = self._interleavings()
+        return Lattice(shape, self._step_weights(shape)).best()
+
+    def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
+        return self._exact("sample").sample(size, rng)
+
+    @cached_property
+    def _shape(self) -> Shape:
+        if self._space == "interleavings":
+            return self._interleavings()
+        return Shape.of_orders(self.n_items)
+
+    def _interleavings(self) -> Shape:
+        best = order_by_scores(self._scores)
+        ranked = self._labels_[best]
+        return interleave([best[ranked == level] for level in np.unique(ranked)])
+
+    @property
+    def _is_small(self) -> bool:
+        return self._space == "interleavings" or (self._space == "orders" and fits(self.n_items))
+
+    @property
+    def _is_listed(self) -> bool:
+        return False  # few orders have a lattice, and sign vectors are no orders
+
+    @cached_property
+    def _constant(self) -> float:
+        """What the tilt adds whatever the order."""
+        if self._tilt is None:
+            return 0.0
+        kinds = np.unique(self._labels_, return_counts=True)
+        return self._kappa * (1.0 - self._tilt.offset(*kinds))
+
+    def _coefficients(self, shape: Shape) -> FloatArray:
+        """Give the factor of the next item's score in each state, shape (states, classes)."""
+        levels, level_of = np.unique(self._labels_, return_inverse=True)
+        totals = np.bincount(level_of)
+        of_class = level_of[shape.items[shape.first[:-1]]]
+        placed = np.zeros((shape.n_states, len(levels)))
+        for number, level in enumerate(of_class):
+            placed[:, level] += shape.counts[:, number]
+        other = placed.sum(axis=1, keepdims=True) - placed
+        return self._scale * ((self.n_items - totals) - 2.0 * other)[:, of_class]
+
+    def _step_weights(self, shape: Shape) -> FloatArray:
+        weights = self._coefficients(shape)
+        weights *= np.where(shape.next_item >= 0, self._scores[shape.next_item], 0.0)
+        if self._tilt is not None and self._kappa != 0.0:
+            weights -= self._kappa * shape.steps_of(self._tilt, self._labels_)
+        return weights
+
+    def _by_scores(self, by_weights: FloatArray) -> FloatArray:
+        """Carry derivatives by log-weights over to the scores."""
+        shape = self._shape
+        usable = shape.next_item >= 0
+        products = (by_weights * self._coefficients(shape))[usable]
+        return np.bincount(shape.next_item[usable], products, minlength=self.n_items)
+
+    # ---- over sign vectors -------------------------------------------------------------------
+
+    @cached_property
+    def _sums(self) -> PairSums:
+        tilt = 0.0 if self._tilt is None else self._kappa / self._n_pairs
+        return pair_sums(self._scores, self._labels_, self._scale, tilt)
+
+    @cached_property
+    def _n_pairs(self) -> int:
+        _, totals = np.unique(self._labels_, return_counts=True)
+        return int((totals.sum() ** 2 - (totals**2).sum()) // 2)
+
+    def pair_probabilities(self) -> FloatArray:
+        """Give the probability that each pair is in the right order, over pairs.
+
+        Returns
+        -------
+        array of float, shape (p, m), or (n, n)
+            For binary labels, goods by bads, both by item number. For graded labels entry
+            [i, j] is the probability that i is above j; 1/2 where the labels are equal.
+        """
+        if self._space != "pairs":
+            raise TypeError("pair_probabilities: for space='pairs'; orders have pairwise()")
+        tilt = 0.0 if self._tilt is None else self._kappa / self._n_pairs
+        gap = 2.0 * self._scale * (self._scores[:, None] - self._scores[None, :])
+        sign = np.sign(self._labels_[:, None] - self._labels_[None, :])
+        chance = np.where(sign == 0, 0.5, expit(gap - tilt * sign))
+        return chance[np.ix_(self._goods, self._bads)] if self._is_binary else chance
+
+    @property
+    def _is_binary(self) -> bool:
+        return len(np.unique(self._labels_)) == 2
+
+    @property
+    def _goods(self) -> IntArray:
+        return np.flatnonzero(self._labels_ == self._labels_.max())
+
+    @property
+    def _bads(self) -> IntArray:
+        return np.flatnonzero(self._labels_ == self._labels_.min())
+
+    def sample(self, size: int | tuple[int, ...] | None = None, rng: RandomState = None) -> Any:
+        """Draw orders; over pairs, draw sign matrices.
+
+        Over pairs a draw is a matrix of +1 (the good item is above) and -1, goods by bads; for
+        graded labels an antisymmetric (n, n) matrix with 0 where labels are equal. It need not
+        be the sign matrix of any order.
+        """
+        if self._space != "pairs":
+            return super().sample(size, rng)
+        shape, chance = batch_shape(size), self.pair_probabilities()
+        drawn = as_rng(rng).random((math.prod(shape), *chance.shape)) < chance
+        signs = np.where(drawn, 1, -1).astype(np.int8)
+        if not self._is_binary:
+            upper = np.triu(np.ones(chance.shape, dtype=bool), 1)
+            signs = np.where(upper, signs, 0).astype(np.int8)
+            signs -= signs.transpose(0, 2, 1)
+            signs *= (self._labels_[:, None] != self._labels_[None, :]).astype(np.int8)
+        return signs.reshape(*shape, *chance.shape)
+
+    def _signs_log_prob(self, signs: ArrayLike) -> Any:
+        array, chance = np.asarray(signs), self.pair_probabilities()
+        if array.shape[-2:] != chance.shape:
+            raise ValueError(
+                f"signs: expected sign matrices of shape (..., {chance.shape[0]}, "
+                f"{chance.shape[1]}), got {array.shape}; over pairs a draw is no order"
+            )
+        counted = np.ones(chance.shape, dtype=bool)
+        if not self._is_binary:
+            counted = np.triu(self._labels_[:, None] != self._labels_[None, :])
+        if not np.isin(array[..., counted], (-1, 1)).all():
+            raise ValueError("signs: expected entries +1 and -1")
+        up, down = np.log(chance[counted]), np.log1p(-chance[counted])
+        return np.where(array[..., counted] > 0, up, down).sum(axis=-1)[()]
+
+    def expect(
+        self,
+        measure: str | Measure,
+        labels: ArrayLike | None = None,
+        *,
+        method: str = "auto",
+        draws: int = DEFAULT_DRAWS,
+        rng: RandomState = None,
+    ) -> Estimate:
+        """Give the expected value of a measure, for the model's own labels by default.
+
+        Over pairs there are AUC and Kendall's tau only, in closed form. Parameters as for any
+        distribution.
+        """
+        if self._space == "pairs":
+            chosen, label = parse(measure), self._labels(labels)
+            factor = self._need_pair_measure(chosen, label)
+            return Estimate(factor * self._sums.satisfied / self._n_pairs - (factor - 1.0))
+        return super().expect(measure, self._labels(labels), method=method, draws=draws, rng=rng)
+
+    def entropy(
+        self, *, method: str = "auto", draws: int = DEFAULT_DRAWS, rng: RandomState = None
+    ) -> Estimate:
+        """Give the entropy in nats."""
+        if self._space != "pairs":
+            return super().entropy(method=method, draws=draws, rng=rng)
+        chance = self.pair_probabilities()
+        if not self._is_binary:
+            chance = chance[np.triu(self._labels_[:, None] != self._labels_[None, :])]
+        return Estimate(-float(np.sum(xlogy(chance, chance) + xlogy(1 - chance, 1 - chance))))
+
+    def _labels(self, labels: ArrayLike | None) -> IntArray:
+        return self._labels_ if labels is None else super()._labels(labels)
+
+    def _exact(self, what: str) -> Lattice:
+        self._need_orders(what)
+        return super()._exact(what)
+
+    def _need_orders(self, what: str) -> None:
+        if self._space == "pairs":
+            raise TypeError(
+                f"{what}: over pairs a draw is a sign matrix, not an order; "
+                "use space='interleavings' or 'orders'"
+            )
+
+    def _need_pair_measure(self, measure: Measure, labels: IntArray) -> float:
+        if not isinstance(measure, AUC | KendallTau) or (labels != self._labels_).any():
+            raise TypeError(
+                f"expect: over pairs there are AUC and tau for the model's own labels, not "
+                f"{measure.name!r}; use space='interleavings' or 'orders'"
+            )
+        return 1.0 if isinstance(measure, AUC) else 2.0
+
+    def kl(
+        self,
+        other: Distribution,
+        *,
+        method: str = "auto",
+        draws: int = DEFAULT_DRAWS,
+        rng: RandomState = None,
+    ) -> Estimate:
+        """Give the Kullback-Leibler divergence to another distribution over orders."""
+        self._need_orders("kl")
+        if isinstance(other, GoodBad):
+            other._need_orders("kl")
+            same = self._space == other._space == "interleavings" and all(
+                np.array_equal(a, b)
+                for a, b in zip(self._shape.classes, other._shape.classes, strict=False)
+            )
+            if same and len(self._shape.classes) == len(other._shape.classes):
+                mine, theirs = self._lattice, other._lattice
+                difference = mine.expect(mine.weights - theirs.weights)
+                return Estimate(difference + theirs.log_partition - mine.log_partition)
+        return super().kl(other, method=method, draws=draws, rng=rng)
+
+    def _refusal(self, what: str) -> str:
+        if self._space == "orders" and self.n_items > 8:
+            return super()._refusal(what) + ", or use space='interleavings'"
+        return super()._refusal(what)
+
+    def __repr__(self) -> str:
+        shown = np.array2string(self._scores, precision=4, threshold=8, separator=", ")
+        labels = np.array2string(self._labels_, threshold=8, separator=", ")
+        parts = [shown, labels, f"space={self._space!r}"]
+        parts += [f"scale={self._scale:g}"] if self._scale != 1.0 else []
+        parts += [f"tilt={self._tilt.name!r}, kappa={self._kappa:g}"] if self._tilt else []
+        return f"GoodBad({', '.join(parts)})"
+
+
+offer_strategy(GoodBad, "good_bads")
+__all__ = ["SPACES", "GoodBad", "NotExactError"]

@@ -1,0 +1,21 @@
+"""What the library claims, as objects that a user can check: identities, bounds, derivatives.
+
+``check_all()`` tries every entry on generated instances and prints as a table;
+``check_distribution(dist)`` tests a distribution of your own.
+"""
+
+from permdist.identities import figure_one, general, pair_model
+from permdist.identities.catalogue import CATALOGUE, Identity, Result, Results, check_all
+from permdist.identities.distribution import check_distribution
+
+__all__ = [
+    "CATALOGUE",
+    "Identity",
+    "Result",
+    "Results",
+    "check_all",
+    "check_distribution",
+    "figure_one",
+    "general",
+    "pair_model",
+]

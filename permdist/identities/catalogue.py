@@ -1,0 +1,190 @@
+"""The catalogue of identities, and running all of it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from permdist._check import count
+from permdist._text import hint
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A statement that can be checked on instances.
+
+    Attributes
+    ----------
+    name : str
+    statement : str
+        What is claimed, in one line.
+    source : str
+        The paper and equation it comes from.
+    residual : callable
+        Takes an instance as keywords; returns by how much the claim is missed, relative to the
+        size of the numbers in it (for a bound: by how much it is broken, 0 if it holds).
+    instances : callable
+        Returns a Hypothesis strategy for dictionaries of keywords.
+    tolerance : float
+        The largest residual that counts as rounding.
+    """
+
+    name: str
+    statement: str
+    source: str
+    residual: Callable[..., float]
+    instances: Callable[[], Any]
+    tolerance: float = 1e-9
+
+    def check(self, **instance: Any) -> float:
+        """Give the residual of one instance.
+
+        Examples
+        --------
+        >>> from permdist.identities import CATALOGUE
+        >>> CATALOGUE["sum-product"].check(h=[[0.5, 2.0], [1.0, 3.0]]) < 1e-12
+        True
+        """
+        return float(self.residual(**instance))
+
+
+@dataclass(frozen=True)
+class Result:
+    """How one entry did: how many instances were tried, the worst residual, pass or fail."""
+
+    identity: Identity
+    tried: int
+    worst: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether no residual was above the tolerance."""
+        return self.tried > 0 and self.worst <= self.identity.tolerance
+
+
+class Results(Sequence[Result]):
+    """The results of several entries; prints as a table."""
+
+    def __init__(self, results: Iterable[Result]) -> None:
+        self._results = tuple(results)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._results[number]
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every entry passed."""
+        return all(result.passed for result in self)
+
+    def __str__(self) -> str:
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(box=None, pad_edge=False, header_style="none")
+        for heading in ("identity", "tried", "worst residual", "", "statement"):
+            table.add_column(heading, justify="right" if heading in ("tried",) else "left")
+        for result in self:
+            verdict = "pass" if result.passed else "FAIL"
+            row = (result.identity.name, f"{result.tried}", f"{result.worst:.1e}", verdict)
+            table.add_row(*row, result.identity.statement)
+        out = io.StringIO()
+        Console(file=out, width=130, color_system=None, markup=False).print(table)
+        return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
+
+
+CATALOGUE: dict[str, Identity] = {}
+
+
+def add(
+    name: str, statement: str, source: str, instances: Callable[[], Any], tolerance: float = 1e-9
+) -> Callable[[Callable[..., float]], Callable[..., float]]:
+    """Put the decorated residual into the catalogue."""
+
+    def register(residual: Callable[..., float]) -> Callable[..., float]:
+        CATALOGUE[name] = Identity(name, statement, source, residual, instances, tolerance)
+        return residual
+
+    return register
+
+
+def check_all(
+    names: Iterable[str] | None = None, *, max_examples: int = 50, seed: int = 0
+) -> Results:
+    """Try the entries of the catalogue on generated instances.
+
+    Parameters
+    ----------
+    names : iterable of str, optional
+        Which entries; all by default.
+    max_examples : int
+        How many instances of each.
+    seed : int
+        The same seed tries the same instances.
+
+    Returns
+    -------
+    Results
+
+    Examples
+    --------
+    >>> results = check_all(["sum-product"], max_examples=5)
+    >>> results.passed
+    True
+    """
+    count("max_examples", max_examples)
+    chosen = list(CATALOGUE) if names is None else list(names)
+    for name in chosen:
+        if name not in CATALOGUE:
+            raise ValueError(f"names: no identity {name!r}{hint(name, CATALOGUE)}")
+    return Results(_run(CATALOGUE[name], max_examples, seed) for name in chosen)
+
+
+def _run(identity: Identity, max_examples: int, seed: int) -> Result:
+    """Generate instances with Hypothesis and keep the worst residual."""
+    import hypothesis
+
+    residuals: list[float] = []
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=max_examples,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+        phases=[hypothesis.Phase.generate],
+    )
+    @hypothesis.given(instance=identity.instances())
+    def run(instance: dict[str, Any]) -> None:
+        residuals.append(identity.check(**instance))
+
+    run()
+    # NaN must fail, and maximum keeps it.
+    return Result(identity, len(residuals), float(np.max(residuals)) if residuals else np.nan)
+
+
+def relative(ours: Any, truth: Any) -> float:
+    """Give the largest difference, relative to the largest number (and at least to 1)."""
+    a, b = np.asarray(ours, dtype=float), np.asarray(truth, dtype=float)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))  # infinities of one sign agree
+    with np.errstate(invalid="ignore"):
+        gap = np.where(same, 0.0, np.abs(a - b))
+    finite = np.abs(b[np.isfinite(b)])
+    return float(gap.max(initial=0.0) / max(1.0, finite.max(initial=0.0)))
+
+
+def excess(smaller: Any, larger: Any) -> float:
+    """Give by how much a claimed ``smaller <= larger`` is broken; 0 where it holds."""
+    a, b = np.asarray(smaller, dtype=float), np.asarray(larger, dtype=float)
+    return float(np.max(np.maximum(a - b, 0.0) / np.maximum(1.0, np.abs(b)), initial=0.0))
+
+
+def names() -> Iterator[str]:
+    """List the catalogue."""
+    return iter(CATALOGUE)

@@ -1,0 +1,188 @@
+"""Claims about the good-bad pair model: partition functions, expectations, bounds, derivatives."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from permdist.distributions import GoodBad
+from permdist.identities.catalogue import add, excess, relative
+from permdist.measures import parse
+
+PAPER = "Dubey et al. 2009"
+
+
+def _models(**options: Any) -> Any:
+    from hypothesis import strategies as st
+
+    from permdist import strategies
+
+    return st.fixed_dictionaries({"model": strategies.good_bads(max_items=5, **options)})
+
+
+def _binary_pairs() -> Any:
+    return _models(spaces=["pairs"], max_grade=1)
+
+
+def _over_orders() -> Any:
+    return _models(spaces=["orders", "interleavings"])
+
+
+def _untilted() -> Any:
+    from hypothesis import strategies as st
+
+    from permdist import strategies
+
+    return st.fixed_dictionaries(
+        {
+            "model": strategies.good_bads(max_items=5, tilts=[None]),
+            "tilt": st.sampled_from(["auc", "ap", "ndcg", "rr", "p@2"]),
+        }
+    )
+
+
+@add(
+    "factored-partition",
+    "Z over sign vectors = prod (h_gb(-1) + h_gb(1))",
+    PAPER + ", section 2.3",
+    _binary_pairs,
+)
+def factored_partition(model: GoodBad) -> float:
+    """Compare the closed log-partition with the sum over all sign vectors."""
+    weights, _ = _sign_vectors(model)
+    return relative(model.log_partition(), np.logaddexp.reduce(weights))
+
+
+@add(
+    "factored-gain",
+    "the expected AUC over sign vectors is a mean of sigmoids",
+    PAPER + ", section 2.3 (corrected: h_gb(+1))",
+    _binary_pairs,
+)
+def factored_gain(model: GoodBad) -> float:
+    """Compare the closed expected AUC with the sum over all sign vectors."""
+    weights, shares = _sign_vectors(model)
+    chances = np.exp(weights - np.logaddexp.reduce(weights))
+    return relative(float(model.expect("auc")), chances @ shares)
+
+
+@add(
+    "convex-loss-bound",
+    "L1 + L2 <= L: the convex loss bounds likelihood plus expected loss, over orders",
+    PAPER + ", section 3",
+    _untilted,
+)
+def convex_loss_bound(model: GoodBad, tilt: str) -> float:
+    """Check Jensen's inequality for a tilt of weight 1."""
+    tilted = _tilted(model, tilt, 1.0)
+    lower = model.log_partition() + 1.0 - float(model.expect(tilt))
+    return excess(lower, tilted.log_partition())
+
+
+@add(
+    "convex-loss-bound-pairs",
+    "L1 + L2 <= L over sign vectors, for AUC",
+    PAPER + ", section 3",
+    lambda: _models(spaces=["pairs"], tilts=[None]),
+)
+def convex_loss_bound_pairs(model: GoodBad) -> float:
+    """Check Jensen's inequality for the closed forms."""
+    lower = model.log_partition() + 1.0 - float(model.expect("auc"))
+    return excess(lower, _tilted(model, "auc", 1.0).log_partition())
+
+
+@add(
+    "hinge-below-convex-loss",
+    "the largest exponent (the structured hinge) is below the log-partition",
+    PAPER + ", equations (1) and (14)",
+    _over_orders,
+)
+def hinge_below_convex_loss(model: GoodBad) -> float:
+    """Compare the largest exponent with the log of the sum of all exponentials."""
+    return excess(float(model.log_weight(model.mode())), model.log_partition())
+
+
+@add(
+    "partition-derivatives",
+    "d log Z / d s_i = scale * E[items with another label below i, less those above]",
+    PAPER + ", equation (8)",
+    lambda: _models(spaces=["orders", "interleavings"]),
+)
+def partition_derivatives(model: GoodBad) -> float:
+    """Compare the gradient of the log-partition with expectations from pairwise chances."""
+    other = model.labels[:, None] != model.labels[None, :]
+    pairwise = model.pairwise()
+    signed = ((pairwise - pairwise.T) * other).sum(axis=1)
+    return relative(model.log_partition_gradient(), model.scale * signed)
+
+
+@add(
+    "tilt-derivative",
+    "d log Z / d kappa is the expected loss under the tilt",
+    PAPER + ", equations (11) and (13)",
+    _untilted,
+    tolerance=1e-6,
+)
+def tilt_derivative(model: GoodBad, tilt: str) -> float:
+    """Compare a difference quotient in kappa with the expected loss."""
+    step = 1e-4
+    quotient = (
+        _tilted(model, tilt, 1.0 + step).log_partition()
+        - _tilted(model, tilt, 1.0 - step).log_partition()
+    ) / (2 * step)
+    return relative(quotient, 1.0 - float(_tilted(model, tilt, 1.0).expect(tilt)))
+
+
+@add(
+    "lonesum-count",
+    "as many sign vectors are rankings as there are lonesum matrices",
+    "Kaneko: poly-Bernoulli numbers (1997)",
+    lambda: _sizes(),
+    tolerance=0.0,
+)
+def lonesum_count(p: int, m: int) -> float:
+    """Count the sign matrices of orders, and the matrices that their row and column sums fix."""
+    from permdist.rankings import enumerate_orders, order_to_ranks
+
+    ranks = order_to_ranks(enumerate_orders(p + m))
+    of_orders = {(row[:p, None] < row[None, p:]).tobytes() for row in ranks}
+    # Lonesum: no two rows and columns form a permutation matrix.
+    found = 0
+    for bits in itertools.product((False, True), repeat=p * m):
+        matrix = np.reshape(bits, (p, m))
+        crossed = matrix[:, None, :] & ~matrix[None, :, :]
+        ways = crossed.any(axis=2)
+        found += not (ways & ways.T).any()
+    return float(abs(len(of_orders) - found))
+
+
+def _sizes() -> Any:
+    from hypothesis import strategies as st
+
+    small = st.integers(1, 3)
+    return st.fixed_dictionaries({"p": small, "m": small})
+
+
+def _tilted(model: GoodBad, tilt: str, kappa: float) -> GoodBad:
+    return GoodBad(
+        model.scores,
+        model.labels,
+        space=model.space,
+        scale=model.scale,
+        tilt=parse(tilt),
+        kappa=kappa,
+    )
+
+
+def _sign_vectors(model: GoodBad) -> tuple[Any, Any]:
+    """List the exponents of all sign vectors of a binary query and their AUC."""
+    goods, bads = np.flatnonzero(model.labels > 0), np.flatnonzero(model.labels == 0)
+    gaps = (model.scores[goods][:, None] - model.scores[bads][None, :]).ravel()
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(gaps))))
+    shares = (signs > 0).mean(axis=1)
+    weights = model.scale * signs @ gaps
+    if model.tilt is not None:
+        weights = weights + model.kappa * (1.0 - shares)
+    return weights, shares

@@ -1,0 +1,193 @@
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import gammaln
+
+from permdist import strategies
+from permdist.distributions import PlackettLuce
+from permdist.rankings import TopK, enumerate_orders
+
+
+@given(strategies.plackett_luces(min_items=2, max_items=6), st.data())
+def test_top_k_and_subset_probabilities(model, data):
+    order = data.draw(strategies.orders(n_items=model.n_items))
+    k = data.draw(st.integers(1, model.n_items))
+    listed, rest = order[:k].tolist(), order[k:].tolist()
+    expected = naive.plackett_luce(model.scores, listed, rest)
+    assert model.log_prob(listed) == pytest.approx(expected, rel=1e-12, abs=1e-13)
+    assert model.log_prob(TopK(listed, model.n_items)) == model.log_prob(listed)
+    among = naive.plackett_luce(model.scores, listed)
+    assert model.log_prob(listed, subset=True) == pytest.approx(among, rel=1e-12, abs=1e-13)
+
+
+@given(strategies.plackett_luces(min_items=2, max_items=5), st.data())
+def test_gradients_of_log_prob(model, data):
+    order = data.draw(strategies.orders(n_items=model.n_items))
+    k = data.draw(st.integers(1, model.n_items))
+    for subset in (False, True):
+        ours = model.log_prob_gradient(order[:k], subset=subset)
+        quotient = naive.gradient(
+            lambda s, sub=subset: PlackettLuce(s).log_prob(order[:k], subset=sub), model.scores
+        )
+        assert ours == pytest.approx(quotient, abs=1e-7)
+
+
+@pytest.mark.parametrize("measure", ["ndcg", "ndcg@2", "p@2", "wta", "auc", "tau"])
+@given(query=strategies.labelled_queries(min_relevant=1, min_irrelevant=1, max_items=6))
+def test_gradients_of_expectations(measure, query):
+    ours = PlackettLuce(query.scores / 4).expect_gradient(measure, query.labels)
+    quotient = naive.gradient(
+        lambda s: float(PlackettLuce(s).expect(measure, query.labels)), query.scores / 4
+    )
+    assert ours == pytest.approx(quotient, abs=1e-8)
+    assert ours.sum() == pytest.approx(0.0, abs=1e-12)
+
+
+def test_gradients_refuse_what_they_cannot_do():
+    with pytest.raises(ValueError, match="no exact gradient of 'ap'"):
+        PlackettLuce([0.0, 1.0, 2.0]).expect_gradient("ap", [1, 0, 1])
+    assert (PlackettLuce([0.0, 1.0]).expect_gradient("ap", [0, 0]) == 0).all()
+
+
+def test_scores_of_any_spread():
+    scores = np.array([1000.0, -1000.0, 60.0, -60.0, 0.0])
+    model = PlackettLuce(scores)
+    for order in ([0, 2, 4, 3, 1], [1, 3, 4, 2, 0], [4, 0, 1, 2, 3]):
+        expected = naive.plackett_luce(scores, order)
+        assert model.log_prob(order) == pytest.approx(expected, rel=1e-14, abs=1e-14)
+    assert np.isfinite(model.log_prob(enumerate_orders(5))).all()
+    assert model.rank_marginals()[0, 0] == 1.0
+    assert model.sample(10, rng=0).tolist() == [[0, 2, 4, 3, 1]] * 10
+    assert model.sample_top_k(2, 10, rng=0).tolist() == [[0, 2]] * 10
+
+
+@pytest.mark.parametrize("n", [1, 2, 37, 200])
+def test_marginals_are_doubly_stochastic(n):
+    for scores in (np.zeros(n), np.random.default_rng(n).normal(0, 3, n)):
+        marginals = PlackettLuce(scores).rank_marginals()
+        assert marginals.sum(axis=0) == pytest.approx(1.0, abs=1e-12)
+        assert marginals.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+    assert PlackettLuce(np.zeros(n)).rank_marginals() == pytest.approx(1 / n, rel=1e-12)
+    assert PlackettLuce(np.zeros(n)).log_prob(np.arange(n)) == pytest.approx(-gammaln(n + 1))
+
+
+def test_top_k_chances_agree_with_marginals():
+    scores = np.random.default_rng(0).normal(size=40)
+    model = PlackettLuce(scores)
+    fresh = model.top_k(5)
+    assert fresh == pytest.approx(model.rank_marginals()[:, :5].sum(axis=1), abs=1e-14)
+    assert model.top_k(5) == pytest.approx(fresh, abs=1e-14)  # from the stored marginals
+    assert model.top_k(100) == pytest.approx(1.0)
+
+
+def test_top_k_draws_follow_their_probabilities():
+    scores = np.random.default_rng(1).normal(size=40)
+    model = PlackettLuce(scores)
+    drawn = model.sample_top_k(2, 50_000, rng=0)
+    counts = np.zeros((40, 40))
+    np.add.at(counts, (drawn[:, 0], drawn[:, 1]), 1)
+    pairs = np.array([[i, j] for i in range(40) for j in range(40) if i != j])
+    expected = np.exp(model.log_prob(pairs)) * 50_000
+    error = (counts[pairs[:, 0], pairs[:, 1]] - expected) / np.sqrt(expected)
+    assert np.diagonal(counts).sum() == 0
+    assert np.abs(error).max() < 6
+    assert (error**2).mean() == pytest.approx(1.0, abs=0.2)
+    assert (model.sample_top_k(3, (2, 2), rng=5) == model.sample_top_k(3, (2, 2), rng=5)).all()
+
+
+# ---- fitting ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [5, 2, 1])
+def test_the_estimate_is_a_maximum(k):
+    lists = PlackettLuce([1.0, 0.5, 0.0, -0.5, -1.0]).sample(300, rng=0)[:, :k]
+    model = PlackettLuce.fit(lists, n_items=5)
+
+    def likelihood(scores):
+        return float(PlackettLuce(scores).log_prob(lists).sum())
+
+    best = likelihood(model.scores)
+    assert model.fit_result.log_likelihood == pytest.approx(best, rel=1e-12)
+    assert naive.gradient(likelihood, model.scores) == pytest.approx(0.0, abs=1e-4)
+    for direction in np.random.default_rng(0).normal(size=(10, 5)):
+        assert likelihood(model.scores + 0.05 * direction) < best
+    assert model.scores.sum() == pytest.approx(0.0, abs=1e-12)
+
+
+def test_standard_errors_cover_the_truth():
+    truth = np.array([1.0, 0.3, -0.2, -1.1])
+    z = []
+    for seed in range(60):
+        model = PlackettLuce.fit(PlackettLuce(truth).sample(200, rng=seed))
+        z.append((model.scores - truth) / model.fit_result.standard_errors)
+    assert np.std(z) == pytest.approx(1.0, abs=0.15)
+    assert np.mean(z) == pytest.approx(0.0, abs=0.25)
+
+
+def test_weights_count_as_repetitions():
+    orders = PlackettLuce([0.5, 0.0, -0.5]).sample(40, rng=0)
+    times = np.random.default_rng(0).integers(0, 4, 40)
+    weighted = PlackettLuce.fit(orders, weights=times)
+    repeated = PlackettLuce.fit(np.repeat(orders, times, axis=0))
+    assert weighted.scores == pytest.approx(repeated.scores, abs=1e-8)
+    assert weighted.fit_result.standard_errors == pytest.approx(repeated.fit_result.standard_errors)
+
+
+def test_lists_of_unequal_length():
+    ragged = [[0, 1, 2], [2, 0], [1], TopK([2, 1], 4), [3, 0, 1, 2], [1, 3], [0, 3]]
+    model = PlackettLuce.fit(ragged)
+    lists = [list(entry.items) if isinstance(entry, TopK) else entry for entry in ragged]
+
+    def likelihood(scores):
+        return sum(float(PlackettLuce(scores).log_prob(entry)) for entry in lists)
+
+    assert naive.gradient(likelihood, model.scores) == pytest.approx(0.0, abs=1e-6)
+    among = PlackettLuce.fit([[0, 1], [1, 2, 0], [2, 1], [0, 2]], subset=True)
+
+    def subsets(scores):
+        pairs = [[0, 1], [1, 2, 0], [2, 1], [0, 2]]
+        return sum(float(PlackettLuce(scores).log_prob(p, subset=True)) for p in pairs)
+
+    assert naive.gradient(subsets, among.scores) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_regularisation_gives_an_estimate_always():
+    model = PlackettLuce.fit([[0, 1, 2]], regularization=0.1)
+    assert (np.diff(model.scores) < 0).all()
+    stronger = PlackettLuce.fit([[0, 1, 2]], regularization=10.0)
+    assert np.ptp(stronger.scores) < np.ptp(model.scores)
+
+
+def test_many_items_are_fitted_without_a_matrix():
+    truth = np.linspace(1, -1, 1100)
+    orders = PlackettLuce(truth).sample(60, rng=0)
+    model = PlackettLuce.fit(orders)
+    assert np.corrcoef(model.scores, truth)[0, 1] > 0.95
+    with pytest.raises(ValueError, match="up to 1000 items only"):
+        _ = model.fit_result.standard_errors
+
+
+@pytest.mark.parametrize(
+    ("orders", "options", "message"),
+    [
+        ([[0, 1, 2], [0, 2, 1]], {}, "always above the others: 0;"),
+        ([[0, 1, 2], [1, 0, 2]], {}, "always below the others: 2;"),
+        ([[0, 1], [1, 0], [2, 3], [3, 2]], {"subset": True}, "never compared with the others"),
+        ([[0, 1], [1, 0]], {"n_items": 3, "subset": True}, "never compared with the others: 2"),
+        ([[0, 1], [1, 0]], {"n_items": 3}, "always below the others: 2"),
+        ([[0, 1, 2]], {"names": ["a", "b", "c"]}, "always above the others: a"),
+        ([[0, 1], [0, 0]], {}, "ranking 1 must list different items from 0 to 1, got 0 at index 1"),
+        ([[0, 1], [0, 5]], {"n_items": 3}, "got 5 at index 1"),
+        ([[0, 1], [0, -1]], {}, "got -1 at index 1"),
+        ([], {}, "orders: expected"),
+        ([[0, 1]], {"weights": [1, 2]}, "weights: expected 1 weights, got 2"),
+        ([[0, 1]], {"weights": [-1]}, "weights: expected no negative weight"),
+        ([[0, 1]], {"regularization": -1}, "regularization: expected a non-negative"),
+    ],
+)
+def test_what_cannot_be_fitted(orders, options, message):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        PlackettLuce.fit(orders, **options)
+    assert message in str(caught.value)
