@@ -8,15 +8,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import finite
+from permdist._check import RandomState, finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from permdist.data import Queries
-    from permdist.measures import Evaluation
+    from permdist.distributions import Distribution
+    from permdist.measures import Evaluation, Measure
 
-__all__ = ["collection", "distances", "heatmap", "means", "sorted_values"]
+__all__ = [
+    "collection",
+    "distances",
+    "heatmap",
+    "marginals",
+    "means",
+    "measure_values",
+    "pairwise",
+    "sorted_values",
+]
 
 BAD = "#d9d9d9"
 
@@ -197,6 +207,91 @@ def distances(
         cmap="magma",
         ax=ax,
     )
+
+
+def marginals(dist: Distribution, ax: Axes | None = None) -> Axes:
+    """Draw where each item may stand: rank marginals as a heat map, likeliest items on top.
+
+    Examples
+    --------
+    >>> from permdist import PlackettLuce, plots
+    >>> axes = plots.marginals(PlackettLuce([0.0, 2.0], names=["tea", "coffee"]))
+    >>> [tick.get_text() for tick in axes.get_yticklabels()]
+    ['coffee', 'tea']
+    """
+    table = dist.rank_marginals()
+    order = np.argsort(table @ np.arange(dist.n_items), kind="stable")
+    positions = [str(position) for position in range(1, dist.n_items + 1)]
+    ax = heatmap(
+        table[order],
+        rows=[dist.names[item] for item in order],
+        columns=positions,
+        label="probability",
+        limits=(0.0, max(float(table.max()), 1e-300)),
+        ax=ax,
+    )
+    ax.set(xlabel="position", ylabel="item")
+    ax.tick_params(axis="x", labelrotation=0)
+    return ax
+
+
+def pairwise(dist: Distribution, ax: Axes | None = None) -> Axes:
+    """Draw the probability that one item is above another, best items first.
+
+    Blue is above, red is below, white is even.
+    """
+    table = dist.pairwise()
+    order = np.argsort(table.sum(axis=0), kind="stable")
+    shown = table[np.ix_(order, order)]
+    np.fill_diagonal(shown, 0.5)
+    names = [dist.names[item] for item in order]
+    ax = heatmap(
+        shown,
+        rows=names,
+        columns=names,
+        label="probability that the row is above the column",
+        cmap="RdBu",
+        limits=(0.0, 1.0),
+        ax=ax,
+    )
+    ax.set(xlabel="below", ylabel="above")
+    return ax
+
+
+def measure_values(
+    dist: Distribution,
+    measure: str | Measure,
+    labels: ArrayLike,
+    *,
+    draws: int = 5000,
+    rng: RandomState = 0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how a measure is distributed under a model, with its expectation.
+
+    Parameters
+    ----------
+    dist : Distribution
+    measure : Measure or str
+    labels : array of int, shape (n,)
+    draws : int
+        For the histogram; the expectation is exact where that is affordable.
+    rng : int, Generator or None
+    ax : Axes, optional
+    """
+    from permdist.measures import parse
+
+    ax = _axes(ax)
+    chosen = parse(measure)
+    values = chosen(dist.sample(draws, rng), labels)
+    mean = dist.expect(chosen, labels, draws=draws, rng=rng)
+    low, high = chosen.range
+    ax.hist(values, bins=np.linspace(low, high, 41), color="#4292c6", density=True)
+    ax.axvline(float(mean), color="#cb181d", linewidth=1.5, label=f"mean {float(mean):.3f}")
+    ax.set(xlabel=chosen.name, ylabel="density of draws", xlim=(low, high))
+    ax.legend(frameon=False)
+    _open(ax)
+    return ax
 
 
 def _axes(ax: Axes | None) -> Axes:

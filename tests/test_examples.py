@@ -12,6 +12,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SMALL = {
     "measure_conventions": ["--queries", "30"],
     "distances_between_ballots": ["--voters", "12"],
+    "inspect_one_query": ["--documents", "5"],
 }
 
 

@@ -222,4 +222,5 @@ def test_lattice_states():
     shape = Shape((np.array([2, 0]), np.array([1])))
     assert shape.n_states == 6
     assert shape.counts.tolist() == [[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1]]
-    assert shape.next_item[:, 0].tolist() == [2, 0, -1, 2, 0, -1]
+    steps = shape.steps_of(measures.AP(), np.array([1, 0, 1]))
+    assert steps[:, 0] == pytest.approx([1 / 2, 1 / 2, 0, 1 / 4, 1 / 3, 0])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from permdist import data, measures, plots, rankings
+from permdist import PlackettLuce, data, measures, plots, rankings
 
 
 def evaluations():
@@ -84,3 +84,29 @@ def test_similar_rankings_stand_together():
         plots.distances([[0.0, 1.0]])
     with pytest.raises(ValueError, match="values: expected finite numbers"):
         plots.heatmap([[np.nan]])
+    with pytest.raises(ValueError, match="rows, columns: expected 1 names, got 2"):
+        plots.heatmap([[0.0]], rows=["a", "b"])
+    with pytest.raises(ValueError, match="names: expected 2 names, got 1"):
+        plots.distances(np.zeros((2, 2)), ["a"])
+
+
+def test_distributions_are_drawn_best_item_first():
+    model = PlackettLuce([0.0, 2.0, 1.0], names=["tea", "coffee", "milk"])
+    for draw in (plots.marginals, plots.pairwise):
+        axes = draw(model)
+        names = [tick.get_text() for tick in axes.get_yticklabels()]
+        assert names == ["coffee", "milk", "tea"]
+    table = np.asarray(plots.marginals(model).images[0].get_array())
+    assert table == pytest.approx(model.rank_marginals()[[1, 2, 0]])
+    shown = np.asarray(plots.pairwise(model).images[0].get_array())
+    assert np.diagonal(shown).tolist() == [0.5] * 3
+    assert shown[0, 1] == pytest.approx(model.pairwise()[1, 2])
+
+
+def test_a_measures_distribution_is_drawn_with_its_mean():
+    model = PlackettLuce([0.0, 2.0, 1.0])
+    axes = plots.measure_values(model, "ndcg", [0, 1, 1], draws=200)
+    mean = float(model.expect("ndcg", [0, 1, 1]))
+    assert axes.lines[0].get_xdata()[0] == mean
+    assert f"mean {mean:.3f}" in axes.get_legend().get_texts()[0].get_text()
+    assert sum(patch.get_height() for patch in axes.patches) / 40 == pytest.approx(1.0)

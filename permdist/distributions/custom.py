@@ -43,7 +43,7 @@ class WeightedOrders(Distribution):
     >>> mallows.mode()
     array([0, 1, 2])
     >>> round(float(mallows.pairwise()[0, 2]), 4)  # 0 above 2
-    0.7946
+    0.764
     """
 
     def __init__(

@@ -21,6 +21,7 @@ from permdist._check import (
     finite,
     grades,
 )
+from permdist._kernels import kernel
 from permdist._offer import offer_strategy
 from permdist.distributions.base import DEFAULT_DRAWS, Distribution, Estimate, NotExactError
 from permdist.distributions.lattice import Lattice, Shape, fits, interleave
@@ -224,30 +225,24 @@ class GoodBad(Distribution):
         kinds = np.unique(self._labels_, return_counts=True)
         return self._kappa * (1.0 - self._tilt.offset(*kinds))
 
-    def _coefficients(self, shape: Shape) -> FloatArray:
-        """Give the factor of the next item's score in each state, shape (states, classes)."""
-        levels, level_of = np.unique(self._labels_, return_inverse=True)
-        totals = np.bincount(level_of)
-        of_class = level_of[shape.items[shape.first[:-1]]]
-        placed = np.zeros((shape.n_states, len(levels)))
-        for number, level in enumerate(of_class):
-            placed[:, level] += shape.counts[:, number]
-        other = placed.sum(axis=1, keepdims=True) - placed
-        return self._scale * ((self.n_items - totals) - 2.0 * other)[:, of_class]
-
     def _step_weights(self, shape: Shape) -> FloatArray:
-        weights = self._coefficients(shape)
-        weights *= np.where(shape.next_item >= 0, self._scores[shape.next_item], 0.0)
-        if self._tilt is not None and self._kappa != 0.0:
-            weights -= self._kappa * shape.steps_of(self._tilt, self._labels_)
+        if self._tilt is None or self._kappa == 0.0:
+            weights = np.zeros((shape.n_states, len(shape.classes)))
+        else:
+            weights = shape.steps_of(self._tilt, self._labels_)
+            weights *= -self._kappa
+        _add_pairs(weights, *shape.geometry, *self._levels, self._scores, self._scale)
         return weights
+
+    @cached_property
+    def _levels(self) -> tuple[IntArray, IntArray]:
+        """The level of each item, and how many items each level has."""
+        _, level_of, totals = np.unique(self._labels_, return_inverse=True, return_counts=True)
+        return level_of, totals
 
     def _by_scores(self, by_weights: FloatArray) -> FloatArray:
         """Carry derivatives by log-weights over to the scores."""
-        shape = self._shape
-        usable = shape.next_item >= 0
-        products = (by_weights * self._coefficients(shape))[usable]
-        return np.bincount(shape.next_item[usable], products, minlength=self.n_items)
+        return _gather(by_weights, *self._shape.geometry, *self._levels, self._scale)
 
     # ---- over sign vectors -------------------------------------------------------------------
 
@@ -411,6 +406,82 @@ class GoodBad(Distribution):
         parts += [f"scale={self._scale:g}"] if self._scale != 1.0 else []
         parts += [f"tilt={self._tilt.name!r}, kappa={self._kappa:g}"] if self._tilt else []
         return f"GoodBad({', '.join(parts)})"
+
+
+# ---- kernels: geometry as in lattice.Shape, level_of (n,), totals (levels,) ---------------------
+
+
+@kernel
+def _add_pairs(
+    weights: FloatArray,
+    sizes: IntArray,
+    strides: IntArray,
+    first: IntArray,
+    items: IntArray,
+    level_of: IntArray,
+    totals: IntArray,
+    scores: FloatArray,
+    scale: float,
+) -> None:
+    """Add the pair model's log-weight of each next item: its score times below less above."""
+    states, classes = weights.shape
+    n = len(items)
+    counts = np.zeros(classes, np.int64)
+    placed = np.zeros(len(totals), np.int64)
+    position = 0
+    for state in range(states - 1):
+        for c in range(classes):
+            if counts[c] < sizes[c]:
+                item = items[first[c] + counts[c]]
+                level = level_of[item]
+                signed = (n - totals[level]) - 2 * (position - placed[level])
+                weights[state, c] += scale * scores[item] * signed
+        c = 0
+        while counts[c] == sizes[c]:
+            placed[level_of[items[first[c]]]] -= sizes[c]
+            position -= sizes[c]
+            counts[c] = 0
+            c += 1
+        counts[c] += 1
+        placed[level_of[items[first[c]]]] += 1
+        position += 1
+
+
+@kernel
+def _gather(
+    by_weights: FloatArray,
+    sizes: IntArray,
+    strides: IntArray,
+    first: IntArray,
+    items: IntArray,
+    level_of: IntArray,
+    totals: IntArray,
+    scale: float,
+) -> FloatArray:
+    """Add up derivatives by log-weights, times their own derivatives by the scores, (n,)."""
+    states, classes = by_weights.shape
+    n = len(items)
+    result = np.zeros(n)
+    counts = np.zeros(classes, np.int64)
+    placed = np.zeros(len(totals), np.int64)
+    position = 0
+    for state in range(states - 1):
+        for c in range(classes):
+            if counts[c] < sizes[c]:
+                item = items[first[c] + counts[c]]
+                level = level_of[item]
+                signed = (n - totals[level]) - 2 * (position - placed[level])
+                result[item] += scale * signed * by_weights[state, c]
+        c = 0
+        while counts[c] == sizes[c]:
+            placed[level_of[items[first[c]]]] -= sizes[c]
+            position -= sizes[c]
+            counts[c] = 0
+            c += 1
+        counts[c] += 1
+        placed[level_of[items[first[c]]]] += 1
+        position += 1
+    return result
 
 
 offer_strategy(GoodBad, "good_bads")

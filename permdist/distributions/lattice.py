@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from permdist._kernels import kernel
 from permdist.measures import Measure
 
 MAX_CELLS = 50_000_000
+MAX_REMEMBERED = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +75,10 @@ class Shape:
         number = np.arange(self.n_states)[:, None]
         return number // self.strides[:-1] % (self.sizes + 1)
 
-    @cached_property
-    def next_item(self) -> IntArray:
-        """The item that comes next of each class in each state, -1 where there is none."""
-        inside = np.minimum(self.counts, self.sizes - 1)
-        return np.where(self.counts < self.sizes, self.items[self.first[:-1] + inside], -1)
+    @property
+    def geometry(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """What kernels need to know: sizes, strides, first and items."""
+        return self.sizes, self.strides, self.first, self.items
 
     def steps_of(self, measure: Measure, labels: IntArray) -> FloatArray:
         """Tabulate what each next item adds to a measure, shape (states, classes)."""
@@ -86,17 +86,25 @@ class Shape:
         totals = np.bincount(level_of, minlength=len(grades))
         # A state matters to a measure only by its counts of grades; these are numbered as states.
         strides = np.concatenate([[1], np.cumprod(totals + 1)])
-        number = np.zeros(self.n_states, dtype=np.int64)
-        for placed, members in zip(self.counts.T, self.classes, strict=True):
-            gained = np.concatenate([[0], np.cumsum(strides[level_of[members]])])
-            number += gained[placed]
-        # All but the complete state, after which nothing comes.
-        above = np.arange(strides[-1] - 1)[:, None] // strides[:-1] % (totals + 1)
-        table = np.zeros((len(grades), strides[-1]))
-        for level in range(len(grades)):
-            table[level, :-1] = measure.step(grades, totals, level, above)
-        level = level_of[self.next_item]
-        return np.where(self.next_item >= 0, table[level, number[:, None]], 0.0)
+        key = measure, tuple(grades.tolist()), tuple(totals.tolist())
+        table = _remembered(*key) if strides[-1] <= MAX_REMEMBERED else _grade_table(*key)
+        return _expand(table, *self.geometry, level_of, strides)
+
+
+def _grade_table(measure: Measure, grades: tuple[int, ...], totals: tuple[int, ...]) -> FloatArray:
+    """Tabulate a measure's steps for all counts of grades above, shape (levels, counts)."""
+    sizes = np.array(totals) + 1
+    strides = np.concatenate([[1], np.cumprod(sizes)])
+    # All but the complete state, after which nothing comes.
+    above = np.arange(strides[-1] - 1)[:, None] // strides[:-1] % sizes
+    table = np.zeros((len(grades), strides[-1]))
+    for level in range(len(grades)):
+        table[level, :-1] = measure.step(np.array(grades), np.array(totals), level, above)
+    return table
+
+
+# A learner asks for the same table at every step of its optimiser.
+_remembered = lru_cache(maxsize=256)(_grade_table)
 
 
 class Lattice:
@@ -147,21 +155,13 @@ class Lattice:
 
     def rank_marginals(self) -> FloatArray:
         """Give the probability of each position for each item."""
-        n = len(self.shape.items)
-        position = self.shape.counts.sum(axis=1)
-        result = np.zeros((n, n))
-        rows, columns = np.nonzero(self.shape.next_item >= 0)
-        items = self.shape.next_item[rows, columns]
-        np.add.at(result, (items, position[rows]), self.flows[rows, columns])
-        return result
+        return _marginals(self.flows, *self.shape.geometry)
 
     def pairwise(self) -> FloatArray:
         """Give the probability that one item is above another."""
         shape = self.shape
         slots = np.concatenate([[0], np.cumsum(shape.sizes + 1)])
-        table = _counts_when_placed(
-            self.flows, *self._geometry, shape.next_item, slots, len(shape.items)
-        )
+        table = _counts_when_placed(self.flows, *shape.geometry, slots)
         result = np.zeros((len(shape.items),) * 2)
         for number, members in enumerate(shape.classes):
             own = table[:, slots[number] : slots[number + 1]]
@@ -224,22 +224,20 @@ def _forward(weights: FloatArray, sizes: IntArray, strides: IntArray) -> FloatAr
             counts[c] = 0
             c += 1
         counts[c] += 1
-        largest, n = -np.inf, 0
+        largest, n, top = -np.inf, 0, 0
         for c in range(classes):
             if counts[c] > 0:
                 before = state - strides[c]
                 term = total[before] + weights[before, c]
                 terms[n] = term
+                if term > largest:
+                    largest, top = term, n
                 n += 1
-                largest = max(largest, term)
-        if n == 1 or largest == -np.inf:
-            total[state] = largest
-            continue
-        rest = 0.0
+        rest = 1.0
         for t in range(n):
-            if terms[t] > largest - 40.0:
+            if t != top and terms[t] > largest - 40.0:
                 rest += np.exp(terms[t] - largest)
-        total[state] = largest + np.log(rest)
+        total[state] = largest if rest == 1.0 else largest + np.log(rest)
     return total
 
 
@@ -317,23 +315,77 @@ def _adjoint(
 
 
 @kernel
+def _expand(
+    table: FloatArray,
+    sizes: IntArray,
+    strides: IntArray,
+    first: IntArray,
+    items: IntArray,
+    level_of: IntArray,
+    grade_strides: IntArray,
+) -> FloatArray:
+    """Look up table (levels, counts of grades) for every next item of every state."""
+    states, classes = strides[-1], len(sizes)
+    result = np.zeros((states, classes))
+    counts = np.zeros(classes, np.int64)
+    number = 0  # of the counts of grades in this state
+    for state in range(states):
+        for c in range(classes):
+            if counts[c] < sizes[c]:
+                result[state, c] = table[level_of[items[first[c] + counts[c]]], number]
+        c = 0
+        while c < classes and counts[c] == sizes[c]:
+            for k in range(first[c], first[c + 1]):
+                number -= grade_strides[level_of[items[k]]]
+            counts[c] = 0
+            c += 1
+        if c < classes:
+            number += grade_strides[level_of[items[first[c] + counts[c]]]]
+            counts[c] += 1
+    return result
+
+
+@kernel
+def _marginals(
+    flows: FloatArray, sizes: IntArray, strides: IntArray, first: IntArray, items: IntArray
+) -> FloatArray:
+    """Add up the flows by item and position, shape (n, n)."""
+    states, classes = flows.shape
+    result = np.zeros((len(items), len(items)))
+    counts = np.zeros(classes, np.int64)
+    position = 0
+    for state in range(states - 1):
+        for c in range(classes):
+            if counts[c] < sizes[c]:
+                result[items[first[c] + counts[c]], position] += flows[state, c]
+        c = 0
+        while counts[c] == sizes[c]:
+            position -= sizes[c]
+            counts[c] = 0
+            c += 1
+        counts[c] += 1
+        position += 1
+    return result
+
+
+@kernel
 def _counts_when_placed(
     flows: FloatArray,
     sizes: IntArray,
     strides: IntArray,
-    next_item: IntArray,
+    first: IntArray,
+    items: IntArray,
     slots: IntArray,
-    n_items: int,
 ) -> FloatArray:
     """Probability that t of class c are placed when an item is: entry [item, slots[c] + t]."""
     states, classes = flows.shape
-    result = np.zeros((n_items, slots[-1]))
+    result = np.zeros((len(items), slots[-1]))
     counts = np.zeros(classes, np.int64)
     for state in range(states - 1):
         for c in range(classes):
             flow = flows[state, c]
             if flow > 0.0 and counts[c] < sizes[c]:
-                item = next_item[state, c]
+                item = items[first[c] + counts[c]]
                 for other in range(classes):
                     result[item, slots[other] + counts[other]] += flow
         c = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 
 from permdist._check import FloatArray, IntArray, RandomState, as_rng, batch_shape, count
 from permdist._kernels import kernel
@@ -175,21 +175,14 @@ class PlackettLuce(RandomUtility):
         return Noise(density, slope, -np.expm1(-reach), below, step)
 
     def _step_weights(self, shape: Shape) -> FloatArray | None:
-        left = np.ones((shape.n_states, self.n_items), dtype=bool)
-        left[:, shape.items] = shape.counts == 0
-        centred = self._scores - self._scores.max()
-        with np.errstate(divide="ignore"):
-            largest = np.where(left, centred, -np.inf).max(axis=1, initial=-np.inf, keepdims=True)
-            base = np.where(np.isfinite(largest), largest, 0.0)
-            total = base[:, 0] + np.log(
-                np.sum(np.where(left, np.exp(np.minimum(centred - base, 0.0)), 0.0), axis=1)
-            )
-        usable = shape.next_item >= 0
-        return np.where(
-            usable,
-            centred[shape.next_item] - np.where(total > -np.inf, total, 0.0)[:, None],
-            -np.inf,
-        )
+        left = shape.counts == 0  # every item is a class of its own here
+        centred = self._scores[shape.items] - self._scores.max()
+        masked = np.where(left, centred, -np.inf)
+        weights = np.full(left.shape, -np.inf)
+        # The last state is complete: nothing is left to be drawn.
+        total = logsumexp(masked[:-1], axis=1, keepdims=True)
+        np.subtract(centred, total, out=weights[:-1], where=left[:-1])
+        return weights
 
     def log_partition(self) -> float:
         """Give 0: the stages are normalised one by one."""

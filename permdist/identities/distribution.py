@@ -84,5 +84,5 @@ def _in_standard_errors(dist: Distribution, orders: object) -> float:
     np.add.at(counts, (drawn, np.arange(n)), 1.0)
     expected = dist.rank_marginals()
     # Half an observation of slack keeps rare events from counting as many standard errors.
-    spread = np.sqrt(expected * (1.0 - expected) * size + 0.25)
+    spread = np.sqrt(np.maximum(expected * (1.0 - expected), 0.0) * size + 0.25)
     return float((np.abs(counts - size * expected) / spread).max())

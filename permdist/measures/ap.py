@@ -49,10 +49,12 @@ class AP(Measure):
 
     def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Give the precision at the next position, if the item is good; see `Measure.step`."""
+        if grades[level] == 0:
+            return np.zeros(np.shape(above)[:-1])
         goods, _, position = count_above(above, grades)
         p = int(np.sum(totals[grades > 0]))
         inside = position < self._cut
-        return (grades[level] > 0) * inside * (goods + 1) / (position + 1) / max(p, 1)
+        return inside * (goods + 1) / ((position + 1) * p)
 
 
 @kernel

@@ -252,6 +252,6 @@ def _equal_queries(shape: tuple[int, ...]) -> IntArray:
 def count_above(above: ArrayLike, grades: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Split the counts above into relevant items, bad items and the position, 0-based."""
     counts = np.asarray(above, dtype=np.int64)
-    goods = counts[..., grades > 0].sum(axis=-1)
-    position = counts.sum(axis=-1)
+    position = counts @ np.ones(len(grades), dtype=np.int64)
+    goods = counts @ (np.asarray(grades) > 0).astype(np.int64)
     return goods, position - goods, position

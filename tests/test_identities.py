@@ -1,0 +1,134 @@
+import json
+
+import numpy as np
+import pytest
+from test_cli import permdist
+
+from permdist import (
+    GaussianScores,
+    GoodBad,
+    PlackettLuce,
+    WeightedOrders,
+    identities,
+    rankings,
+)
+from permdist.distributions import Distribution
+from permdist.identities.catalogue import CATALOGUE, Identity, Result, Results, excess, relative
+
+
+def test_the_whole_catalogue_holds():
+    results = identities.check_all(max_examples=15)
+    assert len(results) == len(CATALOGUE) >= 20
+    for result in results:
+        assert result.passed, f"{result.identity.name}: {result.worst}"
+        assert result.tried >= 5
+
+
+def test_every_entry_says_what_it_is_and_where_it_comes_from():
+    for name, identity in CATALOGUE.items():
+        assert identity.name == name
+        assert identity.statement
+        assert identity.source
+        assert identity.residual.__doc__
+
+
+def test_a_wrong_claim_fails():
+    real = CATALOGUE["sum-product"]
+    wrong = Identity("wrong", "1 = 2", "nowhere", lambda h: 1.0, real.instances)
+    CATALOGUE["wrong"] = wrong
+    try:
+        results = identities.check_all(["wrong"], max_examples=3)
+    finally:
+        del CATALOGUE["wrong"]
+    assert not results.passed
+    assert "FAIL" in str(results)
+    assert not Result(real, 0, 0.0).passed
+    assert not Result(real, 1, np.nan).passed
+
+
+@pytest.mark.parametrize("name", ["sum-times-product", "two-sums-times-product", "sum-sum"])
+def test_the_identities_notice_a_difference(name, monkeypatch):
+    # A catalogue that cannot fail would be worth nothing: disturb one side and look.
+    from permdist.identities import figure_one
+
+    instance = {key: [[0.5, 1.5], [2.0, -1.0]] for key in "fgh"}
+    wanted = {"sum-sum": "fh", "sum-times-product": "fh", "two-sums-times-product": "fgh"}[name]
+    instance = {key: instance[key] for key in wanted}
+    assert CATALOGUE[name].check(**instance) < 1e-12
+    listed = figure_one._listed
+    monkeypatch.setattr(figure_one, "_listed", lambda n: listed(n)[:-1])
+    assert CATALOGUE[name].check(**instance) > 1e-3
+
+
+def test_the_lonesum_counts_are_the_poly_bernoulli_numbers():
+    from permdist.identities.pair_model import lonesum_count
+
+    assert lonesum_count(2, 2) == lonesum_count(3, 2) == lonesum_count(3, 3) == 0.0
+    ranks = rankings.order_to_ranks(rankings.enumerate_orders(6))
+    assert len({(row[:3, None] < row[None, 3:]).tobytes() for row in ranks}) == 230
+
+
+@pytest.mark.parametrize(
+    "dist",
+    [
+        PlackettLuce([1.0, 0.0, -1.0, 0.5]),
+        GaussianScores([1.0, 0.0, -1.0]),
+        GoodBad([0.5, 0.1, -0.3, 0.2], [2, 0, 1, 0], tilt="ap"),
+        GoodBad([0.5, 0.1, -0.3, 0.2], [1, 0, 1, 0], space="interleavings"),
+        WeightedOrders(4, lambda orders: -rankings.kendall(orders, np.arange(4)) * 0.5),
+        PlackettLuce(np.linspace(-1, 1, 30)),
+    ],
+    ids=repr,
+)
+def test_ours_pass_the_check_for_users(dist):
+    results = identities.check_distribution(dist, draws=3000)
+    assert results.passed, str(results)
+    assert len(results) == (8 if dist.n_items <= 8 else 4)
+
+
+class Biased(Distribution):
+    """Says uniform, draws the identity: a user's mistake."""
+
+    def log_prob(self, orders):
+        return np.full(np.shape(orders)[:-1], -np.log(6.0))
+
+    def _sample(self, size, rng):
+        return np.tile(np.arange(3), (size, 1))
+
+
+class Unnormalised(Biased):
+    def log_prob(self, orders):
+        return np.zeros(np.shape(orders)[:-1])
+
+
+def test_mistakes_in_a_users_distribution_are_found():
+    results = {r.identity.name: r for r in identities.check_distribution(Biased(3))}
+    assert not results["draws"].passed
+    assert results["probabilities sum to one"].passed
+    results = {r.identity.name: r for r in identities.check_distribution(Unnormalised(3))}
+    assert not results["probabilities sum to one"].passed
+    with pytest.raises(TypeError, match="dist: expected a Distribution, got str"):
+        identities.check_distribution("uniform")
+
+
+def test_unknown_names():
+    with pytest.raises(ValueError, match="no identity 'sum-prodct'; did you mean 'sum-product'"):
+        identities.check_all(["sum-prodct"])
+
+
+def test_residuals():
+    assert relative([1.0, np.inf], [1.0, np.inf]) == 0.0
+    assert relative([2.0], [4.0]) == 0.5
+    assert relative([0.1], [0.0]) == 0.1
+    assert excess([1.0, 5.0], [2.0, 4.0]) == 0.25
+    assert isinstance(Results([]), Results)
+
+
+def test_command_line():
+    text = permdist("identities", "sum-product", "lonesum-count", "--examples", "5")
+    assert text.splitlines()[0].split()[:2] == ["identity", "tried"]
+    assert text.count("pass") == 2
+    facts = json.loads(permdist("identities", "sum-sum", "--examples", "4", "--json"))
+    assert facts[0]["name"] == "sum-sum"
+    assert facts[0]["passed"]
+    assert "no identity 'x'" in permdist("identities", "x", code=2)
