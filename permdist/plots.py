@@ -249,7 +249,7 @@ def pairwise(dist: Distribution, ax: Axes | None = None) -> Axes:
         shown,
         rows=names,
         columns=names,
-        label="probability that the row is above the column",
+        label="Pr(row above column)",
         cmap="RdBu",
         limits=(0.0, 1.0),
         ax=ax,

@@ -8,7 +8,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/measures.md", "docs/rankings.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/measures.md", "docs/rankings.md", "docs/distributions.md"]
+)
 def test_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # A fence ends an example's output as a blank line would.

@@ -33,7 +33,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="The seed of the simulated collection.", min=0)] = 0,
     queries: Annotated[int, typer.Option(help="How many queries to simulate.", min=2)] = 300,
 ) -> None:
-    """Simulate a collection, rank it by each feature, evaluate, and write a report."""
+    """Simulate a collection, evaluate rankings, inspect distributions, and write a report."""
     import numpy as np
     from rich.console import Console
     from rich.progress import Progress
@@ -59,13 +59,13 @@ def demo(
                 collection.X[:, feature], collection.y, collection.qid, MEASURES
             )
         best = max(rankings, key=lambda name: float(rankings[name].mean("map")))
-        task = progress.add_task("Drawing pictures", total=4)
+        task = progress.add_task("Inspecting, checking, drawing", total=6)
         report = Report(
             "permdist demo",
             f"A simulated collection of {len(collection)} queries (seed {seed}), ranked by each of "
             f"its {len(varying)} features that vary and evaluated by {len(MEASURES)} measures.",
         )
-        for draw in (_overview, _features, _conventions, _likeness):
+        for draw in (_overview, _features, _conventions, _likeness, _distributions, _identities):
             draw(report, output, collection, rankings)
             progress.advance(task)
     report.save(output / "report.html")
@@ -175,6 +175,75 @@ def _likeness(
         ax=_canvas(7.5, 6.5),
     )
     _show(report, output, "likeness", axes, "Kendall distances between features")
+
+
+def _distributions(
+    report: Report, output: Path, collection: Queries, rankings: dict[str, Evaluation]
+) -> None:
+    """Inspect one query under three distributions."""
+    import numpy as np
+
+    from permdist import GaussianScores, GoodBad, PlackettLuce, plots
+
+    best = max(rankings, key=lambda name: float(rankings[name].mean("map")))
+    sizes = np.where((collection.n_relevant >= 2) & (collection.sizes >= 9), collection.sizes, 999)
+    query = collection[int(np.argmin(sizes))]
+    # The best documents and some bad ones: few enough for every quantity to be exact.
+    chosen = np.sort(np.argsort(-query.y, kind="stable")[[0, 1, *range(-7, 0)]])
+    scores = query.X[chosen, int(best.split()[1]) - 1]
+    scores = 1.5 * (scores - scores.mean()) / max(float(scores.std()), 1e-9)
+    labels = query.y[chosen]
+    names = [f"document {i + 1} ({y})" for i, y in zip(chosen, labels, strict=True)]
+    models = {
+        "Plackett-Luce": PlackettLuce(scores, names),
+        "Gaussian scores": GaussianScores(scores, 1.0, names),
+        "good-bad pairs": GoodBad(scores, labels, scale=0.25, names=names),
+    }
+    report.section(
+        "One query under three distributions",
+        f"Nine documents of query {query.qid}, scored by {best}, their labels in brackets: where "
+        "each may stand when the scores are uncertain. Expectations are exact; the entropy of "
+        "Gaussian scores is estimated.",
+    )
+    rows = []
+    for name, model in models.items():
+        values = [model.expect(measure, labels) for measure in ("ndcg", "ap", "auc")]
+        entropy = model.entropy(rng=0, draws=2000)
+        rows.append([name, *(f"{value:.4f}" for value in values), f"{entropy:.3f}"])
+    report.table(["distribution", "E[NDCG]", "E[AP]", "E[AUC]", "entropy (nats)"], rows)
+    figure = _canvas(13, 4.2).figure
+    figure.clear()
+    for axes, (name, model) in zip(figure.subplots(1, 3), models.items(), strict=True):
+        plots.marginals(model, axes).set_title(name, loc="left")
+    _show(report, output, "marginals", axes, "Rank marginals under three distributions")
+
+
+def _identities(
+    report: Report, output: Path, collection: Queries, rankings: dict[str, Evaluation]
+) -> None:
+    """Check the catalogue of identities."""
+    from permdist.identities import check_all
+
+    results = check_all(max_examples=10)
+    verdict = "All of them hold." if results.passed else "Some of them fail!"
+    report.section(
+        "What is claimed, checked",
+        f"The identities and bounds behind the library on random instances. {verdict}",
+    )
+    report.table(
+        ["identity", "statement", "source", "tried", "worst residual", ""],
+        [
+            [
+                result.identity.name,
+                result.identity.statement,
+                result.identity.source,
+                str(result.tried),
+                f"{result.worst:.0e}",
+                "pass" if result.passed else "FAIL",
+            ]
+            for result in results
+        ],
+    )
 
 
 def _canvas(width: float, height: float) -> Any:

@@ -225,8 +225,7 @@ class GaussianScores(RandomUtility):
             )
         if regularization == 0.0:
             check_existence(data, True, names)
-        different, which = np.unique(table, axis=0, return_inverse=True)
-        weight = np.bincount(which.reshape(-1), weights=data.weights)
+        different, weight = data.items.reshape(-1, table.shape[1]), data.weights
         total = weight.sum()
 
         def objective(scores: FloatArray) -> tuple[float, FloatArray]:

@@ -62,8 +62,11 @@ class Rankings:
             orders = [orders]
         if not isinstance(orders, np.ndarray):
             orders = [entry.items if isinstance(entry, TopK) else entry for entry in orders]
-        lengths = {len(np.atleast_1d(entry)) for entry in orders}
-        if isinstance(orders, np.ndarray) or len(lengths) == 1:
+        ragged = (
+            not isinstance(orders, np.ndarray)
+            and len({len(np.atleast_1d(entry)) for entry in orders}) != 1
+        )
+        if not ragged:
             table = integers("orders", orders, what="item numbers")
             if table.ndim != 2 or table.size == 0:
                 raise ValueError(f"orders: expected shape (rankings, k), got {table.shape}")
@@ -83,6 +86,20 @@ class Rankings:
             raise ValueError(f"weights: expected {len(sizes)} weights, got {len(self.weights)}")
         if (self.weights < 0).any() or self.weights.sum() == 0:
             raise ValueError("weights: expected no negative weight and one above 0")
+        if not ragged:
+            self._merge(sizes[0])
+
+    def _merge(self, k: int) -> None:
+        """Count equal rankings once, with their weights added up."""
+        if k * np.log2(self.n_items + 1.0) > 62.0:
+            return
+        table = self.items.reshape(-1, k)
+        code = table @ self.n_items ** np.arange(k, dtype=np.int64)
+        _, first, which = np.unique(code, return_index=True, return_inverse=True)
+        if len(first) < 0.7 * len(table):
+            self.weights = np.bincount(which, self.weights)
+            self.items = np.ascontiguousarray(table[first]).ravel()
+            self.ptr = np.arange(len(first) + 1) * k
 
     def check(self) -> None:
         """Refuse a ranking that lists an item twice or one that there is not."""
