@@ -286,7 +286,7 @@ def measure_values(
     values = chosen(dist.sample(draws, rng), labels)
     mean = dist.expect(chosen, labels, draws=draws, rng=rng)
     low, high = chosen.range
-    ax.hist(values, bins=np.linspace(low, high, 41), color="#4292c6", density=True)
+    ax.hist(values, bins=np.linspace(low, high, 41).tolist(), color="#4292c6", density=True)
     ax.axvline(float(mean), color="#cb181d", linewidth=1.5, label=f"mean {float(mean):.3f}")
     ax.set(xlabel=chosen.name, ylabel="density of draws", xlim=(low, high))
     ax.legend(frameon=False)

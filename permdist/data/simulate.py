@@ -67,7 +67,7 @@ def make_letor(
     [0, 1, 2, 3, 4]
     """
     n_queries = count("n_queries", n_queries)
-    if not isinstance(n_documents, tuple | list) or len(n_documents) != 2:
+    if np.shape(n_documents) != (2,):
         raise TypeError(f"n_documents: expected (least, most), got {n_documents!r}")
     low, high = (count("n_documents", value) for value in n_documents)
     n_features, max_grade = count("n_features", n_features), count("max_grade", max_grade)

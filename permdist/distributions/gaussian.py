@@ -253,13 +253,14 @@ def _panels(means: FloatArray) -> FloatArray:
     """Give the edges of panels that cover all utilities, in standard deviations."""
     width = 0.5 if len(means) > 30 else 1.0
     low, high = float(means.min()) - REACH - 1.0, float(means.max()) + REACH
-    return low + width * np.arange(int(np.ceil((high - low) / width)) + 1)
+    steps = np.arange(int(np.ceil((high - low) / width)) + 1, dtype=np.float64)
+    return low + width * steps
 
 
 def _panel_nodes(edges: FloatArray) -> FloatArray:
     """Give the Chebyshev nodes of each panel, both ends included, shape (panels, NODES)."""
     unit = _rules()[0]
-    return edges[:-1, None] + (edges[1] - edges[0]) * unit
+    return np.asarray(edges[:-1, None] + (edges[1] - edges[0]) * unit, dtype=np.float64)
 
 
 @cache

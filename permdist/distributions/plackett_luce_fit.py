@@ -97,7 +97,7 @@ class Rankings:
         code = table @ self.n_items ** np.arange(k, dtype=np.int64)
         _, first, which = np.unique(code, return_index=True, return_inverse=True)
         if len(first) < 0.7 * len(table):
-            self.weights = np.bincount(which, self.weights)
+            self.weights = np.bincount(which, self.weights).astype(np.float64)
             self.items = np.ascontiguousarray(table[first]).ravel()
             self.ptr = np.arange(len(first) + 1) * k
 

@@ -137,12 +137,14 @@ class RandomUtility(Distribution):
             p, m = int(good.sum()), int((~good).sum())
             noise = self._noise()
             top = np.unique(labels)[-1:] if not measure.binary else np.array([1])
-            counts = np.stack(np.mgrid[0 : m + 1, 0:p], axis=-1)
+            counts = np.moveaxis(np.mgrid[0 : m + 1, 0:p], 0, -1)
             kinds, totals = np.array([0, top[0]]), np.array([m, p])
             steps = measure.step(kinds, totals, 1, counts)
             value = measure.offset(kinds, totals) + _expect_steps(
-                *(np.ascontiguousarray(tail[:, good]) for tail in noise[2:4]),
-                *(np.ascontiguousarray(tail[:, ~good]) for tail in noise[2:4]),
+                np.ascontiguousarray(noise.above[:, good]),
+                np.ascontiguousarray(noise.below[:, good]),
+                np.ascontiguousarray(noise.above[:, ~good]),
+                np.ascontiguousarray(noise.below[:, ~good]),
                 np.ascontiguousarray(noise.density[:, good]) * noise.step,
                 np.ascontiguousarray(steps.T),
             )

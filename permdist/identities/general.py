@@ -16,13 +16,12 @@ def _distributions() -> Any:
 
     from permdist import strategies
 
-    options = {"min_items": 2, "max_items": 5}
     return st.fixed_dictionaries(
         {
             "dist": st.one_of(
-                strategies.plackett_luces(**options),  # type: ignore[arg-type]
-                strategies.gaussian_scores(**options),  # type: ignore[arg-type]
-                strategies.good_bads(**options),  # type: ignore[arg-type]
+                strategies.plackett_luces(min_items=2, max_items=5),
+                strategies.gaussian_scores(min_items=2, max_items=5),
+                strategies.good_bads(min_items=2, max_items=5),
             )
         }
     )
