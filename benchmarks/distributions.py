@@ -132,6 +132,17 @@ def marginals():
                 lambda s=scores, n=n: GaussianScores(s).expect_gradient("ndcg", np.arange(n) % 3)
             ),
         }
+        try:
+            from winning.factor.topk import rank_probabilities
+
+            rows["winning, Gaussian"] = harness.seconds(
+                lambda s=scores: rank_probabilities(-s), repeat=3
+            )
+            ours = GaussianScores(scores).rank_marginals()
+            gap = np.abs(rank_probabilities(-scores) - ours).max()
+            rows["winning, largest difference from ours"] = f"{gap:.1e}"
+        except ImportError:
+            rows["winning"] = "not installed"
         harness.table(f"All rank marginals of {n} items", rows)
     order = np.arange(200)
     rows = {

@@ -191,3 +191,20 @@ def test_what_cannot_be_fitted(orders, options, message):
     with pytest.raises((ValueError, TypeError)) as caught:
         PlackettLuce.fit(orders, **options)
     assert message in str(caught.value)
+
+
+def test_sparse_comparisons_do_not_send_the_search_astray():
+    # Items that are rarely listed, some nearly always last: a full Newton step goes far too far.
+    rng = np.random.default_rng(0)
+    truth = PlackettLuce(np.linspace(4, -4, 40))
+    lists = [np.sort(rng.permutation(40)[: rng.integers(2, 30)]) for _ in range(60)]
+    ranked = [own[PlackettLuce(truth.scores[own]).sample(rng=rng)].tolist() for own in lists]
+    ranked += [[i + 1, i] for i in range(39)]  # connects everything
+    model = PlackettLuce.fit(ranked, subset=True)
+
+    def likelihood(scores):
+        candidate = PlackettLuce(scores)
+        return sum(float(candidate.log_prob(entry, subset=True)) for entry in ranked)
+
+    assert model.fit_result.log_likelihood == pytest.approx(likelihood(model.scores), rel=1e-10)
+    assert naive.gradient(likelihood, model.scores) == pytest.approx(0.0, abs=1e-5)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import find, given
 from hypothesis import strategies as st
 
-from permdist import rankings, strategies
+from permdist import GaussianScores, GoodBad, PlackettLuce, rankings, strategies
 from permdist.data import Queries
 from permdist.rankings import BucketOrder, TopK
 
@@ -58,7 +58,9 @@ def test_only_bad_labels(values):
     assert values.tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize("kind", [BucketOrder, TopK, Queries])
+@pytest.mark.parametrize(
+    "kind", [BucketOrder, TopK, Queries, PlackettLuce, GaussianScores, GoodBad]
+)
 def test_types_are_registered(kind):
     assert isinstance(find(st.from_type(kind), lambda _: True), kind)
 

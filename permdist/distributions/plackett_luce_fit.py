@@ -302,6 +302,8 @@ def _likelihood(
         for place in range(k - 1, -1, -1):
             item = items[low + place]
             total += worths[item]
+            if total < 1e-290:  # scores too far apart for plain numbers: the search must step back
+                return -np.inf, gradient
             totals[place] = total
             sum_scores += scores[item] - largest
             product *= total
