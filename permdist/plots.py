@@ -231,7 +231,8 @@ def marginals(dist: Distribution, ax: Axes | None = None) -> Axes:
         ax=ax,
     )
     ax.set(xlabel="position", ylabel="item")
-    ax.tick_params(axis="x", labelrotation=0)
+    for tick in ax.get_xticklabels():
+        tick.set(rotation=0, horizontalalignment="center")
     return ax
 
 

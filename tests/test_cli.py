@@ -170,3 +170,9 @@ def test_a_report_escapes_what_it_is_given(tmp_path):
     assert "<script>" not in page
     assert "<td>&lt;i&gt;</td>" in page
     assert f"permdist {__version__} on Python" in page
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_the_demo_works_on_tiny_collections(tmp_path, seed):
+    arguments = ("demo", "--queries", "2", "--seed", seed, "--output", "out")
+    assert "The report" in permdist(*arguments, cwd=tmp_path)

@@ -47,7 +47,7 @@ def demo(
     output.mkdir(parents=True, exist_ok=True)
     collection = data.make_letor(queries, rng=seed)
     console.print(f"[bold]A simulated LETOR-like collection[/bold] (seed {seed})")
-    console.print(str(collection.describe()), highlight=False)
+    console.print(str(collection.describe()), highlight=False, markup=False)
     console.print()
     rankings = {}
     varying = np.flatnonzero(np.ptp(collection.X, axis=0) > 0)
@@ -70,7 +70,7 @@ def demo(
             progress.advance(task)
     report.save(output / "report.html")
     console.print(f"\n[bold]The best single feature is {best}[/bold]")
-    console.print(str(rankings[best]), highlight=False)
+    console.print(str(rankings[best]), highlight=False, markup=False)
     console.print(
         f"\nThe report: [bold]{output / 'report.html'}[/bold], its pictures beside it",
         soft_wrap=True,
@@ -186,8 +186,10 @@ def _distributions(
     from permdist import GaussianScores, GoodBad, PlackettLuce, plots
 
     best = max(rankings, key=lambda name: float(rankings[name].mean("map")))
-    sizes = np.where((collection.n_relevant >= 2) & (collection.sizes >= 9), collection.sizes, 999)
-    query = collection[int(np.argmin(sizes))]
+    fitting = (collection.n_relevant >= 2) & (collection.n_relevant <= collection.sizes - 7)
+    if not fitting.any():  # a tiny collection may have no such query
+        return
+    query = collection[int(np.argmin(np.where(fitting, collection.sizes, 10**9)))]
     # The best documents and some bad ones: few enough for every quantity to be exact.
     chosen = np.sort(np.argsort(-query.y, kind="stable")[[0, 1, *range(-7, 0)]])
     scores = query.X[chosen, int(best.split()[1]) - 1]
