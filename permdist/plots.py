@@ -282,8 +282,11 @@ def measure_values(
     """
     from permdist.measures import parse
 
+    dist._need_orders("measure_values")
     ax = _axes(ax)
     chosen = parse(measure)
+    if not chosen.defined(labels):
+        raise ValueError(f"measure: {chosen.name!r} is undefined for these labels")
     values = chosen(dist.sample(draws, rng), labels)
     mean = dist.expect(chosen, labels, draws=draws, rng=rng)
     low, high = chosen.range

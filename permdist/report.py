@@ -34,7 +34,7 @@ img { max-width: 100%; height: auto; background: #fff; border-radius: 6px; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.25em 0.8em; text-align: right; border-bottom: 1px solid var(--line); }
-th:first-child, td:first-child { text-align: left; }
+th:first-child, td:first-child { text-align: left; white-space: nowrap; }
 pre { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; padding: 0.8em 1em; }
 footer { margin-top: 3em; color: var(--soft); font-size: 0.85em; }
 """

@@ -1,5 +1,8 @@
 """One contract for every distribution: against listing, sampling, shapes, errors, immutability."""
 
+import copy
+import pickle
+
 import naive
 import numpy as np
 import pytest
@@ -243,7 +246,11 @@ def test_estimates_are_floats():
             NotExactError,
             "exact up to 21 items, this distribution has 30; draw with permdist.samplers.run_chain",
         ),
-        (lambda: GoodBad(np.zeros(30), np.arange(30) % 2).sample(), NotExactError, "sample: exact"),
+        (
+            lambda: GoodBad(np.zeros(30), np.arange(30) % 2).sample(),
+            NotExactError,
+            "drawing: exact",
+        ),
         (
             lambda: WeightedOrders(9, lambda o: np.zeros(len(o))).sample(),
             NotExactError,
@@ -265,3 +272,89 @@ def test_bad_models(make, error, message):
     with pytest.raises(error) as caught:
         make()
     assert message in str(caught.value)
+
+
+def test_divergences_between_different_lattices():
+    scores = [0.3, -1.0, 0.5]
+    several = (
+        GoodBad(scores, [2, 0, 1], space="interleavings"),
+        GoodBad([0.1, 0.7, -0.2], [0, 1, 2], space="interleavings"),
+        PlackettLuce([0.4, 0.0, -1.0]),
+        GoodBad(scores, [2, 0, 1]),
+    )
+    orders = rankings.enumerate_orders(3)
+    for one in several:
+        for other in several:
+            p, q = one.log_prob(orders), other.log_prob(orders)
+            assert one.kl(other) == pytest.approx(np.exp(p) @ (p - q), abs=1e-12)
+
+
+def test_an_excluded_order_is_infinitely_far_however_rare():
+    forbidden = WeightedOrders(2, lambda o: np.where(o[:, 0] == 0, -np.inf, 0.0))
+    by_steps = WeightedOrders(
+        2, step=lambda item, above: np.where((item == 0) & ~above.any(axis=1), -np.inf, 0.0)
+    )
+    for dist in (PlackettLuce([-800.0, 0.0]), GaussianScores([0.0, 60.0])):
+        assert dist.kl(forbidden) == dist.kl(by_steps) == np.inf
+    with pytest.raises(TypeError, match="kl: over pairs a draw is a sign matrix"):
+        PlackettLuce([0.0, 1.0]).kl(GoodBad([0.0, 1.0], [0, 1], space="pairs"))
+
+
+@pytest.mark.parametrize("call", ["sample", "mode", "rank_marginals", "entropy", "log_partition"])
+def test_nothing_is_made_of_weights_that_forbid_everything(call):
+    nothing = WeightedOrders(3, step=lambda item, above: np.full(len(above), -np.inf))
+    listed = WeightedOrders(3, lambda orders: np.full(len(orders), -np.inf))
+    for dist in (nothing, listed):
+        with pytest.raises(ValueError, match="no order has a positive"):
+            getattr(dist, call)()
+
+
+def test_partly_forbidden_orders():
+    def step(item, above):  # item 0 may not be first
+        return np.where((item == 0) & ~above.any(axis=1), -np.inf, 0.3 * item)
+
+    dist = WeightedOrders(4, step=step)
+    truth = naive.Listing(4, lambda order: -np.inf if order[0] == 0 else 0.3 * 6)
+    assert dist.rank_marginals() == pytest.approx(truth.rank_marginals(), abs=1e-14)
+    assert dist.entropy() == pytest.approx(np.log(18))
+    assert (dist.sample(500, rng=0)[:, 0] != 0).all()
+
+
+def test_a_users_function_cannot_change_our_arrays():
+    def careless(orders):
+        orders.sort(axis=1)
+        return np.zeros(len(orders))
+
+    mine = np.array([[2, 1, 0]])
+    WeightedOrders(3, careless).log_prob(mine)
+    assert mine.tolist() == [[2, 1, 0]]
+    with pytest.raises(TypeError, match="and not both"):
+        WeightedOrders(3, careless, step=mallows_step)
+
+
+def through_pickle(dist):
+    return pickle.loads(pickle.dumps(dist))
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, through_pickle])
+@pytest.mark.parametrize("name", ["Plackett-Luce", "good-bad, orders, tilt ap"])
+def test_copies_are_as_immutable(name, again):
+    dist = CASES[name][0]
+    twin = again(dist)
+    assert (twin.sample(5, rng=0) == dist.sample(5, rng=0)).all()
+    assert not twin.scores.flags.writeable
+    with pytest.raises(AttributeError, match="immutable"):
+        twin.scores = [1.0]
+
+
+def test_scores_far_from_zero():
+    for offset in (0.0, 1e8, 1e12):
+        model = GoodBad(offset + np.arange(4.0), [1, 0, 0, 1])
+        assert np.exp(model.log_prob(rankings.enumerate_orders(4))).sum() == pytest.approx(1.0)
+        assert model.expect("ap") == pytest.approx(0.7361681308, abs=1e-9)
+    for offset in (1e15, 1e17):
+        assert PlackettLuce([offset, offset]).rank_marginals() == pytest.approx(0.5)
+    with pytest.raises(ValueError, match="leave no digits to the probabilities"):
+        GoodBad([1.0, 0.0, 2.0], [1, 0, 0], tilt="ap", kappa=1e17)
+    with pytest.raises(ValueError, match="leave no digits to the probabilities"):
+        GoodBad([1e308, -1e308, 0.0], [1, 0, 0])

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import integrate, optimize, special, stats
 from scipy.special import gammaln
 
 from permdist import measures, strategies
@@ -135,3 +135,57 @@ def test_it_says_what_it_is():
     assert repr(GaussianScores([1.0, 0.0], scale=2)) == "GaussianScores([1., 0.], scale=2)"
     assert repr(PlackettLuce([1.0, 0.0])) == "PlackettLuce([1., 0.])"
     assert GaussianScores([1.0, 0.0], scale=2).scale == 2.0
+
+
+@pytest.mark.parametrize("gap", [0.0, 3.0, 30.0, 300.0, 3000.0])
+def test_orders_that_are_next_to_impossible(gap):
+    # One item above two that are far better: the integral of phi(t) Phi(t - gap)^2 / 2, by scipy,
+    # around the peak of its logarithm.
+    def log_integrand(t):
+        return stats.norm.logpdf(t) + 2 * special.log_ndtr(t - gap) - np.log(2.0)
+
+    bounds = {"bounds": (-5, gap + 5), "method": "bounded", "options": {"xatol": 1e-9}}
+    peak = optimize.minimize_scalar(lambda t: -log_integrand(t), **bounds).x
+    value, _ = integrate.quad(
+        lambda t: np.exp(log_integrand(t) - log_integrand(peak)),
+        peak - 9,
+        peak + 9,
+        epsabs=0,
+        epsrel=1e-12,
+        limit=500,
+        points=[peak],
+    )
+    expected = log_integrand(peak) + np.log(value)
+    ours = GaussianScores([0.0, gap, gap]).log_prob([0, 1, 2])
+    assert ours == pytest.approx(expected, abs=1e-9, rel=1e-12)
+
+
+def test_gradients_of_unlikely_orders_balance():
+    rng = np.random.default_rng(3)
+    for spread in (1.0, 30.0, 300.0):
+        model = GaussianScores(rng.normal(size=20) * spread)
+        gradient = model.log_prob_gradient(rng.permutation(20))
+        assert abs(gradient.sum()) < 1e-7 * np.abs(gradient).max()
+
+
+def test_a_common_offset_and_a_tiny_scale_change_nothing():
+    for offset in (1e8, 1e15, 1e17):
+        model = GaussianScores([offset, offset])
+        assert model.rank_marginals() == pytest.approx(0.5)
+        assert model.log_prob([0, 1]) == pytest.approx(-np.log(2))
+        assert model.log_prob_gradient([0, 1]) == pytest.approx([0.5641895835, -0.5641895835])
+        assert 0.4 < model.sample(2000, rng=0)[:, 0].mean() < 0.6
+    assert GaussianScores([1.0, 0.0], scale=1e-300).rank_marginals() == pytest.approx(np.eye(2))
+    far = GaussianScores([0.0, 1e17, 1e17]).rank_marginals()
+    assert far == pytest.approx(np.array([[0, 0, 1], [0.5, 0.5, 0], [0.5, 0.5, 0]]))
+    with pytest.raises(ValueError, match="within 20,000 standard deviations"):
+        GaussianScores([0.0, 1.0], scale=1e-8).log_prob([0, 1])
+
+
+def test_two_kinds_of_labels_without_a_zero():
+    labels = np.array([1, 2] * 5)
+    for model in (GaussianScores(np.zeros(10)), PlackettLuce(np.zeros(25))):
+        own = np.resize(labels, model.n_items)
+        exact = model.expect("err", own, rng=1)
+        drawn = model.expect("err", own, method="sample", rng=0)
+        assert abs(exact - drawn) < 6 * max(drawn.standard_error, exact.standard_error)

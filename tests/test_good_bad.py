@@ -224,3 +224,18 @@ def test_lattice_states():
     assert shape.counts.tolist() == [[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1]]
     steps = shape.steps_of(measures.AP(), np.array([1, 0, 1]))
     assert steps[:, 0] == pytest.approx([1 / 2, 1 / 2, 0, 1 / 4, 1 / 3, 0])
+
+
+def test_unlikely_signs_and_safe_gradients():
+    assert GoodBad([20.0, 0.0], [1, 0], space="pairs").log_prob([[-1]]) == pytest.approx(-40.0)
+    model = GoodBad([1.0, 0.0, 2.0], [1, 0, 0], space="pairs")
+    gradient = model.log_partition_gradient()
+    gradient *= 0.0
+    assert model.log_partition_gradient().any()
+    with pytest.raises(ValueError, match="method: expected one of"):
+        model.expect("auc", method="guess")
+    with pytest.raises(ValueError, match="method: expected one of"):
+        model.entropy(method="guess")
+    graded = GoodBad([1.0, 0.0, 2.0], [2, 1, 0], space="pairs")
+    with pytest.raises(ValueError, match="antisymmetric"):
+        graded.log_prob(np.ones((3, 3)))

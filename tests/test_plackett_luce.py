@@ -185,6 +185,12 @@ def test_many_items_are_fitted_without_a_matrix():
         ([[0, 1]], {"weights": [1, 2]}, "weights: expected 1 weights, got 2"),
         ([[0, 1]], {"weights": [-1]}, "weights: expected no negative weight"),
         ([[0, 1]], {"regularization": -1}, "regularization: expected a non-negative"),
+        ([[0, 1]], {"regularization": np.inf}, "regularization: expected a non-negative"),
+        ([[], [0, 1]], {}, "orders: expected lists of items, got [] as 0"),
+        ([0, [1, 2]], {}, "orders: expected lists of items, got 0 as 0"),
+        ([[0, 1, 2]], {"names": ["a"]}, "names: expected 3 names, got 1"),
+        ([[0, 1, 2]], {"names": [10, 20, 30]}, "always above the others: 10"),
+        ([TopK([0], 5), TopK([1], 7)], {}, "do not mix"),
     ],
 )
 def test_what_cannot_be_fitted(orders, options, message):
@@ -208,3 +214,9 @@ def test_sparse_comparisons_do_not_send_the_search_astray():
 
     assert model.fit_result.log_likelihood == pytest.approx(likelihood(model.scores), rel=1e-10)
     assert naive.gradient(likelihood, model.scores) == pytest.approx(0.0, abs=1e-5)
+
+
+def test_top_k_lists_say_how_many_items_there_are():
+    model = PlackettLuce.fit([TopK([0, 1], 5), TopK([1, 0], 5)], regularization=1.0)
+    assert model.n_items == 5
+    assert not model.fit_result.scores.flags.writeable

@@ -27,7 +27,7 @@ def identities(
                 "statement": result.identity.statement,
                 "source": result.identity.source,
                 "tried": result.tried,
-                "worst": result.worst,
+                "worst": None if result.worst != result.worst else result.worst,
                 "passed": result.passed,
             }
             for result in results

@@ -257,13 +257,19 @@ class Distribution(ABC):
         choice("method", method, METHODS)
         if not isinstance(other, Distribution):
             raise TypeError(f"other: expected a Distribution, got {type(other).__name__}")
+        other._need_orders("kl")
         if other.n_items != self.n_items:
             raise ValueError(f"other: expected {self.n_items} items, got {other.n_items}")
         if method != "sample":
             if self._is_small and other._is_small:
                 mine, theirs = self._lattice, other._lattice
-                if len(mine.shape.classes) == len(theirs.shape.classes) == self.n_items:
-                    possible = mine.flows > 0
+                singles = len(mine.shape.classes) == len(theirs.shape.classes) == self.n_items
+                if singles and np.array_equal(mine.shape.items, theirs.shape.items):
+                    usable = np.arange(mine.shape.n_states)[:, None] < mine.shape.n_states - 1
+                    usable = usable & (mine.shape.counts < mine.shape.sizes)
+                    # A step may be possible and its probability too small for a double.
+                    everything = np.isfinite(mine.weights[usable]).all()
+                    possible = usable if everything else mine.flows > 0
                     if (theirs.weights[possible] == -np.inf).any():
                         return Estimate(np.inf)
                     difference = np.zeros_like(mine.weights)
@@ -274,6 +280,8 @@ class Distribution(ABC):
                 orders = enumerate_orders(self.n_items)
                 p, q = self.log_prob(orders), other.log_prob(orders)
                 here = p > -np.inf
+                if (q[here] == -np.inf).any():
+                    return Estimate(np.inf)
                 return Estimate(float(np.exp(p[here]) @ (p[here] - q[here])))
             if method == "exact":
                 raise NotExactError(self._refusal("kl"))
@@ -319,6 +327,10 @@ class Distribution(ABC):
     def _has_pairwise(self) -> bool:
         return self._is_small
 
+    def _need_orders(self, what: str) -> None:
+        """Refuse what needs orders, where draws are something else."""
+        return
+
     def _exact(self, what: str) -> Lattice:
         if not self._is_small:
             raise NotExactError(self._refusal(what))
@@ -342,6 +354,13 @@ class Distribution(ABC):
         if label.shape != (self.n_items,):
             raise ValueError(f"labels: expected {self.n_items} labels, got shape {label.shape}")
         return label
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Copies and unpickled arrays are writable again.
+        self.__dict__.update(state)
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
 
     def __setattr__(self, name: str, value: Any) -> None:
         # cached_property writes to __dict__ itself and is not stopped here.

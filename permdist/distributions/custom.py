@@ -28,8 +28,7 @@ class WeightedOrders(Distribution):
     step : callable, optional
         For a log-weight that adds up along the ranking: takes an item and which items are above
         it, an array of bool of shape (batch, n), and returns what placing the item next adds,
-        shape (batch,). Everything is then exact up to 21 items. One of the two must be given;
-        with `step` alone the log-weight is its sum.
+        shape (batch,). Everything is then exact up to 21 items. One of the two must be given.
     names : sequence of str, optional
 
     Examples
@@ -55,8 +54,8 @@ class WeightedOrders(Distribution):
         names: Sequence[str] | None = None,
     ) -> None:
         super().__init__(count("n_items", n_items), names)
-        if log_weight is None and step is None:
-            raise TypeError("log_weight: expected a function, or one as step")
+        if (log_weight is None) == (step is None):
+            raise TypeError("log_weight: expected a function, or one as step, and not both")
         self._log_weight, self._step = log_weight, step
 
     def log_weight(self, orders: ArrayLike) -> Any:
@@ -64,7 +63,7 @@ class WeightedOrders(Distribution):
         order = self._check_orders(orders)
         flat = order.reshape(-1, self.n_items)
         if self._log_weight is not None:
-            values = self._numbers(self._log_weight(flat), len(flat), "log_weight")
+            values = self._numbers(self._log_weight(flat.copy()), len(flat), "log_weight")
         else:
             values = np.zeros(len(flat))
             above = np.zeros(flat.shape, dtype=bool)
@@ -90,7 +89,10 @@ class WeightedOrders(Distribution):
 
     @cached_property
     def _listed_partition(self) -> float:
-        return float(logsumexp(self.log_weight(enumerate_orders(self.n_items))))
+        total = float(logsumexp(self.log_weight(enumerate_orders(self.n_items))))
+        if not np.isfinite(total):
+            raise ValueError("log_weight: no order has a positive weight")
+        return total
 
     @property
     def _is_small(self) -> bool:

@@ -16,12 +16,14 @@ from permdist._check import FloatArray, IntArray, RandomState, choice, finite
 from permdist._kernels import kernel
 from permdist._offer import offer_strategy
 from permdist.distributions.base import DEFAULT_DRAWS, Estimate
-from permdist.distributions.utilities import Noise, RandomUtility, nodes
+from permdist.distributions.utilities import Noise, RandomUtility, compressed, nodes
 from permdist.measures import Measure, parse
 from permdist.rankings import check_orders
 
 REACH = 9.0  # standard deviations beyond which a Gaussian is below 1e-18 of its peak
 NODES, POINTS = 16, 10  # of a panel, and between two neighbouring nodes
+STEEP = 8.0  # a change of the log integrand that the points between two nodes still resolve
+MAX_SPREAD = 20_000.0
 
 
 class GaussianScores(RandomUtility):
@@ -65,9 +67,8 @@ class GaussianScores(RandomUtility):
 
     def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
         utilities = rng.standard_normal((size, self.n_items))
-        utilities *= -self._scale
-        utilities -= self._scores
-        return np.argsort(utilities, axis=1)
+        utilities += compressed(self._scores, self._scale, 80.0)
+        return np.argsort(-utilities, axis=1)
 
     def pairwise(self) -> FloatArray:
         """Give ``P[i, j] = Phi((s_i - s_j) / (sqrt(2) scale))``; 0 on the diagonal."""
@@ -84,11 +85,14 @@ class GaussianScores(RandomUtility):
     def _noise(self) -> Noise:
         # The item at a given position has a utility that is known to about 1.2 / sqrt(n).
         step = min(0.2, 0.8 / np.sqrt(self.n_items))
-        grid = nodes(self._scores / self._scale, -REACH, REACH, 76.0, step)
-        x = grid[:, None] - self._scores / self._scale
-        density = np.exp(-0.5 * x**2) / (np.sqrt(2.0 * np.pi) * self._scale)
-        slope = -x / self._scale * density
-        return Noise(density, slope, ndtr(-x), ndtr(x), step * self._scale)
+        standard = compressed(self._scores, self._scale, 80.0)
+        x = nodes(standard, -REACH, REACH, 76.0, step)[:, None] - standard
+        density = np.exp(-0.5 * x**2) / np.sqrt(2.0 * np.pi)
+        return Noise(density, -x * density, ndtr(-x), ndtr(x), step)
+
+    @property
+    def _unit(self) -> float:
+        return self._scale
 
     def rank_marginals(self, *, method: str = "exact") -> FloatArray:
         """Give ``M[i, r]``, the probability that item i is at position r.
@@ -147,9 +151,9 @@ class GaussianScores(RandomUtility):
         """
         order = check_orders(orders, self.n_items)
         flat = order.reshape(-1, self.n_items)
-        standard = self._scores / self._scale
+        standard = self._standard
         edges = _panels(standard)
-        values = _nested(flat, standard, edges, self._last(edges), *_rules())
+        values = _nested(flat, standard, edges, _last(standard, edges), *_rules())
         return values.reshape(order.shape[:-1])[()]
 
     def log_prob_gradient(self, orders: ArrayLike) -> FloatArray:
@@ -161,24 +165,23 @@ class GaussianScores(RandomUtility):
         """
         order = check_orders(orders, self.n_items)
         flat = order.reshape(-1, self.n_items)
-        standard = self._scores / self._scale
+        standard = self._standard
         edges = _panels(standard)
-        mirrored = GaussianScores(-standard)
         result = _posterior_means(
             flat,
             standard,
             edges,
-            self._last(edges),
-            mirrored._last(-edges[::-1]),
+            _last(standard, edges),
+            _last(-standard, -edges[::-1]),
             *_rules(),
             _integration_weights(),
         )
         return ((result - standard) / self._scale).reshape(order.shape)
 
-    def _last(self, edges: FloatArray) -> FloatArray:
-        """Give the innermost integrals, log Phi, at the nodes, shape (n, panels, nodes)."""
-        points = _panel_nodes(edges)
-        return log_ndtr(points[None] - (self._scores / self._scale)[:, None, None])
+    @property
+    def _standard(self) -> FloatArray:
+        """The scores in standard deviations, the highest at 0."""
+        return (self._scores - self._scores.max()) / self._scale
 
     @classmethod
     def fit(
@@ -215,11 +218,12 @@ class GaussianScores(RandomUtility):
         >>> GaussianScores.fit(rankings).scores.round(1)
         array([ 0.9,  0. , -1. ])
         """
-        from permdist.distributions.plackett_luce_fit import Rankings, check_existence
+        from permdist.distributions.plackett_luce_fit import Rankings, check_existence, check_names
 
-        data = Rankings(np.asarray(orders), None, weights)
         table = check_orders(orders)
-        if not regularization >= 0.0:
+        data = Rankings(table, None, weights)
+        names = check_names(names, table.shape[-1])
+        if not 0.0 <= regularization < np.inf:
             raise ValueError(
                 f"regularization: expected a non-negative number, got {regularization}"
             )
@@ -253,8 +257,18 @@ def _panels(means: FloatArray) -> FloatArray:
     """Give the edges of panels that cover all utilities, in standard deviations."""
     width = 0.5 if len(means) > 30 else 1.0
     low, high = float(means.min()) - REACH - 1.0, float(means.max()) + REACH
+    if not high - low < MAX_SPREAD:
+        raise ValueError(
+            f"scores: expected them within {MAX_SPREAD:,.0f} standard deviations for the "
+            f"probability of an order, got {high - low:,.6g}"
+        )
     steps = np.arange(int(np.ceil((high - low) / width)) + 1, dtype=np.float64)
     return low + width * steps
+
+
+def _last(means: FloatArray, edges: FloatArray) -> FloatArray:
+    """Give the innermost integrals, log Phi, at the nodes, shape (n, panels, nodes)."""
+    return log_ndtr(_panel_nodes(edges)[None] - means[:, None, None])
 
 
 def _panel_nodes(edges: FloatArray) -> FloatArray:
@@ -285,10 +299,29 @@ def _integration_weights() -> FloatArray:
 
 
 @kernel
+def _interpolate(values: FloatArray, unit: FloatArray, x: float) -> float:
+    """Evaluate the polynomial through values (nodes,) at a point x of 0..1."""
+    above, below = 0.0, 0.0
+    for node in range(len(unit)):
+        gap = x - unit[node]
+        if gap == 0.0:
+            return values[node]
+        weight = 1.0 / gap
+        if node % 2 == 1:
+            weight = -weight
+        if node == 0 or node == len(unit) - 1:
+            weight *= 0.5
+        above += weight * values[node]
+        below += weight
+    return above / below
+
+
+@kernel
 def _next_level(
     inner: FloatArray,
     mean: float,
     edges: FloatArray,
+    unit: FloatArray,
     points: FloatArray,
     weights: FloatArray,
     matrix: FloatArray,
@@ -300,6 +333,8 @@ def _next_level(
     constant = -0.5 * np.log(2.0 * np.pi) + np.log(width)
     n_points = points.shape[1]
     logs = np.empty(n_points)
+    fractions = (points[0] - unit[0]) / (unit[1] - unit[0])
+    shares = weights[0] / (unit[1] - unit[0])
     # To the left of all panels the integrand grows like an exponential: its integral is its
     # value over its rate. Whatever is wrong with that is far too small to matter.
     first = (inner[0, 1] - inner[0, 0]) / (width * points[0, 0] + 1e-300)
@@ -308,6 +343,32 @@ def _next_level(
     for panel in range(panels):
         outer[panel, 0] = reached
         for gap in range(n_nodes - 1):
+            left, right = unit[gap], unit[gap + 1]
+            at_left = edges[panel] + width * left - mean
+            at_right = edges[panel] + width * right - mean
+            log_left = inner[panel, gap] - 0.5 * at_left * at_left
+            log_right = inner[panel, gap + 1] - 0.5 * at_right * at_right
+            change = abs(log_right - log_left)
+            if change > STEEP:
+                # Pieces over which the integrand changes little, from its larger end on.
+                largest = max(log_left, log_right)
+                pieces = int(change / STEEP) + 1
+                size = (right - left) / pieces
+                total = 0.0
+                for piece in range(min(pieces, 7)):
+                    start = (
+                        left + piece * size if log_left > log_right else right - (piece + 1) * size
+                    )
+                    for p in range(n_points):
+                        x = start + size * fractions[p]
+                        t = edges[panel] + width * x - mean
+                        value = _interpolate(inner[panel], unit, x) - 0.5 * t * t
+                        total += size * shares[p] * np.exp(value - largest)
+                part = largest + constant + np.log(total)
+                top, low = max(reached, part), min(reached, part)
+                reached = top + np.log1p(np.exp(low - top))
+                outer[panel, gap + 1] = reached
+                continue
             largest = -np.inf
             for p in range(n_points):
                 value = 0.0
@@ -345,7 +406,9 @@ def _nested(
         # Consecutive rankings often share their last places; there is no need to be clever.
         inner[:] = last[orders[row, n - 1]]
         for place in range(n - 2, -1, -1):
-            _next_level(inner, means[orders[row, place]], edges, points, weights, matrix, outer)
+            _next_level(
+                inner, means[orders[row, place]], edges, unit, points, weights, matrix, outer
+            )
             inner, outer = outer, inner
         out[row] = inner[-1, -1]
     return out
@@ -380,11 +443,11 @@ def _posterior_means(
         below[n - 1] = last[orders[row, n - 1]]
         for k in range(n - 2, -1, -1):
             mean = means[orders[row, k]]
-            _next_level(below[k + 1], mean, edges, points, weights, matrix, below[k])
+            _next_level(below[k + 1], mean, edges, unit, points, weights, matrix, below[k])
         above[0] = mirrored[orders[row, 0]]
         for k in range(1, n):
             mean = -means[orders[row, k]]
-            _next_level(above[k - 1], mean, flipped, points, weights, matrix, above[k])
+            _next_level(above[k - 1], mean, flipped, unit, points, weights, matrix, above[k])
         for k in range(n):
             item = orders[row, k]
             largest = -np.inf

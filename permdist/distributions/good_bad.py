@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, xlogy
+from scipy.special import expit, log_expit
 
 from permdist._check import (
     FloatArray,
@@ -23,13 +23,20 @@ from permdist._check import (
 )
 from permdist._kernels import kernel
 from permdist._offer import offer_strategy
-from permdist.distributions.base import DEFAULT_DRAWS, Distribution, Estimate, NotExactError
+from permdist.distributions.base import (
+    DEFAULT_DRAWS,
+    METHODS,
+    Distribution,
+    Estimate,
+    NotExactError,
+)
 from permdist.distributions.lattice import Lattice, Shape, fits, interleave
 from permdist.distributions.pairs import PairSums, pair_sums
 from permdist.measures import AUC, KendallTau, Measure, parse
 from permdist.rankings import order_by_scores, order_to_ranks
 
 SPACES = ("pairs", "interleavings", "orders")
+LARGEST_EXPONENT = 1e12
 
 
 class GoodBad(Distribution):
@@ -97,6 +104,14 @@ class GoodBad(Distribution):
         self._tilt = None if tilt is None else parse(tilt)
         if self._space == "pairs" and not (self._tilt is None or isinstance(self._tilt, AUC)):
             raise ValueError("tilt: over pairs only AUC factorises; use space='interleavings'")
+        pairs = 0.5 * len(values) ** 2
+        spread = float(values.max()) - float(values.min())
+        largest = self._scale * spread * pairs + abs(self._kappa)
+        if not largest < LARGEST_EXPONENT:
+            raise ValueError(
+                f"scores, scale, kappa: exponents up to {largest:.1e} leave no digits to the "
+                f"probabilities; the limit is {LARGEST_EXPONENT:.0e}"
+            )
         values.flags.writeable = label.flags.writeable = False
         self._scores, self._labels_ = values, label
 
@@ -143,7 +158,7 @@ class GoodBad(Distribution):
             mine = label == level
             other_above = position - (np.cumsum(mine, axis=-1) - mine)
             signed = (self.n_items - total) - 2 * other_above
-            result += np.sum(np.where(mine, self._scores[order] * signed, 0.0), axis=-1)
+            result += np.sum(np.where(mine, self._centred[order] * signed, 0.0), axis=-1)
         result *= self._scale
         if self._tilt is not None:
             result += self._kappa * (1.0 - self._tilt(order, self._labels_))
@@ -169,7 +184,7 @@ class GoodBad(Distribution):
     def log_partition_gradient(self) -> FloatArray:
         """Differentiate `log_partition` by the scores, shape (n,)."""
         if self._space == "pairs":
-            return self._sums.gradient
+            return self._sums.gradient.copy()
         return self._by_scores(self._exact("log_partition_gradient").flows)
 
     def expect_gradient(
@@ -196,7 +211,7 @@ class GoodBad(Distribution):
         return Lattice(shape, self._step_weights(shape)).best()
 
     def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
-        return self._exact("sample").sample(size, rng)
+        return self._exact("drawing").sample(size, rng)
 
     @cached_property
     def _shape(self) -> Shape:
@@ -231,8 +246,13 @@ class GoodBad(Distribution):
         else:
             weights = shape.steps_of(self._tilt, self._labels_)
             weights *= -self._kappa
-        _add_pairs(weights, *shape.geometry, *self._levels, self._scores, self._scale)
+        _add_pairs(weights, *shape.geometry, *self._levels, self._centred, self._scale)
         return weights
+
+    @cached_property
+    def _centred(self) -> FloatArray:
+        """The scores less the highest: only differences matter, and these keep their digits."""
+        return self._scores - self._scores.max()
 
     @cached_property
     def _levels(self) -> tuple[IntArray, IntArray]:
@@ -267,11 +287,7 @@ class GoodBad(Distribution):
         """
         if self._space != "pairs":
             raise TypeError("pair_probabilities: for space='pairs'; orders have pairwise()")
-        tilt = 0.0 if self._tilt is None else self._kappa / self._n_pairs
-        gap = 2.0 * self._scale * (self._scores[:, None] - self._scores[None, :])
-        sign = np.sign(self._labels_[:, None] - self._labels_[None, :])
-        chance = np.where(sign == 0, 0.5, expit(gap - tilt * sign))
-        return chance[np.ix_(self._goods, self._bads)] if self._is_binary else chance
+        return expit(self._log_odds())
 
     @property
     def _is_binary(self) -> bool:
@@ -316,8 +332,18 @@ class GoodBad(Distribution):
             counted = np.triu(self._labels_[:, None] != self._labels_[None, :])
         if not np.isin(array[..., counted], (-1, 1)).all():
             raise ValueError("signs: expected entries +1 and -1")
-        up, down = np.log(chance[counted]), np.log1p(-chance[counted])
-        return np.where(array[..., counted] > 0, up, down).sum(axis=-1)[()]
+        if not self._is_binary and (array != -np.swapaxes(array, -1, -2)).any():
+            raise ValueError("signs: expected antisymmetric matrices for graded labels")
+        odds = self._log_odds()[counted]
+        return log_expit(np.where(array[..., counted] > 0, odds, -odds)).sum(axis=-1)[()]
+
+    def _log_odds(self) -> FloatArray:
+        """Give the log-odds of each pair, in the shape of `pair_probabilities`."""
+        tilt = 0.0 if self._tilt is None else self._kappa / self._n_pairs
+        gap = 2.0 * self._scale * (self._scores[:, None] - self._scores[None, :])
+        sign = np.sign(self._labels_[:, None] - self._labels_[None, :])
+        odds = np.where(sign == 0, 0.0, gap - tilt * sign)
+        return odds[np.ix_(self._goods, self._bads)] if self._is_binary else odds
 
     def expect(
         self,
@@ -335,6 +361,7 @@ class GoodBad(Distribution):
         """
         if self._space == "pairs":
             chosen, label = parse(measure), self._labels(labels)
+            choice("method", method, METHODS)
             factor = self._need_pair_measure(chosen, label)
             return Estimate(factor * self._sums.satisfied / self._n_pairs - (factor - 1.0))
         return super().expect(measure, self._labels(labels), method=method, draws=draws, rng=rng)
@@ -345,10 +372,12 @@ class GoodBad(Distribution):
         """Give the entropy in nats."""
         if self._space != "pairs":
             return super().entropy(method=method, draws=draws, rng=rng)
-        chance = self.pair_probabilities()
+        choice("method", method, METHODS)
+        odds = self._log_odds()
         if not self._is_binary:
-            chance = chance[np.triu(self._labels_[:, None] != self._labels_[None, :])]
-        return Estimate(-float(np.sum(xlogy(chance, chance) + xlogy(1 - chance, 1 - chance))))
+            odds = odds[np.triu(self._labels_[:, None] != self._labels_[None, :])]
+        parts = expit(odds) * log_expit(odds) + expit(-odds) * log_expit(-odds)
+        return Estimate(-float(parts.sum()))
 
     def _labels(self, labels: ArrayLike | None) -> IntArray:
         return self._labels_ if labels is None else super()._labels(labels)
@@ -367,8 +396,8 @@ class GoodBad(Distribution):
     def _need_pair_measure(self, measure: Measure, labels: IntArray) -> float:
         if not isinstance(measure, AUC | KendallTau) or (labels != self._labels_).any():
             raise TypeError(
-                f"expect: over pairs there are AUC and tau for the model's own labels, not "
-                f"{measure.name!r}; use space='interleavings' or 'orders'"
+                f"expect: over pairs there are only AUC and tau, for the model's own labels, "
+                f"asked was {measure.name!r}; use space='interleavings' or 'orders'"
             )
         return 1.0 if isinstance(measure, AUC) else 2.0
 
@@ -382,7 +411,8 @@ class GoodBad(Distribution):
     ) -> Estimate:
         """Give the Kullback-Leibler divergence to another distribution over orders."""
         self._need_orders("kl")
-        if isinstance(other, GoodBad):
+        choice("method", method, METHODS)
+        if isinstance(other, GoodBad) and method != "sample":
             other._need_orders("kl")
             same = self._space == other._space == "interleavings" and all(
                 np.array_equal(a, b)

@@ -129,11 +129,15 @@ class Lattice:
     @property
     def log_partition(self) -> float:
         """The log of the sum over all paths."""
-        return float(self.forward[-1])
+        total = float(self.forward[-1])
+        if not np.isfinite(total):
+            raise ValueError(f"log-weights: no order has a positive, finite weight (sum {total})")
+        return total
 
     @cached_property
     def flows(self) -> FloatArray:
         """The probability of each step, shape (states, classes)."""
+        _ = self.log_partition
         nothing = np.zeros(0)
         return self._adjoint(1.0, nothing, nothing, 0.0)
 
@@ -173,12 +177,14 @@ class Lattice:
 
     def sample(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw orders by walking back from the complete state, shape (size, n)."""
+        _ = self.log_partition  # there must be something to draw
         uniforms = rng.random((size, len(self.shape.items)))
         taken = _walk_back(self.weights, self.forward, *self._geometry, uniforms)
         return self._orders(taken)
 
     def best(self) -> IntArray:
         """Find the path of largest weight."""
+        _ = self.log_partition
         return self._orders(_best_path(self.weights, *self._geometry)[None, :])[0]
 
     def _orders(self, taken: IntArray) -> IntArray:

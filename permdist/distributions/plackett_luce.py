@@ -14,7 +14,7 @@ from permdist._check import FloatArray, IntArray, RandomState, as_rng, batch_sha
 from permdist._kernels import kernel
 from permdist._offer import offer_strategy
 from permdist.distributions.lattice import Shape
-from permdist.distributions.utilities import Noise, RandomUtility, nodes
+from permdist.distributions.utilities import Noise, RandomUtility, compressed, nodes
 from permdist.rankings import TopK
 from permdist.rankings.partial import check_lists
 
@@ -166,7 +166,8 @@ class PlackettLuce(RandomUtility):
     def _noise(self) -> Noise:
         # The item at a given position has a utility that is known to about 1.24 / sqrt(n).
         step = min(0.25, 0.85 / np.sqrt(self.n_items))
-        x = nodes(self._scores, LOW, HIGH, HIGH - LOW, step)[:, None] - self._scores
+        scores = compressed(self._scores, 1.0, 800.0)
+        x = nodes(scores, LOW, HIGH, HIGH - LOW, step)[:, None] - scores
         # Far on either side everything is 0 or 1; there the exponentials need not be computed.
         reach = np.exp(-np.clip(x, -700.0, 700.0))
         density = reach * np.exp(-np.minimum(reach, 1e6))

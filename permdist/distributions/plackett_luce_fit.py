@@ -61,7 +61,14 @@ class Rankings:
         if isinstance(orders, TopK):
             orders = [orders]
         if not isinstance(orders, np.ndarray):
+            declared = {entry.n_items for entry in orders if isinstance(entry, TopK)}
+            if len(declared | ({n_items} if n_items is not None else set())) > 1:
+                raise ValueError(f"orders: top-k lists out of {sorted(declared)} items do not mix")
+            n_items = declared.pop() if declared else n_items
             orders = [entry.items if isinstance(entry, TopK) else entry for entry in orders]
+            for number, entry in enumerate(orders):
+                if np.ndim(entry) != 1 or len(entry) == 0:
+                    raise ValueError(f"orders: expected lists of items, got {entry!r} as {number}")
         ragged = (
             not isinstance(orders, np.ndarray)
             and len({len(np.atleast_1d(entry)) for entry in orders}) != 1
@@ -127,7 +134,8 @@ def fit_scores(
     if not isinstance(orders, np.ndarray | list | tuple | TopK):
         orders = as_array("orders", orders)
     data = Rankings(orders, n_items, weights)
-    if not regularization >= 0.0:
+    names = check_names(names, data.n_items)
+    if not 0.0 <= regularization < np.inf:
         raise ValueError(f"regularization: expected a non-negative number, got {regularization}")
     if regularization == 0.0:
         check_existence(data, rest, names)
@@ -142,14 +150,14 @@ def fit_scores(
         )
 
     scores, iteration = np.zeros(n), 0
-    # Moving all scores alike changes nothing: this fixes their sum without touching the rest.
-    level = np.full((n, n), 1.0 / n)
     if n > MAX_NEWTON:
         options = {"maxiter": 10 * max_iter, "gtol": tol * total, "ftol": 0.0, "maxcor": 20}
         found = optimize.minimize(objective, scores, jac=True, method="L-BFGS-B", options=options)
         scores, iteration = found.x, int(found.nit)
         value, gradient = objective(scores)
     else:
+        # Moving all scores alike changes nothing: this fixes their sum and touches nothing else.
+        level = np.full((n, n), 1.0 / n)
         value, gradient = objective(scores)
         while np.abs(gradient).max() > tol * total and iteration < max_iter:
             information = _information(scores, *flat) + regularization * np.eye(n)
@@ -180,12 +188,25 @@ def fit_scores(
         )
     covariance = None
     if n <= MAX_NEWTON:
+        level = np.full((n, n), 1.0 / n)
         information = _information(scores, *flat) + regularization * np.eye(n)
         scale = max(float(np.trace(information)) / n, 1e-300)
         inverse = np.linalg.inv(information + scale * level)
         centre = np.eye(n) - level
         covariance = centre @ inverse @ centre
+    for array in (scores, covariance):
+        if array is not None:
+            array.flags.writeable = False
     return Fit(scores, _likelihood(scores, *flat)[0], covariance, iteration, worst)
+
+
+def check_names(names: Sequence[str] | None, n_items: int) -> list[str] | None:
+    """Turn names into text, one for each item."""
+    if names is None:
+        return None
+    if len(names) != n_items:
+        raise ValueError(f"names: expected {n_items} names, got {len(names)}")
+    return [str(name) for name in names]
 
 
 def check_existence(data: Rankings, rest: bool, names: Sequence[str] | None) -> None:

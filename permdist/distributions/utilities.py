@@ -61,7 +61,12 @@ class RandomUtility(Distribution):
 
     @abstractmethod
     def _noise(self) -> Noise:
-        """Evaluate the noise at nodes that cover all of it."""
+        """Evaluate the noise, in units of its scale, at nodes that cover all of it."""
+
+    @property
+    def _unit(self) -> float:
+        """The scale of the noise."""
+        return 1.0
 
     def mode(self) -> IntArray:
         """Give the order of the scores; equal scores by item number."""
@@ -123,7 +128,7 @@ class RandomUtility(Distribution):
                 "for ndcg, precision, wta, auc and tau"
             )
         noise = self._noise()
-        return noise.step * _gradient(*noise[:4], form.gains, form.weights)
+        return noise.step / self._unit * _gradient(*noise[:4], form.gains, form.weights)
 
     @abstractmethod
     def _pairwise_slopes(self) -> FloatArray:
@@ -132,7 +137,8 @@ class RandomUtility(Distribution):
     def _expect_exactly(self, measure: Measure, labels: IntArray) -> float | None:
         value = super()._expect_exactly(measure, labels)
         good = labels > 0
-        if value is None and (measure.binary or len(np.unique(labels)) == 2):
+        two_kinds = len(np.unique(labels)) == 2 and labels.min() == 0
+        if value is None and (measure.binary or two_kinds):
             # Goods and bads above an item are independent: sum the steps over both numbers.
             p, m = int(good.sum()), int((~good).sum())
             noise = self._noise()
@@ -156,6 +162,20 @@ class RandomUtility(Distribution):
 
     def _options(self) -> str:
         return ""
+
+
+def compressed(scores: FloatArray, unit: float, cap: float) -> FloatArray:
+    """Give scores in units of the noise, the lowest at 0, with gaps of at most `cap`.
+
+    Noise does not bridge a gap of `cap`, so that a larger one changes no probability; and large
+    scores do not cost the small differences their digits.
+    """
+    order = np.argsort(scores, kind="stable")
+    with np.errstate(over="ignore"):
+        gaps = np.minimum(np.diff(scores[order]) / unit, cap)
+    result = np.empty(len(scores))
+    result[order] = np.concatenate([[0.0], np.cumsum(gaps)])
+    return result
 
 
 def nodes(scores: FloatArray, low: float, high: float, gap: float, step: float) -> FloatArray:

@@ -178,7 +178,10 @@ def _tilted(model: GoodBad, tilt: str, kappa: float) -> GoodBad:
 
 def _sign_vectors(model: GoodBad) -> tuple[Any, Any]:
     """List the exponents of all sign vectors of a binary query and their AUC."""
-    goods, bads = np.flatnonzero(model.labels > 0), np.flatnonzero(model.labels == 0)
+    low, high = model.labels.min(), model.labels.max()
+    if not np.isin(model.labels, (low, high)).all():
+        raise ValueError("model: expected binary labels, got more than two grades")
+    goods, bads = np.flatnonzero(model.labels == high), np.flatnonzero(model.labels == low)
     gaps = (model.scores[goods][:, None] - model.scores[bads][None, :]).ravel()
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(gaps))))
     shares = (signs > 0).mean(axis=1)
