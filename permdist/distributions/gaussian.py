@@ -355,7 +355,7 @@ def _next_level(
                 pieces = int(change / STEEP) + 1
                 size = (right - left) / pieces
                 total = 0.0
-                for piece in range(min(pieces, 7)):
+                for piece in range(min(pieces, 5)):  # beyond, below 1e-17 of it
                     start = (
                         left + piece * size if log_left > log_right else right - (piece + 1) * size
                     )
