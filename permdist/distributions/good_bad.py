@@ -246,7 +246,7 @@ class GoodBad(Distribution):
         else:
             weights = shape.steps_of(self._tilt, self._labels_)
             weights *= -self._kappa
-        _add_pairs(weights, *shape.geometry, *self._levels, self._centred, self._scale)
+        self._walk(weights, shape, gather=False)
         return weights
 
     @cached_property
@@ -262,7 +262,11 @@ class GoodBad(Distribution):
 
     def _by_scores(self, by_weights: FloatArray) -> FloatArray:
         """Carry derivatives by log-weights over to the scores."""
-        return _gather(by_weights, *self._shape.geometry, *self._levels, self._scale)
+        return self._walk(by_weights, self._shape, gather=True)
+
+    def _walk(self, table: FloatArray, shape: Shape, *, gather: bool) -> FloatArray:
+        scores, scale = self._centred, self._scale
+        return _walk_pairs(table, *shape.geometry, *self._levels, scores, scale, gather)
 
     # ---- over sign vectors -------------------------------------------------------------------
 
@@ -442,8 +446,8 @@ class GoodBad(Distribution):
 
 
 @kernel
-def _add_pairs(
-    weights: FloatArray,
+def _walk_pairs(
+    table: FloatArray,
     sizes: IntArray,
     strides: IntArray,
     first: IntArray,
@@ -452,44 +456,15 @@ def _add_pairs(
     totals: IntArray,
     scores: FloatArray,
     scale: float,
-) -> None:
-    """Add the pair model's log-weight of each next item: its score times below less above."""
-    states, classes = weights.shape
-    n = len(items)
-    counts = np.zeros(classes, np.int64)
-    placed = np.zeros(len(totals), np.int64)
-    position = 0
-    for state in range(states - 1):
-        for c in range(classes):
-            if counts[c] < sizes[c]:
-                item = items[first[c] + counts[c]]
-                level = level_of[item]
-                signed = (n - totals[level]) - 2 * (position - placed[level])
-                weights[state, c] += scale * scores[item] * signed
-        c = 0
-        while counts[c] == sizes[c]:
-            placed[level_of[items[first[c]]]] -= sizes[c]
-            position -= sizes[c]
-            counts[c] = 0
-            c += 1
-        counts[c] += 1
-        placed[level_of[items[first[c]]]] += 1
-        position += 1
-
-
-@kernel
-def _gather(
-    by_weights: FloatArray,
-    sizes: IntArray,
-    strides: IntArray,
-    first: IntArray,
-    items: IntArray,
-    level_of: IntArray,
-    totals: IntArray,
-    scale: float,
+    gather: bool,
 ) -> FloatArray:
-    """Add up derivatives by log-weights, times their own derivatives by the scores, (n,)."""
-    states, classes = by_weights.shape
+    """Add each next item's log-weight to the table, or the table's entries to their items.
+
+    The log-weight of placing an item next is linear in its score: the score times the items with
+    another label below it, less those above. So the derivatives by the scores, shape (n,), are
+    the same walk the other way: the table then holds derivatives by log-weights.
+    """
+    states, classes = table.shape
     n = len(items)
     result = np.zeros(n)
     counts = np.zeros(classes, np.int64)
@@ -501,7 +476,10 @@ def _gather(
                 item = items[first[c] + counts[c]]
                 level = level_of[item]
                 signed = (n - totals[level]) - 2 * (position - placed[level])
-                result[item] += scale * signed * by_weights[state, c]
+                if gather:
+                    result[item] += scale * signed * table[state, c]
+                else:
+                    table[state, c] += scale * scores[item] * signed
         c = 0
         while counts[c] == sizes[c]:
             placed[level_of[items[first[c]]]] -= sizes[c]
