@@ -306,7 +306,12 @@ class Distribution(ABC):
     @property
     def _is_small(self) -> bool:
         """Whether the lattice of this model is affordable, and there is one."""
-        return fits(self.n_items) and type(self)._step_weights is not Distribution._step_weights
+        return fits(self.n_items) and self._is_additive
+
+    @property
+    def _is_additive(self) -> bool:
+        """Whether the log-weight adds up along the ranking, so that there is a lattice."""
+        return type(self)._step_weights is not Distribution._step_weights
 
     @property
     def _is_listed(self) -> bool:
@@ -337,8 +342,9 @@ class Distribution(ABC):
         return self._lattice
 
     def _refusal(self, what: str) -> str:
-        has_lattice = type(self)._step_weights is not Distribution._step_weights
-        limit = next(n for n in range(40, 0, -1) if fits(n)) if has_lattice else MAX_LISTED
+        limit = MAX_LISTED
+        if self._is_additive:
+            limit = next(n for n in range(40, 0, -1) if fits(n))
         return (
             f"{what}: exact up to {limit} items, this distribution has {self.n_items}; "
             "draw with permdist.samplers.run_chains and average over the draws"

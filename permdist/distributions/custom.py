@@ -95,14 +95,8 @@ class WeightedOrders(Distribution):
         return total
 
     @property
-    def _is_small(self) -> bool:
-        return self._step is not None and super()._is_small
-
-    def _refusal(self, what: str) -> str:
-        text = super()._refusal(what)
-        if self._step is None:
-            text = text.replace("exact up to 21 items", f"exact up to {MAX_LISTED} items")
-        return text
+    def _is_additive(self) -> bool:
+        return self._step is not None
 
     def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
         if self._is_small:

@@ -28,7 +28,6 @@ from permdist.distributions.base import (
     METHODS,
     Distribution,
     Estimate,
-    NotExactError,
 )
 from permdist.distributions.lattice import Lattice, Shape, fits, interleave
 from permdist.distributions.pairs import PairSums, pair_sums
@@ -493,4 +492,3 @@ def _walk_pairs(
 
 
 offer_strategy(GoodBad, "good_bads")
-__all__ = ["SPACES", "GoodBad", "NotExactError"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -183,8 +183,3 @@ def excess(smaller: Any, larger: Any) -> float:
     """Give by how much a claimed ``smaller <= larger`` is broken; 0 where it holds."""
     a, b = np.asarray(smaller, dtype=float), np.asarray(larger, dtype=float)
     return float(np.max(np.maximum(a - b, 0.0) / np.maximum(1.0, np.abs(b)), initial=0.0))
-
-
-def names() -> Iterator[str]:
-    """List the catalogue."""
-    return iter(CATALOGUE)
