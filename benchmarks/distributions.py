@@ -2,7 +2,8 @@
 
     python benchmarks/distributions.py
 
-Peers that are not installed are skipped (``pip install choix winning prefsampling``).
+Peers that are not installed are skipped (``pip install choix winning prefsampling``; TensorFlow
+Probability runs on ``pip install tensorflow-probability "jax==0.4.38"``).
 """
 
 from __future__ import annotations
@@ -12,6 +13,26 @@ import numpy as np
 from scipy import optimize
 
 from permdist import GaussianScores, GoodBad, PlackettLuce
+
+
+def tensorflow_probability():
+    try:
+        from tensorflow_probability.substrates import jax
+    except (ImportError, AttributeError):  # it breaks on newer versions of jax
+        return None
+    return jax
+
+
+def jitted(function):
+    import jax
+
+    return jax.jit(function)
+
+
+def random_key():
+    import jax
+
+    return jax.random.PRNGKey(0)
 
 
 def draws():
@@ -40,6 +61,16 @@ def draws():
             )
         except ImportError:
             rows["prefsampling"] = "not installed"
+        peer = tensorflow_probability()
+        if peer is None:
+            rows["TensorFlow Probability (jax, float32)"] = "not installed"
+        else:
+            theirs = peer.distributions.PlackettLuce(np.float32(worths))
+            draw = jitted(lambda key, t=theirs, s=size: t.sample(s, seed=key))
+            key = random_key()
+            rows["TensorFlow Probability (jax, float32)"] = harness.seconds(
+                lambda d=draw, k=key: d(k).block_until_ready()
+            )
         harness.table(f"{size:,} Plackett-Luce draws of {n} items", rows)
 
 
@@ -58,6 +89,20 @@ def log_probs():
         "permdist": harness.seconds(lambda: model.log_prob(orders)),
         "numpy, reversed cumulative sum": harness.seconds(plain),
     }
+    peer = tensorflow_probability()
+    if peer is None:
+        rows["TensorFlow Probability (jax, float32)"] = "not installed"
+    else:
+        theirs = peer.distributions.PlackettLuce(np.float32(np.exp(model.scores)))
+        score = jitted(theirs.log_prob)
+        rows["TensorFlow Probability (jax, float32)"] = harness.seconds(
+            lambda: score(orders).block_until_ready()
+        )
+        spread = peer.distributions.PlackettLuce(np.exp(np.float32([60, 0, -60])))
+        ours = PlackettLuce([60.0, 0.0, -60.0]).log_prob([2, 1, 0])
+        rows["scores 60, 0, -60, worst order: ours, theirs"] = (
+            f"{ours:.1f}, {spread.log_prob(np.array([2, 1, 0])):.1f}"
+        )
     harness.table("log_prob of 5,000 rankings of 100 items", rows)
 
 
@@ -153,6 +198,10 @@ def marginals():
     harness.table("Gaussian scores, 200 items", rows)
 
 
+def both(model):
+    return model.log_partition(), model.log_partition_gradient()
+
+
 def good_bad():
     rng = np.random.default_rng(0)
     scores, labels = rng.uniform(-1, 1, 1050), np.r_[np.ones(50, int), np.zeros(1000, int)]
@@ -163,9 +212,12 @@ def good_bad():
 
         rows = {
             "log-partition": harness.seconds(lambda m=model: m().log_partition()),
-            "its gradient": harness.seconds(lambda m=model: m().log_partition_gradient()),
+            "and its gradient": harness.seconds(lambda m=model: both(m())),
             "gradient of E[AP]": harness.seconds(lambda m=model: m().expect_gradient("ap")),
         }
+        rows["value and gradient, a cell"] = (
+            f"{rows['and its gradient'] / (51 * 1001) * 1e9:.1f} ns"
+        )
         harness.table(f"Interleavings, 50 good and 1,000 bad, scores to +-{scale:g}", rows)
     for n in (16, 20):
         labels = (np.arange(n) < n // 3).astype(int)

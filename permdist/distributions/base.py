@@ -86,8 +86,7 @@ class Distribution(ABC):
         self._n_items = n_items
         if names is not None and len(names) != n_items:
             raise ValueError(f"names: expected {n_items} names, got {len(names)}")
-        shown = range(n_items) if names is None else names
-        self._names = tuple(str(name) for name in shown)
+        self._given_names = None if names is None else tuple(str(name) for name in names)
 
     @property
     def n_items(self) -> int:
@@ -97,7 +96,9 @@ class Distribution(ABC):
     @property
     def names(self) -> tuple[str, ...]:
         """The items' names; their numbers by default."""
-        return self._names
+        if self._given_names is None:
+            return tuple(str(item) for item in range(self._n_items))
+        return self._given_names
 
     # ---- what a model gives ------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from permdist.distributions.base import (
     Estimate,
 )
 from permdist.distributions.lattice import Lattice, Shape, fits, interleave
+from permdist.distributions.merges import Merges, Slopes, diagonal_steps
 from permdist.distributions.pairs import PairSums, pair_sums
 from permdist.measures import AUC, KendallTau, Measure, parse
 from permdist.rankings import order_by_scores, order_to_ranks
@@ -92,7 +93,7 @@ class GoodBad(Distribution):
         super().__init__(len(values), names)
         if label.shape != values.shape:
             raise ValueError(f"labels: expected {len(values)} labels, got shape {label.shape}")
-        if len(np.unique(label)) < 2:
+        if not label.size or label.min() == label.max():
             raise ValueError("labels: expected at least two different labels, got one class")
         self._space = choice("space", space, SPACES)
         self._scale, self._kappa = (
@@ -153,7 +154,7 @@ class GoodBad(Distribution):
         label = self._labels_[order]
         position = np.arange(self.n_items)
         result = np.zeros(order.shape[:-1])
-        for level, total in zip(*np.unique(self._labels_, return_counts=True), strict=True):
+        for level, total in zip(*self._kinds, strict=True):
             mine = label == level
             other_above = position - (np.cumsum(mine, axis=-1) - mine)
             signed = (self.n_items - total) - 2 * other_above
@@ -178,12 +179,21 @@ class GoodBad(Distribution):
         """Give ``log sum_y exp F(y)``, with the tilt if there is one."""
         if self._space == "pairs":
             return self._sums.log_partition
+        if self._merges is not None:
+            best = len(self._bads) * self._centred[self._goods].sum()
+            worst = len(self._goods) * self._centred[self._bads].sum()
+            return self._scale * float(best - worst) + self._merges.log_sum + self._constant
         return self._exact("log_partition").log_partition + self._constant
 
     def log_partition_gradient(self) -> FloatArray:
         """Differentiate `log_partition` by the scores, shape (n,)."""
         if self._space == "pairs":
             return self._sums.gradient.copy()
+        if self._merges is not None:
+            result = self._scatter(self._merges.gradient())
+            result[self._goods] += self._scale * len(self._bads)
+            result[self._bads] -= self._scale * len(self._goods)
+            return result
         return self._by_scores(self._exact("log_partition_gradient").flows)
 
     def expect_gradient(
@@ -196,6 +206,8 @@ class GoodBad(Distribution):
         if self._space == "pairs":
             factor = self._need_pair_measure(chosen, label)
             return factor * self._sums.satisfied_gradient / self._n_pairs
+        if self._merges is not None and np.array_equal(label, self._labels_):
+            return self._scatter(self._merges.expect_gradient(self._merge_steps(chosen)))
         lattice = self._exact("expect_gradient")
         steps = lattice.shape.steps_of(chosen, label)
         return self._by_scores(lattice.expect_gradient(steps))
@@ -221,7 +233,33 @@ class GoodBad(Distribution):
     def _interleavings(self) -> Shape:
         best = order_by_scores(self._scores)
         ranked = self._labels_[best]
-        return interleave([best[ranked == level] for level in np.unique(ranked)])
+        return interleave([best[ranked == level] for level in self._kinds[0]])
+
+    @cached_property
+    def _merges(self) -> Merges | None:
+        """The faster programme for interleavings of two classes."""
+        if self._space != "interleavings" or not self._is_binary:
+            return None
+        bads, goods = (self._scale * self._centred[members] for members in self._shape.classes)
+        steps = None if self._tilt is None else self._merge_steps(self._tilt)
+        return Merges(goods, bads, steps, weight=-self._kappa)
+
+    def _merge_steps(self, measure: Measure) -> FloatArray:
+        (low, high), (m, p) = self._kinds
+        return diagonal_steps(measure, (int(low), int(high)), (int(m), int(p)))
+
+    def _scatter(self, slopes: Slopes) -> FloatArray:
+        """Put derivatives by the sorted, scaled scores where the items are."""
+        result = np.empty(self.n_items)
+        bads, goods = self._shape.classes
+        result[bads], result[goods] = slopes.bads, slopes.goods
+        result *= self._scale
+        return result
+
+    def _expect_exactly(self, measure: Measure, labels: IntArray) -> float | None:
+        if self._merges is not None and np.array_equal(labels, self._labels_):
+            return measure.offset(*self._kinds) + self._merges.expect(self._merge_steps(measure))
+        return super()._expect_exactly(measure, labels)
 
     @property
     def _is_small(self) -> bool:
@@ -236,8 +274,7 @@ class GoodBad(Distribution):
         """What the tilt adds whatever the order."""
         if self._tilt is None:
             return 0.0
-        kinds = np.unique(self._labels_, return_counts=True)
-        return self._kappa * (1.0 - self._tilt.offset(*kinds))
+        return self._kappa * (1.0 - self._tilt.offset(*self._kinds))
 
     def _step_weights(self, shape: Shape) -> FloatArray:
         if self._tilt is None or self._kappa == 0.0:
@@ -254,10 +291,15 @@ class GoodBad(Distribution):
         return self._scores - self._scores.max()
 
     @cached_property
+    def _kinds(self) -> tuple[IntArray, IntArray]:
+        """The different labels, ascending, and how many items each has."""
+        return np.unique(self._labels_, return_counts=True)
+
+    @cached_property
     def _levels(self) -> tuple[IntArray, IntArray]:
         """The level of each item, and how many items each level has."""
-        _, level_of, totals = np.unique(self._labels_, return_inverse=True, return_counts=True)
-        return level_of, totals
+        grades, totals = self._kinds
+        return np.searchsorted(grades, self._labels_), totals
 
     def _by_scores(self, by_weights: FloatArray) -> FloatArray:
         """Carry derivatives by log-weights over to the scores."""
@@ -276,7 +318,7 @@ class GoodBad(Distribution):
 
     @cached_property
     def _n_pairs(self) -> int:
-        _, totals = np.unique(self._labels_, return_counts=True)
+        totals = self._kinds[1]
         return int((totals.sum() ** 2 - (totals**2).sum()) // 2)
 
     def pair_probabilities(self) -> FloatArray:
@@ -294,13 +336,13 @@ class GoodBad(Distribution):
 
     @property
     def _is_binary(self) -> bool:
-        return len(np.unique(self._labels_)) == 2
+        return len(self._kinds[0]) == 2
 
-    @property
+    @cached_property
     def _goods(self) -> IntArray:
         return np.flatnonzero(self._labels_ == self._labels_.max())
 
-    @property
+    @cached_property
     def _bads(self) -> IntArray:
         return np.flatnonzero(self._labels_ == self._labels_.min())
 

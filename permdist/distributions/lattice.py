@@ -87,11 +87,11 @@ class Shape:
         # A state matters to a measure only by its counts of grades; these are numbered as states.
         strides = np.concatenate([[1], np.cumprod(totals + 1)])
         key = measure, tuple(grades.tolist()), tuple(totals.tolist())
-        table = _remembered(*key) if strides[-1] <= MAX_REMEMBERED else _grade_table(*key)
+        table = _remembered(*key) if strides[-1] <= MAX_REMEMBERED else grade_table(*key)
         return _expand(table, *self.geometry, level_of, strides)
 
 
-def _grade_table(measure: Measure, grades: tuple[int, ...], totals: tuple[int, ...]) -> FloatArray:
+def grade_table(measure: Measure, grades: tuple[int, ...], totals: tuple[int, ...]) -> FloatArray:
     """Tabulate a measure's steps for all counts of grades above, shape (levels, counts)."""
     sizes = np.array(totals) + 1
     strides = np.concatenate([[1], np.cumprod(sizes)])
@@ -104,7 +104,7 @@ def _grade_table(measure: Measure, grades: tuple[int, ...], totals: tuple[int, .
 
 
 # A learner asks for the same table at every step of its optimiser.
-_remembered = lru_cache(maxsize=256)(_grade_table)
+_remembered = lru_cache(maxsize=256)(grade_table)
 
 
 class Lattice:

@@ -1,0 +1,92 @@
+"""The vectorised two-class programme against the general lattice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import gammaln
+
+from permdist import GoodBad
+from permdist.distributions.merges import _exp, diagonal_steps, diagonals
+from permdist.measures import parse
+
+MEASURES = ("auc", "ap", "ndcg", "ndcg@3", "p@2", "rr", "wta", "err", "tau")
+
+
+def both_ways(model, measure):
+    """Give log-partition, its gradient, expectation and its gradient by both programmes."""
+    steps = model._shape.steps_of(parse(measure), model.labels)
+    lattice = model._lattice
+    offset = parse(measure).offset(*np.unique(model.labels, return_counts=True))
+    fast = (
+        model.log_partition(),
+        model.log_partition_gradient(),
+        float(model.expect(measure)),
+        model.expect_gradient(measure),
+    )
+    slow = (
+        lattice.log_partition + model._constant,
+        model._by_scores(lattice.flows),
+        offset + lattice.expect(steps),
+        model._by_scores(lattice.expect_gradient(steps)),
+    )
+    return fast, slow
+
+
+@given(
+    st.integers(1, 6),
+    st.integers(1, 6),
+    st.sampled_from([0, 1]),
+    st.sampled_from([0.01, 1.0, 30.0]),
+    st.sampled_from([0.0, 1.0, 40.0]),
+    st.integers(0, 2**32 - 1),
+)
+def test_equals_the_general_lattice(p, m, lowest, spread, kappa, seed):
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.repeat([lowest, lowest + 1], [m, p]))
+    scores = spread * rng.normal(size=p + m)
+    for measure in MEASURES:
+        model = GoodBad(scores, labels, space="interleavings", tilt=measure, kappa=kappa, scale=0.7)
+        for fast, slow in zip(*both_ways(model, measure), strict=True):
+            np.testing.assert_allclose(fast, slow, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("p", "m"), [(300, 400), (400, 300), (1, 700), (700, 1)])
+@pytest.mark.parametrize("spread", [1e-3, 5.0])
+def test_large_lattices_neither_overflow_nor_underflow(p, m, spread):
+    scores = spread * np.random.default_rng(0).normal(size=p + m)
+    labels = np.repeat([1, 0], [p, m])
+    model = GoodBad(scores, labels, space="interleavings", tilt="ap", kappa=3.0)
+    # The general lattice carries exponents that are larger, and loses the more digits.
+    for fast, slow in zip(*both_ways(model, "ap"), strict=True):
+        np.testing.assert_allclose(fast, slow, rtol=1e-6, atol=1e-7)
+
+
+def test_counts_all_merges_when_scores_are_equal():
+    labels = np.repeat([1, 0], [600, 900])
+    model = GoodBad(np.zeros(1500), labels, space="interleavings")
+    expected = gammaln(1501) - gammaln(601) - gammaln(901)
+    assert model.log_partition() == pytest.approx(expected, rel=1e-13)
+
+
+def test_exponential_is_right_to_the_last_digit():
+    x = -np.geomspace(1e-18, 707.9, 20_000)
+    computed = np.array([_exp(value) for value in x])
+    np.testing.assert_allclose(computed, np.exp(x), rtol=5e-16)
+    assert _exp(0.0) == 1.0
+    assert _exp(-709.0) == _exp(-1e300) == 0.0
+
+
+@given(st.integers(1, 8), st.integers(1, 8))
+def test_diagonals_hold_every_cell_once(p, m):
+    first = diagonals(p, m)
+    assert first[-1] == (p + 1) * (m + 1)
+    steps = diagonal_steps(parse("ap"), (0, 1), (m, p))
+    table = parse("ap").step_table(p, m)
+    for j in range(1, p + 1):
+        for i in range(m + 1):
+            t = i + j
+            assert steps[1, first[t] + j - max(0, t - m)] == table[j - 1, i]
+    assert not steps[0].any()
