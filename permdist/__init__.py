@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from permdist import (
         data,
+        diagnostics,
         distributions,
         identities,
         measures,
@@ -40,6 +41,7 @@ __all__ = [
     "WeightedOrders",
     "__version__",
     "data",
+    "diagnostics",
     "distributions",
     "identities",
     "measures",

@@ -18,8 +18,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 @overload
 def kernel(function: Function) -> Function: ...
 @overload
-def kernel(*, fuse: bool) -> Callable[[Function], Function]: ...
-def kernel(function: Any = None, *, fuse: bool = False) -> Any:
+def kernel(*, fuse: bool = False, inline: bool = False) -> Callable[[Function], Function]: ...
+def kernel(function: Any = None, *, fuse: bool = False, inline: bool = False) -> Any:
     """Compile a function on its first call; keep the result on disk if any folder allows it.
 
     Parameters
@@ -27,6 +27,10 @@ def kernel(function: Any = None, *, fuse: bool = False) -> Any:
     function : callable
     fuse : bool
         Let the compiler fuse a multiplication with an addition, which rounds once, not twice.
+    inline : bool
+        For a few lines that a loop calls millions of times: put them into the caller, and do not
+        count references to arrays, which would cost more than they do. Such a function, and the
+        kernel around its loop, must not make arrays or slices.
 
     Examples
     --------
@@ -41,9 +45,11 @@ def kernel(function: Any = None, *, fuse: bool = False) -> Any:
     3.0
     """
     if function is None:
-        return partial(kernel, fuse=fuse)
+        return partial(kernel, fuse=fuse, inline=inline)
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     options["fastmath"] = {"contract"} if fuse else False
+    if inline:
+        options |= {"forceinline": True, "_nrt": False}
     compiled: Any
     try:
         compiled = numba.njit(cache=True, **options)(function)

@@ -1,1 +1,8 @@
-"""Samplers of distributions over rankings, imported as ``permdist.samplers``."""
+"""Samplers: exact draws, Markov chains with diagnostics, and the restart sampler."""
+
+from permdist.samplers.chains import Chains
+from permdist.samplers.exact import sample_exact
+from permdist.samplers.restart import RestartSample, RestartSampler
+from permdist.samplers.run import run_chains
+
+__all__ = ["Chains", "RestartSample", "RestartSampler", "run_chains", "sample_exact"]

@@ -287,3 +287,75 @@ def gradient(function, point, step=1e-5):
             for e in np.eye(len(point))
         ]
     )
+
+
+# ---- Markov chains ------------------------------------------------------------------------------
+
+
+class Oracle:
+    """Takes the place of chance: follows a list of outcomes, then always the first one."""
+
+    def __init__(self, script):
+        self.script, self.taken, self.chance, self.others = script, [], 1.0, []
+
+    def choose(self, chances):
+        at = len(self.taken)
+        choice = self.script[at] if at < len(self.script) else None
+        if choice is None:
+            possible = [i for i, chance in enumerate(chances) if chance > 0.0]
+            choice = possible[0]
+            self.others += [(*self.taken, other) for other in possible[1:]]
+        self.taken.append(choice)
+        self.chance *= chances[choice]
+        return choice
+
+
+def outcomes(run):
+    """Give every result of a random procedure with its probability."""
+    scripts = [()]
+    while scripts:
+        oracle = Oracle(scripts.pop())
+        result = run(oracle)
+        scripts += oracle.others
+        yield oracle.chance, result
+
+
+def enumerated_chance():
+    """Replace the three ways in which kernels use chance by choices of an oracle."""
+
+    def pick(oracle, n):
+        return oracle.choose([1.0 / n] * n)
+
+    def accept(oracle, change):
+        chance = min(1.0, math.exp(min(change, 0.0))) if change == change else 0.0
+        return bool(oracle.choose([1.0 - chance, chance]))
+
+    def draw(oracle, log_weights, n, scratch):
+        weights = np.exp(log_weights[:n] - log_weights[:n].max())
+        return oracle.choose(list(weights / weights.sum()))
+
+    return {"pick": pick, "accept": accept, "draw": draw}
+
+
+def transition_matrix(problem, name, orders):
+    """Build a kernel's transition matrix by running its own code with chance enumerated."""
+    from permdist.samplers.kernels import KERNELS, _plain_target, rebind
+
+    replaced = enumerated_chance()
+    if problem.function is not None:
+        replaced |= _plain_target(problem.function, problem.change)
+    made = rebind(replaced, lambda function: function)
+    which = list(KERNELS).index(name)
+    numbers = {tuple(order): number for number, order in enumerate(orders.tolist())}
+    matrix = np.zeros((len(orders), len(orders)))
+    for number, order in enumerate(orders):
+
+        def run(oracle, order=order):
+            state = problem.start(order)
+            made["restore"](problem.target, state)
+            made["step"](which, problem.target, state, oracle)
+            return tuple(state.order.tolist())
+
+        for chance, result in outcomes(run):
+            matrix[number, numbers[result]] += chance
+    return matrix

@@ -9,7 +9,18 @@ import pytest
 
 import permdist
 
-OURS = ("cli", "data", "distributions", "identities", "measures", "models", "rankings", "samplers")
+OURS = (
+    "cli",
+    "data",
+    "distributions",
+    "identities",
+    "measures",
+    "models",
+    "plots",
+    "rankings",
+    "samplers",
+    "samplers.kernels",
+)
 
 
 def module_names() -> list[str]:
@@ -32,7 +43,9 @@ def test_examples_run(name: str) -> None:
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("package", ["data", "measures", "rankings", "strategies", "plots"])
+@pytest.mark.parametrize(
+    "package", ["data", "measures", "rankings", "strategies", "plots", "samplers", "diagnostics"]
+)
 def test_every_public_name_is_documented(package: str) -> None:
     module = importlib.import_module(f"permdist.{package}")
     for name in module.__all__:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from permdist._check import BoolArray, FloatArray, IntArray, count
+from permdist._check import BoolArray, FloatArray, IntArray, count, finite
 from permdist.distributions.base import MAX_LISTED, Distribution, NotExactError
 from permdist.distributions.lattice import Shape
 from permdist.rankings import enumerate_orders
@@ -29,6 +30,11 @@ class WeightedOrders(Distribution):
         For a log-weight that adds up along the ranking: takes an item and which items are above
         it, an array of bool of shape (batch, n), and returns what placing the item next adds,
         shape (batch,). Everything is then exact up to 21 items. One of the two must be given.
+    swap : callable, optional
+        For Markov chains: takes one order, shape (n,), and a position k, and returns how the
+        log-weight changes when positions k and k + 1 are swapped. Chains are fast if it is
+        compiled with numba; without it they compute `log_weight` anew at every step, fast if that
+        is compiled, slowly if it is plain Python.
     names : sequence of str, optional
 
     Examples
@@ -51,12 +57,71 @@ class WeightedOrders(Distribution):
         log_weight: Callable[[IntArray], ArrayLike] | None = None,
         *,
         step: Callable[[int, BoolArray], ArrayLike] | None = None,
+        swap: Callable[[IntArray, int], float] | None = None,
         names: Sequence[str] | None = None,
     ) -> None:
         super().__init__(count("n_items", n_items), names)
         if (log_weight is None) == (step is None):
             raise TypeError("log_weight: expected a function, or one as step, and not both")
-        self._log_weight, self._step = log_weight, step
+        self._log_weight, self._step, self._swap = log_weight, step, swap
+        self._pair_weights: FloatArray | None = None
+
+    @classmethod
+    def from_pairs(cls, weights: ArrayLike, names: Sequence[str] | None = None) -> WeightedOrders:
+        """Make the distribution whose log-weight adds up over all pairs of items.
+
+        Mallows' model with Kendall's distance, the all-pairs energies of BoltzRank and the
+        good-bad pair model are of this kind.
+
+        Parameters
+        ----------
+        weights : array of float, shape (n, n)
+            Entry ``[i, j]`` is added if i is above j; the diagonal does not count.
+        names : sequence of str, optional
+
+        Examples
+        --------
+        Mallows' model again: each pair in the wrong order costs 0.7.
+
+        >>> mallows = WeightedOrders.from_pairs(-0.7 * np.tri(3, k=-1))
+        >>> round(float(mallows.pairwise()[0, 2]), 4)
+        0.764
+        """
+        matrix = finite("weights", weights, ndim=2).copy()
+        if matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"weights: expected a square matrix, got shape {matrix.shape}")
+        np.fill_diagonal(matrix, 0.0)
+        matrix.flags.writeable = False
+
+        def step(item: int, above: BoolArray) -> FloatArray:
+            return matrix[item].sum() - above @ matrix[item]
+
+        made = cls(len(matrix), step=step, names=names)
+        made.__dict__["_pair_weights"] = matrix
+        return made
+
+    @property
+    def pair_weights(self) -> FloatArray | None:
+        """The weights of pairs, where the distribution was made from them."""
+        return self._pair_weights
+
+    @property
+    def swap_change(self) -> Callable[[IntArray, int], float] | None:
+        """The function that tells what a swap of neighbours changes, if one was given."""
+        return self._swap
+
+    def single_log_weight(self) -> tuple[Callable[[IntArray], float], bool]:
+        """Give the log-weight as a function of one order, and whether it is compiled.
+
+        It is compiled if `log_weight` is, and `swap` where it is given.
+        """
+        function = self._log_weight
+        compiled = hasattr(function, "py_func") and (
+            self._swap is None or hasattr(self._swap, "py_func")
+        )
+        if compiled:
+            return _single(function), True
+        return lambda order: float(self.log_weight(order)), False
 
     def log_weight(self, orders: ArrayLike) -> Any:
         """Give the log-weight of each order, not normalised."""
@@ -131,6 +196,19 @@ class WeightedOrders(Distribution):
         return array
 
     def __repr__(self) -> str:
+        if self._pair_weights is not None:
+            return f"WeightedOrders.from_pairs({self.n_items} items)"
         given = "log_weight" if self._log_weight is not None else "step"
         function = self._log_weight or self._step
         return f"WeightedOrders({self.n_items}, {given}={getattr(function, '__name__', function)})"
+
+
+@lru_cache(maxsize=16)
+def _single(function: Any) -> Callable[[IntArray], float]:
+    """Compile a function of one order around one of many."""
+
+    @numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+    def single(order: IntArray) -> float:
+        return function(order.copy().reshape(1, -1))[0]
+
+    return single

@@ -9,14 +9,12 @@ exponent of the best way there: one exponential a cell, no logarithm, no underfl
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import llvmlite.ir
 import numpy as np
-from numba.core import types
-from numba.extending import intrinsic
 
 from permdist._check import FloatArray, IntArray
+from permdist._exp import exp_down
 from permdist._kernels import kernel
 from permdist.distributions.lattice import grade_table
 from permdist.measures import Measure
@@ -134,55 +132,6 @@ def diagonal_steps(
 # the lattice stay empty. Diagonal t holds j from max(0, t - m) to min(p, t).
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _float_of(typing: Any, bits: Any) -> Any:
-    """Read 64 bits as a float."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], llvmlite.ir.DoubleType())
-
-    return types.float64(types.int64), build
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _bits_of(typing: Any, value: Any) -> Any:
-    """Read a float as 64 bits."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], llvmlite.ir.IntType(64))
-
-    return types.int64(types.float64), build
-
-
-@kernel(fuse=True)
-def _exp(x: float) -> float:
-    """exp(x) for x <= 0 to the last digit, 0 below -708, in operations that vectorise.
-
-    x = k log 2 + r with |r| <= log(2) / 2, a Taylor polynomial in r, and k put into the exponent.
-    """
-    y = max(x, -708.0)
-    shifted = y * 1.4426950408889634 + 6755399441055744.0  # 1.5 * 2^52: the low bits are k
-    k = shifted - 6755399441055744.0
-    r = y - k * 0.693147180369123816490
-    r = r - k * 1.90821492927058770002e-10
-    q = 1.0 / 6227020800.0
-    q = q * r + 1.0 / 479001600.0
-    q = q * r + 1.0 / 39916800.0
-    q = q * r + 1.0 / 3628800.0
-    q = q * r + 1.0 / 362880.0
-    q = q * r + 1.0 / 40320.0
-    q = q * r + 1.0 / 5040.0
-    q = q * r + 1.0 / 720.0
-    q = q * r + 1.0 / 120.0
-    q = q * r + 1.0 / 24.0
-    q = q * r + 1.0 / 6.0
-    q = q * r + 0.5
-    q = q * r + 1.0
-    q = q * r + 1.0
-    result = q * _float_of((_bits_of(shifted) + 1023) << 52)
-    return result if x >= -708.0 else 0.0
-
-
 @kernel(fuse=True)
 def _forward(
     goods: FloatArray,
@@ -218,7 +167,7 @@ def _forward(
             lost = (above - k) * score[k] - passed[k]
             by_good = top_good[k] + (weight * step_good[k] - 2.0 * lost)
             gap = by_good - by_bad
-            small = _exp(-abs(gap))
+            small = exp_down(-abs(gap))
             bad = rest_bad[k] * (small if gap >= 0.0 else 1.0)
             good = rest_good[k] * (1.0 if gap >= 0.0 else small)
             total = bad + good

@@ -1,0 +1,30 @@
+"""Pictures, each on given axes or on new ones; every function returns the axes it drew on."""
+
+from permdist.plots.chains import autocorrelation, estimated, mixing, rank_plot, smear, trace
+from permdist.plots.pictures import (
+    collection,
+    distances,
+    heatmap,
+    marginals,
+    means,
+    measure_values,
+    pairwise,
+    sorted_values,
+)
+
+__all__ = [
+    "autocorrelation",
+    "collection",
+    "distances",
+    "estimated",
+    "heatmap",
+    "marginals",
+    "means",
+    "measure_values",
+    "mixing",
+    "pairwise",
+    "rank_plot",
+    "smear",
+    "sorted_values",
+    "trace",
+]

@@ -1,0 +1,232 @@
+"""Pictures of Markov chains and of restart samples."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from permdist._check import count, finite
+from permdist.plots.pictures import _axes, _open
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from permdist.diagnostics import Comparison
+    from permdist.samplers import Chains, RestartSample
+
+MOST_ITEMS = 5
+MOST_DRAWS = 500
+
+
+def trace(chains: Chains, items: Sequence[str] | None = None) -> Figure:
+    """Draw the ranks of some items and the log-probability along the chains, through arviz.
+
+    Parameters
+    ----------
+    chains : Chains
+    items : sequence of str, optional
+        Names of items; by default a few from the top of the mean ranking to its bottom.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from permdist import PlackettLuce, plots
+    >>> from permdist.samplers import run_chains
+    >>> chains = run_chains(PlackettLuce([1.0, 0.0, 2.0]), 200, kernel="adjacent", rng=0)
+    >>> figure = plots.trace(chains)
+    """
+    return _figure("plot_trace", _few(chains, items), compact=False)
+
+
+def rank_plot(chains: Chains, items: Sequence[str] | None = None) -> Figure:
+    """Compare chains by the ranks of their draws among all draws, through arviz.
+
+    Where chains have mixed, each has its share of low and high draws. Parameters as in `trace`.
+    """
+    dataset = _few(chains, items)
+    # Ranks of items tie; a little noise, always the same, breaks the ties.
+    noise = np.random.default_rng(0).random(dataset["rank"].shape) - 0.5
+    return _figure("plot_rank", dataset.assign(rank=dataset["rank"] + noise))
+
+
+def autocorrelation(chains: Chains, lags: int = 100, ax: Axes | None = None) -> Axes:
+    """Draw how fast draws forget: autocorrelations of every item's rank and of the log-weight.
+
+    Parameters
+    ----------
+    chains : Chains
+    lags : int
+    ax : matplotlib.axes.Axes, optional
+
+    Examples
+    --------
+    >>> from permdist import PlackettLuce, plots
+    >>> from permdist.samplers import run_chains
+    >>> chains = run_chains(PlackettLuce([1.0, 0.0, 2.0]), 200, kernel="adjacent", rng=0)
+    >>> plots.autocorrelation(chains, lags=20).get_xlabel()
+    'draws apart'
+    """
+    ax = _axes(ax)
+    lags = min(count("lags", lags), chains.n_draws - 1)
+    ranks = _autocorrelations(chains.ranks.astype(float), lags)
+    for curve in ranks:
+        ax.plot(curve, color="#4c72b0", alpha=min(1.0, 4.0 / len(ranks) + 0.1), linewidth=1.0)
+    weight = _autocorrelations(chains.log_weight[..., None], lags)
+    if len(weight):
+        ax.plot(weight[0], color="#c44e52", linewidth=2.0, label="log-probability")
+    ax.plot([], [], color="#4c72b0", label="rank of an item")
+    ax.axhline(0.0, color="0.7", linewidth=0.8, zorder=0)
+    ax.set(xlabel="draws apart", ylabel="autocorrelation", xlim=(0, lags))
+    ax.set_title(f"{chains.kernel}, every {chains.thin} steps", fontsize=10)
+    ax.legend(frameon=False)
+    _open(ax)
+    return ax
+
+
+def estimated(comparison: Comparison, ax: Axes | None = None) -> Axes:
+    """Draw estimated against exact rank marginals, with bars of two standard errors.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        From `permdist.diagnostics.compare_to_exact`.
+    ax : matplotlib.axes.Axes, optional
+    """
+    ax = _axes(ax)
+    exact, found = comparison.exact.ravel(), comparison.estimated.ravel()
+    errors = 2.0 * comparison.standard_errors.ravel()
+    top = 1.05 * max(exact.max(), found.max())
+    ax.plot([0.0, top], [0.0, top], color="0.7", linewidth=0.8, zorder=0)
+    ax.errorbar(exact, found, errors, fmt="o", markersize=3, color="#4c72b0", linewidth=0.8)
+    ax.set(xlabel="exact probability", ylabel="share of draws", xlim=(0, top), ylim=(0, top))
+    ax.set_title(f"worst: {comparison.worst_score:.1f} standard errors", fontsize=10)
+    _open(ax)
+    return ax
+
+
+def smear(sample: RestartSample, bins: int = 40, ax: Axes | None = None) -> Axes:
+    """Draw how far the losses of a restart sample spread around each restart state.
+
+    Parameters
+    ----------
+    sample : RestartSample
+    bins : int
+    ax : matplotlib.axes.Axes, optional
+
+    Examples
+    --------
+    >>> from permdist import plots
+    >>> from permdist.samplers import RestartSampler
+    >>> sampler = RestartSampler("ndcg", rungs=3, skew=0.0)
+    >>> axes = plots.smear(sampler.sample([1, 0, 0, 1, 0, 0, 0, 0], 300, rng=0))
+    >>> axes.get_xlabel()
+    'loss (1 - ndcg)'
+    """
+    from matplotlib import colormaps
+
+    ax = _axes(ax)
+    edges = np.linspace(0.0, 1.0, count("bins", bins) + 1)
+    used = np.unique(sample.rung)
+    shades = colormaps["viridis"](np.linspace(0.0, 0.85, len(used)))
+    for rung, shade in zip(used, shades, strict=True):
+        losses = sample.delta[sample.rung == rung]
+        name = f"started at {sample.ladder[rung]:.2f}"
+        density, _ = np.histogram(losses, bins=edges)
+        share = density / density.sum()
+        ax.stairs(share, edges, fill=True, color=shade, alpha=0.45, label=name)
+        ax.axvline(sample.ladder[rung], color=shade, linestyle=":", linewidth=1.2)
+    ax.set(xlabel=f"loss (1 - {sample.measure.name})", ylabel="share of the walk", xlim=(0, 1))
+    ax.legend(frameon=False, fontsize=9)
+    _open(ax)
+    return ax
+
+
+def mixing(
+    sizes: ArrayLike, times: Mapping[str, ArrayLike], unit: str = "steps", ax: Axes | None = None
+) -> Axes:
+    """Draw how the cost of an effective draw grows with the number of items.
+
+    Parameters
+    ----------
+    sizes : array of int
+        Numbers of items.
+    times : mapping of str to array of float
+        For each kernel, the cost at each size.
+    unit : str
+        What the cost is counted in.
+    ax : matplotlib.axes.Axes, optional
+
+    Examples
+    --------
+    >>> from permdist import plots
+    >>> axes = plots.mixing([10, 100], {"adjacent": [1e3, 1e6], "relocation": [50, 500]})
+    >>> axes.get_ylabel()
+    'steps for an effective draw'
+    """
+    ax = _axes(ax)
+    n = finite("sizes", sizes, ndim=1)
+    for name, values in times.items():
+        cost = np.asarray(values, dtype=float)
+        slope = np.polyfit(np.log(n), np.log(cost), 1)[0]
+        ax.plot(n, cost, "o-", label=f"{name} (grows like n^{slope:.1f})")
+    ax.set(xscale="log", yscale="log", xlabel="items", ylabel=f"{unit} for an effective draw")
+    ax.legend(frameon=False)
+    _open(ax)
+    return ax
+
+
+def _few(chains: Chains, items: Sequence[str] | None) -> Any:
+    """Give a Dataset of some items, ranks from 1 on, thinned so that lines can be seen."""
+    dataset = chains.to_dataset()[["rank", "log_prob"]]
+    if items is None:
+        by_mean = np.argsort(dataset["rank"].mean(("chain", "draw")).values, kind="stable")
+        at = np.linspace(0, len(by_mean) - 1, min(MOST_ITEMS, len(by_mean))).astype(int)
+        dataset = dataset.isel(item=by_mean[at])
+    else:
+        unknown = [item for item in items if item not in chains.names]
+        if unknown:
+            raise ValueError(f"items: no item is named {unknown[0]!r}")
+        dataset = dataset.sel(item=list(items))
+    dataset = dataset.isel(draw=slice(None, None, -(-chains.n_draws // MOST_DRAWS)))
+    return dataset.assign(rank=dataset["rank"].astype(int) + 1)
+
+
+def _figure(name: str, dataset: Any, **options: Any) -> Figure:
+    """Call a plot of arviz, of whatever version, and give its figure."""
+    import xarray
+
+    from permdist.diagnostics import _arviz
+
+    arviz = _arviz()
+    figure: Figure
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # arviz's own, about what it calls in matplotlib
+        if int(arviz.__version__.split(".")[0]) < 1:
+            rows = -(-(dataset.sizes["item"] + 1) // (1 if options else 3))
+            size = (9.0, 1.6 * rows) if options else (10.0, 3.0 * rows)
+            figure = np.ravel(getattr(arviz, name)(dataset, figsize=size, **options))[0].figure
+            figure.tight_layout()
+        else:
+            tree = xarray.DataTree.from_dict({"posterior": dataset})
+            figure = getattr(arviz, name)(tree, backend="matplotlib").viz["figure"].item()
+            figure.set_size_inches(12.0, 2.8 * -(-(dataset.sizes["item"] + 1) // 4))
+    return figure
+
+
+def _autocorrelations(values: Any, lags: int) -> Any:
+    """Mean autocorrelations over chains, (columns, lags + 1), of columns that vary."""
+    draws = values.shape[1]
+    centred = values - values.mean(axis=(0, 1))
+    size = 1 << (2 * draws - 1).bit_length()
+    power = np.abs(np.fft.rfft(centred, size, axis=1)) ** 2
+    covariance = np.fft.irfft(power.mean(axis=0), size, axis=0)[: lags + 1].T
+    varying = covariance[:, 0] > 1e-12 * draws
+    return covariance[varying] / covariance[varying, :1]

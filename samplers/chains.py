@@ -1,0 +1,145 @@
+"""The result of `run_chains`: draws, or their moments, and how they came about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from permdist._check import FloatArray, IntArray
+from permdist.distributions import Distribution
+from permdist.rankings import order_to_ranks
+from permdist.samplers.moments import Moments
+
+if TYPE_CHECKING:
+    import xarray
+
+    from permdist.diagnostics import Summary
+    from permdist.measures import Measure
+
+
+@dataclass(frozen=True, repr=False)
+class Chains:
+    """Draws of several Markov chains.
+
+    Attributes
+    ----------
+    orders : array of int, shape (chain, draw, n)
+        The draws; empty of draws if only moments were kept.
+    log_weight : array of float, shape (chain, draw)
+        The unnormalised log-probability of each draw.
+    names : tuple of str
+        The items' names.
+    kernel : str
+        What the chains were made of.
+    thin, tune : int
+        Steps between two draws; draws thrown away at the beginning.
+    accept_rate : array of float, shape (chain,)
+        The share of steps that moved.
+    seconds : float
+        How long it took, all chains together.
+    complete : bool
+        False if the run was interrupted.
+    normaliser : float or None
+        The log of the sum of all weights, where it is known.
+    dist : Distribution or None
+        The distribution; None for chains that were loaded from a file.
+    moments : list of Moments
+        One for each chain, where moments were kept in place of draws.
+    """
+
+    orders: IntArray
+    log_weight: FloatArray
+    names: tuple[str, ...]
+    kernel: str
+    thin: int
+    tune: int
+    accept_rate: FloatArray
+    seconds: float
+    complete: bool = True
+    normaliser: float | None = None
+    dist: Distribution | None = None
+    moments: list[Moments] = field(default_factory=list)
+
+    @property
+    def n_items(self) -> int:
+        """The number of items."""
+        return len(self.names)
+
+    @property
+    def n_chains(self) -> int:
+        """The number of chains."""
+        return len(self.orders)
+
+    @property
+    def n_draws(self) -> int:
+        """The number of draws of each chain."""
+        if self.moments:
+            return min(moments.n_draws for moments in self.moments)
+        return self.orders.shape[1]
+
+    @property
+    def log_prob(self) -> FloatArray:
+        """The log-probability of each draw; up to a constant where `normaliser` is None."""
+        return self.log_weight - (0.0 if self.normaliser is None else self.normaliser)
+
+    @property
+    def ranks(self) -> IntArray:
+        """The position of each item in each draw, shape (chain, draw, n)."""
+        return order_to_ranks(self._drawn("ranks"))
+
+    def rank_marginals(self) -> FloatArray:
+        """Estimate ``M[i, r]``, the probability that item i is at position r."""
+        if self.moments:
+            counts = np.sum([moments.counts for moments in self.moments], axis=0)
+            return counts / counts[0].sum()
+        flat = self.orders.reshape(-1, self.n_items)
+        result = np.empty((self.n_items, self.n_items))
+        for position in range(self.n_items):
+            result[:, position] = np.bincount(flat[:, position], minlength=self.n_items)
+        return result / len(flat)
+
+    def to_dataset(
+        self,
+        measures: Iterable[str | Measure] = (),
+        labels: ArrayLike | None = None,
+    ) -> xarray.Dataset:
+        """Give the draws as an `xarray.Dataset` that arviz takes as it is.
+
+        See `permdist.diagnostics.to_dataset`.
+        """
+        from permdist import diagnostics
+
+        return diagnostics.to_dataset(self, measures, labels)
+
+    def summary(self, **options: Any) -> Summary:
+        """Judge the chains; see `permdist.diagnostics.summary`."""
+        from permdist import diagnostics
+
+        return diagnostics.summary(self, **options)
+
+    def save(self, path: str | Path) -> None:
+        """Write the draws to a netCDF file; see `permdist.diagnostics.save`."""
+        from permdist import diagnostics
+
+        diagnostics.save(self, path)
+
+    def _drawn(self, what: str) -> IntArray:
+        if self.moments:
+            raise ValueError(f"{what}: these chains kept moments, not draws; use keep='draws'")
+        return self.orders
+
+    def __repr__(self) -> str:
+        kept = "moments of " if self.moments else ""
+        parts = [
+            f"{self.n_chains} chains x {kept}{self.n_draws:,} draws of {self.n_items} items",
+            f"kernel {self.kernel!r}",
+            f"{self.accept_rate.mean():.0%} of steps moved",
+            f"{self.seconds:.2g} s",
+        ]
+        parts += [] if self.complete else ["interrupted"]
+        return f"Chains({', '.join(parts)})"

@@ -1,0 +1,49 @@
+"""Independent draws, wherever a distribution has them."""
+
+from __future__ import annotations
+
+from permdist._check import IntArray, RandomState
+from permdist.distributions import Distribution, GoodBad, WeightedOrders
+
+
+def sample_exact(
+    dist: Distribution, size: int | tuple[int, ...] | None = None, rng: RandomState = None
+) -> IntArray:
+    """Draw independent orders, or say why there is no way to.
+
+    Random utilities are drawn and sorted; models with a lattice (interleavings, orders of up to 21
+    items) are drawn by a walk back through it; other models of up to 8 items from the list of all
+    orders.
+
+    Parameters
+    ----------
+    dist : Distribution
+    size : int or tuple of int, optional
+        The batch shape; a single order without it.
+    rng : int, Generator or None
+
+    Returns
+    -------
+    array of int, shape (..., n)
+
+    Raises
+    ------
+    NotExactError
+        Where independent draws are not affordable; the message names the limit.
+
+    Examples
+    --------
+    >>> from permdist import PlackettLuce
+    >>> sample_exact(PlackettLuce([2.0, 0.0, 1.0]), 2, rng=1)
+    array([[0, 2, 1],
+           [0, 2, 1]])
+    """
+    dist._need_orders("sample_exact")
+    return dist.sample(size, rng)
+
+
+def has_exact(dist: Distribution) -> bool:
+    """Tell whether `sample_exact` can draw from a distribution."""
+    if isinstance(dist, GoodBad | WeightedOrders):
+        return dist._is_small or dist._is_listed
+    return True

@@ -1,0 +1,172 @@
+"""The steps that chains are made of: one kernel a file, and a line in each of the lists here.
+
+A kernel takes a target, a state and a generator, changes the state, and tells whether it moved.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from permdist._check import FloatArray, IntArray
+from permdist._kernels import kernel
+from permdist.samplers import targets
+from permdist.samplers.kernels.adjacent import adjacent
+from permdist.samplers.kernels.flip import flip
+from permdist.samplers.kernels.randomness import accept, draw, pick, weigh
+from permdist.samplers.kernels.relocation import relocation
+from permdist.samplers.kernels.transposition import _exchange, transposition
+from permdist.samplers.targets import Problem, State, Target, peek, restore, swap
+
+REFRESH = 256  # draws after which everything is computed anew from the order
+
+
+class Kernel(NamedTuple):
+    """What there is to know about a kernel: its work a step grows like ``fixed + growing * n``."""
+
+    function: Any
+    sweep: float  # steps for each item that make one draw
+    fixed: float
+    growing: float
+    needs_levels: bool = False
+
+
+KERNELS = {
+    "adjacent": Kernel(adjacent, 1.0, 20.0, 0.0),
+    "transposition": Kernel(transposition, 0.2, 40.0, 4.0),
+    "relocation": Kernel(relocation, 0.25, 70.0, 12.0),
+    "flip": Kernel(flip, 0.5, 80.0, 1.2, needs_levels=True),
+}
+
+
+@kernel(inline=True)
+def step(which: int, target: Target, state: State, rng: Any) -> bool:
+    """Take one step with the kernel of this number."""
+    if which == 0:
+        return adjacent(target, state, rng)
+    if which == 1:
+        return transposition(target, state, rng)
+    if which == 2:
+        return relocation(target, state, rng)
+    return flip(target, state, rng)
+
+
+@kernel(inline=True)
+def advance(
+    mixture: FloatArray,
+    target: Target,
+    state: State,
+    rng: Any,
+    first: int,
+    draws: int,
+    thin: int,
+    orders: IntArray,
+    values: FloatArray,
+    moved: IntArray,
+) -> None:
+    """Take `thin` steps before each of the draws ``first, first + 1, ...``, and note them.
+
+    mixture (kernels,) sums up the chances of the kernels; orders (draws, n), values (draws,);
+    moved (kernels, 2) counts the steps and the moves of each kernel.
+    """
+    only = -1
+    for which in range(len(mixture)):
+        if mixture[which] == 1.0 and (which == 0 or mixture[which - 1] == 0.0):
+            only = which
+    for d in range(draws):
+        if (first + d) % REFRESH == 0:
+            restore(target, state)
+        for _ in range(thin):
+            which = only
+            if only < 0:
+                u = rng.random()
+                which = 0
+                while mixture[which] <= u:
+                    which += 1
+            moved[which, 0] += 1
+            moved[which, 1] += step(which, target, state, rng)
+        values[d] = state.value[0]
+        for k in range(len(state.order)):
+            orders[d, k] = state.order[k]
+
+
+def advancer(problem: Problem) -> Callable[..., None]:
+    """Give `advance` for a problem: the library's own code, or the same code around a function."""
+    if problem.function is None:
+        return advance
+    if problem.compiled:
+        return _compiled(problem.function, problem.change)
+    return rebind(_plain_target(problem.function, problem.change), lambda made: made)["advance"]
+
+
+def rebind(replaced: dict[str, Any], decorate: Callable[[Any], Any]) -> dict[str, Any]:
+    """Build the kernels again, from the same code, with some of their helpers replaced.
+
+    Parameters
+    ----------
+    replaced : dict
+        Functions to be used in place of those of the same name: `peek`, `swap`, `restore`, `pick`,
+        `accept`, `draw`.
+    decorate : callable
+        What to do with each function: compile it, or leave it to the interpreter.
+    """
+    parts = (pick, accept, weigh, draw, peek, swap, restore, targets._log_add, _exchange)
+    made = dict(replaced)
+    for part in (*parts, *(entry.function for entry in KERNELS.values()), step, advance):
+        source = part.py_func
+        if source.__name__ not in made:
+            scope = {**source.__globals__, **made}
+            function = types.FunctionType(source.__code__, scope, source.__name__)
+            made[source.__name__] = decorate(function)
+    return made
+
+
+@lru_cache(maxsize=16)
+def _compiled(function: Any, change: Any) -> Callable[..., None]:
+    replaced = {
+        name: numba.njit(nogil=True, error_model="numpy")(made)
+        for name, made in _plain_target(function, change).items()
+    }
+    return rebind(replaced, numba.njit(nogil=True, error_model="numpy"))["advance"]
+
+
+def _plain_target(function: Any, change: Any) -> dict[str, Any]:
+    """Answer a target's questions with a user's functions."""
+
+    def peek_anew(target: Target, state: State, k: int) -> float:
+        order = state.order
+        order[k], order[k + 1] = order[k + 1], order[k]
+        value = function(order)
+        order[k], order[k + 1] = order[k + 1], order[k]
+        return value
+
+    def peek_change(target: Target, state: State, k: int) -> float:
+        return state.value[0] + change(state.order, k)
+
+    def swap_only(target: Target, state: State, k: int, value: float) -> None:
+        order = state.order
+        order[k], order[k + 1] = order[k + 1], order[k]
+        state.value[0] = value
+
+    def restore_value(target: Target, state: State) -> None:
+        state.value[0] = function(state.order)
+
+    looked = peek_anew if change is None else peek_change
+    return {"peek": looked, "swap": swap_only, "restore": restore_value}
+
+
+def mixture_of(kernel_name: str | dict[str, float]) -> FloatArray:
+    """Sum up the chances of the kernels of a mixture such as ``"adjacent+relocation"``."""
+    if isinstance(kernel_name, str):
+        parts = dict.fromkeys(kernel_name.split("+"), 1.0)
+    else:
+        parts = dict(kernel_name)
+    chances = np.array([float(parts.get(name, 0.0)) for name in KERNELS])
+    sums = np.cumsum(chances / chances.sum())
+    sums[np.flatnonzero(chances)[-1] :] = 1.0
+    return sums

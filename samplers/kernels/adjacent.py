@@ -1,0 +1,20 @@
+"""Swap two neighbours, chosen at random, by Metropolis' rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from permdist._kernels import kernel
+from permdist.samplers.kernels.randomness import accept, pick
+from permdist.samplers.targets import State, Target, peek, swap
+
+
+@kernel(inline=True)
+def adjacent(target: Target, state: State, rng: Any) -> bool:
+    """Propose to swap two neighbours."""
+    k = pick(rng, len(state.order) - 1)
+    value = peek(target, state, k)
+    if accept(rng, value - state.value[0]):
+        swap(target, state, k, value)
+        return True
+    return False

@@ -1,0 +1,74 @@
+"""The good-bad block flip: one item passes another of the neighbouring block of equal labels.
+
+Items of equal labels that follow each other, a block, can change places freely. So the kernel
+works on the blocks: it chooses two neighbouring blocks, an item of each, and proposes that these
+two change sides, everything else staying as it is. Nothing is proposed that would leave the
+log-weight of every good-bad pair as it was.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from permdist._kernels import kernel
+from permdist.samplers.kernels.randomness import accept, pick
+from permdist.samplers.targets import State, Target, peek, swap
+
+
+@kernel(inline=True)
+def flip(target: Target, state: State, rng: Any) -> bool:
+    """Propose to flip the pair of two items in neighbouring blocks."""
+    order, levels = state.order, target.levels
+    n = len(order)
+    borders = 0
+    for k in range(n - 1):
+        borders += levels[order[k]] != levels[order[k + 1]]
+    left = pick(rng, borders)
+    k = 0
+    while True:  # the border number `left` is between k and k + 1
+        if levels[order[k]] != levels[order[k + 1]]:
+            if left == 0:
+                break
+            left -= 1
+        k += 1
+    upper, lower = levels[order[k]], levels[order[k + 1]]
+    first, last = k, k + 1
+    while first > 0 and levels[order[first - 1]] == upper:
+        first -= 1
+    while last < n - 1 and levels[order[last + 1]] == lower:
+        last += 1
+    i, j = first + pick(rng, k - first + 1), k + 1 + pick(rng, last - k)
+    order[i], order[k] = order[k], order[i]
+    order[j], order[k + 1] = order[k + 1], order[j]
+    # The items join the blocks beyond, if those have their labels and nothing is left between.
+    top, bottom = k, k + 1
+    if first == k:
+        while top > 0 and levels[order[top - 1]] == lower:
+            top -= 1
+    if last == k + 1:
+        while bottom < n - 1 and levels[order[bottom + 1]] == upper:
+            bottom += 1
+    after = borders
+    # Each side: where the block had other items, a border more; where the item joins, one less.
+    if first < k:
+        after += 1
+    elif top < k:
+        after -= 1
+    if last > k + 1:
+        after += 1
+    elif bottom > k + 1:
+        after -= 1
+    # The chance to choose these two items in their blocks, and the number of orders with the same
+    # blocks, cancel; of the chances of a move and its reverse there remain those of the border.
+    value = peek(target, state, k)
+    if accept(rng, value - state.value[0] + np.log(borders / after)):
+        swap(target, state, k, value)
+        i, j = top + pick(rng, k - top + 1), k + 1 + pick(rng, bottom - k)
+        order[i], order[k] = order[k], order[i]
+        order[j], order[k + 1] = order[k + 1], order[j]
+        return True
+    order[j], order[k + 1] = order[k + 1], order[j]
+    order[i], order[k] = order[k], order[i]
+    return False

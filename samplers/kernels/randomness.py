@@ -1,0 +1,51 @@
+"""The only ways in which a kernel uses chance; tests put an enumeration in their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from permdist._check import FloatArray
+from permdist._exp import exp_down
+from permdist._kernels import kernel
+
+
+@kernel(inline=True)
+def pick(rng: Any, n: int) -> int:
+    """Draw one of ``0 .. n-1``, all alike."""
+    return int(rng.random() * n)
+
+
+@kernel(inline=True)
+def accept(rng: Any, change: float) -> bool:
+    """Decide yes with probability ``min(1, exp(change))``; a change that is NaN is refused."""
+    if change >= 0.0:
+        return True
+    return rng.random() < exp_down(change)
+
+
+@kernel(inline=True)
+def weigh(rng: Any, weights: FloatArray, n: int) -> int:
+    """Draw one of ``0 .. n-1`` in proportion to its weight."""
+    total = 0.0
+    for k in range(n):
+        total += weights[k]
+    left = rng.random() * total
+    last = 0
+    for k in range(n):
+        if weights[k] > 0.0:
+            last = k
+            left -= weights[k]
+            if left < 0.0:
+                break
+    return last
+
+
+@kernel(inline=True)
+def draw(rng: Any, log_weights: FloatArray, n: int, scratch: FloatArray) -> int:
+    """Draw one of ``0 .. n-1`` in proportion to the exponential of its log-weight."""
+    largest = log_weights[0]
+    for k in range(1, n):
+        largest = max(largest, log_weights[k])
+    for k in range(n):
+        scratch[k] = exp_down(log_weights[k] - largest)
+    return weigh(rng, scratch, n)

@@ -1,0 +1,34 @@
+"""Exchange any two items by Metropolis' rule; the swaps on the way cost O(n)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from permdist._kernels import kernel
+from permdist.samplers.kernels.randomness import accept, pick
+from permdist.samplers.targets import State, Target, peek, swap
+
+
+@kernel(inline=True)
+def transposition(target: Target, state: State, rng: Any) -> bool:
+    """Propose to exchange two items at any distance."""
+    n = len(state.order)
+    i, j = pick(rng, n), pick(rng, n - 1)
+    j += j >= i
+    low, high = min(i, j), max(i, j)
+    before = state.value[0]
+    _exchange(target, state, low, high)
+    if accept(rng, state.value[0] - before):
+        return True
+    _exchange(target, state, low, high)
+    state.value[0] = before
+    return False
+
+
+@kernel(inline=True)
+def _exchange(target: Target, state: State, low: int, high: int) -> None:
+    """Exchange two positions by swaps: one item down, then the other one up."""
+    for k in range(low, high):
+        swap(target, state, k, peek(target, state, k))
+    for k in range(high - 2, low - 1, -1):
+        swap(target, state, k, peek(target, state, k))

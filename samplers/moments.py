@@ -1,0 +1,97 @@
+"""Running moments of a chain, in memory that does not grow with its length.
+
+Draws are added up in blocks. There is room for a fixed number of blocks; when it is full,
+neighbours are joined and blocks become twice as long. The spread of the blocks' means tells how
+precise the overall means are, whatever the autocorrelation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from permdist._check import FloatArray, IntArray
+from permdist._kernels import kernel
+
+BLOCKS = 512
+
+
+@dataclass
+class Moments:
+    """Sums over the draws of one chain.
+
+    Attributes
+    ----------
+    counts : array of int, shape (n, n)
+        How often item i was at position r.
+    blocks : array of float, shape (BLOCKS, n + 1)
+        Sums of the items' positions and of the log-weight over each block.
+    squares : array of float, shape (n + 1,)
+        Sums of their squares over all draws.
+    progress : array of int, shape (2,)
+        The number of draws, and of draws a block.
+    """
+
+    counts: IntArray
+    blocks: FloatArray
+    squares: FloatArray
+    progress: IntArray
+
+    @classmethod
+    def empty(cls, n_items: int) -> Moments:
+        """Start with no draws."""
+        return cls(
+            np.zeros((n_items, n_items), dtype=np.int64),
+            np.zeros((BLOCKS, n_items + 1)),
+            np.zeros(n_items + 1),
+            np.array([0, 1]),
+        )
+
+    def add(self, orders: IntArray, values: FloatArray) -> None:
+        """Add draws, orders (draws, n) and log-weights (draws,)."""
+        _add(orders, values, self.counts, self.blocks, self.squares, self.progress)
+
+    @property
+    def n_draws(self) -> int:
+        """The number of draws."""
+        return int(self.progress[0])
+
+    def block_means(self) -> FloatArray:
+        """Give the means of the blocks that are full, shape (blocks, n + 1)."""
+        draws, length = self.progress
+        return self.blocks[: draws // length] / length
+
+    def variances(self) -> FloatArray:
+        """Give the variances of single draws, shape (n + 1,)."""
+        draws = max(1, self.n_draws)
+        means = self.blocks.sum(axis=0) / draws
+        return np.maximum(self.squares / draws - means**2, 0.0)
+
+
+@kernel
+def _add(
+    orders: IntArray,
+    values: FloatArray,
+    counts: IntArray,
+    blocks: FloatArray,
+    squares: FloatArray,
+    progress: IntArray,
+) -> None:
+    """Add draws to the sums; see `Moments` for the shapes."""
+    n = orders.shape[1]
+    for d in range(len(orders)):
+        if progress[0] == len(blocks) * progress[1]:
+            for b in range(len(blocks) // 2):
+                blocks[b] = blocks[2 * b] + blocks[2 * b + 1]
+            blocks[len(blocks) // 2 :] = 0.0
+            progress[1] *= 2
+        block = blocks[progress[0] // progress[1]]
+        for k in range(n):
+            item = orders[d, k]
+            counts[item, k] += 1
+            block[item] += k
+            squares[item] += k * k
+        block[n] += values[d]
+        squares[n] += values[d] * values[d]
+        progress[0] += 1

@@ -1,0 +1,322 @@
+"""The restart sampler: walks of single flips from rankings that span all losses.
+
+It draws a sample of rankings once, before a learner's optimisation: from rankings of every
+quality, by steps that change the quality little. The sample does not follow any distribution of
+the model, which is why the optimiser sees one and the same function throughout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from permdist._check import FloatArray, IntArray, RandomState, as_rng, count, finite, grades
+from permdist._kernels import kernel
+from permdist._text import aligned
+from permdist.measures import Measure, parse
+from permdist.samplers.kernels.randomness import pick, weigh
+
+
+@dataclass(frozen=True, repr=False)
+class RestartSample:
+    """A fixed sample of rankings of one query.
+
+    Attributes
+    ----------
+    orders : array of int, shape (size, n)
+    delta : array of float, shape (size,)
+        The loss of each: 1 less the measure.
+    rung : array of int, shape (size,)
+        The restart state that each walk began at.
+    ladder : array of float, shape (rungs,)
+        The losses of the restart states.
+    measure : Measure
+    """
+
+    orders: IntArray
+    delta: FloatArray
+    rung: IntArray
+    ladder: FloatArray
+    measure: Measure
+
+    def coverage(self, bins: int = 10) -> FloatArray:
+        """Give the share of the sample in equal bins of the loss from 0 to 1."""
+        counts, _ = np.histogram(self.delta, bins=count("bins", bins), range=(0.0, 1.0))
+        return counts / len(self.delta)
+
+    def __repr__(self) -> str:
+        low, middle, high = np.quantile(self.delta, [0.0, 0.5, 1.0])
+        filled = int((self.coverage() > 0).sum())
+        rows = {
+            "rankings": f"{len(self.orders):,}, {len(np.unique(self.rung))} restart states",
+            f"loss (1 - {self.measure.name})": f"{low:.3f} to {high:.3f}, median {middle:.3f}",
+            "coverage": f"{filled} of 10 tenths of [0, 1]",
+        }
+        return aligned(rows)
+
+
+class RestartSampler:
+    """Draws fixed samples of rankings for a learner.
+
+    A walk starts at one of several rankings on the way from the best to the worst, chosen with
+    probability proportional to ``exp(skew * loss)``. Each step flips one pair of a good and a bad
+    item, among the flips that give a ranking, with probability proportional to
+
+    - ``(bads above g + goods below b + 1) / (n + 2)`` if g is above b,
+    - ``(goods above b + bads below g + 1) / (n + 2)`` if b is above g,
+
+    which favours flips that change the loss little. Only these flips are proposed, so no step is
+    rejected; the law is that of drawing pairs until one is accepted.
+
+    Parameters
+    ----------
+    measure : Measure or str
+        What the loss is 1 less of.
+    rungs : int
+        The number of restart states; 2 are the best and the worst ranking only.
+    skew : float
+        Below 0 it favours good restart states, above 0 bad ones.
+    walk : int
+        Rankings taken from each walk, the restart state among them.
+    stride : int
+        Flips between two of them.
+
+    References
+    ----------
+    Dubey et al.: Conditional Models for Non-smooth Ranking Loss Functions, section 4, Figure 2.
+
+    Examples
+    --------
+    >>> sampler = RestartSampler("ap", skew=-2.0)
+    >>> sampler.sample([1, 0, 1, 0, 0, 0, 0, 0], size=200, rng=0)
+    rankings       200, 11 restart states
+    loss (1 - ap)  0.000 to 0.804, median 0.452
+    coverage       9 of 10 tenths of [0, 1]
+    """
+
+    def __init__(
+        self,
+        measure: str | Measure = "ap",
+        *,
+        rungs: int = 11,
+        skew: float = -10.0,
+        walk: int = 10,
+        stride: int = 1,
+    ) -> None:
+        self.measure = parse(measure)
+        self.rungs = count("rungs", rungs, minimum=2)
+        self.skew = float(finite("skew", skew, ndim=0))
+        self.walk, self.stride = count("walk", walk), count("stride", stride)
+
+    def ladder(self, labels: ArrayLike) -> tuple[IntArray, FloatArray]:
+        """Give the restart states from the best to the worst, and their losses.
+
+        On the way the goods go down to the bottom one after the other, the last one first; the
+        states are those whose losses are nearest to equal steps.
+
+        Returns
+        -------
+        orders : array of int, shape (rungs, n)
+        losses : array of float, shape (rungs,)
+        """
+        label = grades("labels", labels)
+        goods, bads = _classes(label)
+        last = len(goods) * len(bads)
+        known: dict[int, float] = {}
+
+        def loss(flips: int) -> float:
+            if flips not in known:
+                known[flips] = 1.0 - float(self.measure(_flipped(goods, bads, flips), label))
+            return known[flips]
+
+        chosen = []
+        for wanted in np.linspace(loss(0), loss(last), self.rungs):
+            low, high = 0, last  # the loss grows with the flips
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if loss(middle) <= wanted else (low, middle)
+            chosen.append(low if wanted - loss(low) <= loss(high) - wanted else high)
+        chosen[0], chosen[-1] = 0, last
+        orders = np.array([_flipped(goods, bads, flips) for flips in chosen])
+        return orders, np.array([loss(flips) for flips in chosen])
+
+    def sample(self, labels: ArrayLike, size: int, rng: RandomState = None) -> RestartSample:
+        """Draw a sample for the labels of one query.
+
+        Parameters
+        ----------
+        labels : array of int, shape (n,)
+            Grades; above 0 is good. There must be good and bad items.
+        size : int
+        rng : int, Generator or None
+
+        Returns
+        -------
+        RestartSample
+        """
+        label, size = grades("labels", labels), count("size", size)
+        generator = as_rng(rng)
+        goods, bads = _classes(label)
+        states, losses = self.ladder(label)
+        logits = self.skew * losses
+        chances = np.exp(logits - logits.max())
+        walks = -(-size // self.walk)
+        rungs = generator.choice(self.rungs, size=walks, p=chances / chances.sum())
+        orders = np.empty((walks * self.walk, len(label)), dtype=np.int64)
+        is_good = label > 0
+        width = 2 * min(len(goods), len(bads)) + 3
+        sizes, weights = np.zeros(width, dtype=np.int64), np.zeros(width)
+        for number, rung in enumerate(rungs):
+            order = states[rung].copy()
+            for members in (goods, bads):  # any arrangement of a class has the same loss
+                order[is_good[order] == is_good[members[0]]] = generator.permutation(members)
+            out = orders[number * self.walk : (number + 1) * self.walk]
+            _walk(order, is_good, sizes, weights, generator, self.stride, out)
+        orders = orders[:size]
+        delta = 1.0 - self.measure(orders, label)
+        rung_of = np.repeat(rungs, self.walk)[:size]
+        for array in (orders, delta, rung_of, losses):
+            array.flags.writeable = False
+        return RestartSample(orders, delta, rung_of, losses, self.measure)
+
+    def __repr__(self) -> str:
+        return (
+            f"RestartSampler({self.measure.name!r}, rungs={self.rungs}, skew={self.skew:g}, "
+            f"walk={self.walk}, stride={self.stride})"
+        )
+
+
+def _classes(label: IntArray) -> tuple[IntArray, IntArray]:
+    if label.ndim != 1:
+        raise ValueError(f"labels: expected 1 dimension(s), got shape {label.shape}")
+    # Higher grades first: the best ranking has them on top.
+    goods = np.argsort(-label, kind="stable")[: int((label > 0).sum())]
+    bads = np.flatnonzero(label == 0)
+    if not len(goods) or not len(bads):
+        raise ValueError("labels: expected good and bad items, got one class")
+    return goods, bads
+
+
+def _flipped(goods: IntArray, bads: IntArray, flips: int) -> IntArray:
+    """Put goods above bads, then let the goods pass the bads one after the other, last first."""
+    down, rest = divmod(flips, len(bads))
+    stay = len(goods) - down
+    if stay == 0:
+        return np.concatenate([bads, goods])
+    return np.concatenate(
+        [goods[: stay - 1], bads[:rest], goods[stay - 1 : stay], bads[rest:], goods[stay:]]
+    )
+
+
+# ---- kernels: order (n,), is_good (n,), sizes and weights with room for all blocks --------------
+
+
+@kernel(inline=True)
+def _walk(
+    order: IntArray,
+    is_good: Any,
+    sizes: IntArray,
+    weights: FloatArray,
+    rng: Any,
+    stride: int,
+    out: IntArray,
+) -> None:
+    """Take a walk and note every stride-th ranking, the first one included; out (walk, n)."""
+    n = len(order)
+    blocks = _blocks(order, is_good, sizes)
+    for number in range(len(out)):
+        if number > 0:
+            for _ in range(stride):
+                blocks = flip_once(order, is_good, sizes, blocks, weights, rng)
+        for k in range(n):
+            out[number, k] = order[k]
+
+
+@kernel(inline=True)
+def _blocks(order: IntArray, is_good: Any, sizes: IntArray) -> int:
+    """Fill in the sizes of the blocks of goods and bads; give their number."""
+    blocks = 0
+    for k in range(len(order)):
+        if k == 0 or is_good[order[k]] != is_good[order[k - 1]]:
+            sizes[blocks] = 0
+            blocks += 1
+        sizes[blocks - 1] += 1
+    return blocks
+
+
+@kernel(inline=True)
+def flip_once(
+    order: IntArray, is_good: Any, sizes: IntArray, blocks: int, weights: FloatArray, rng: Any
+) -> int:
+    """Flip one pair of neighbouring blocks; give the new number of blocks."""
+    n = len(order)
+    first_good = is_good[order[0]]
+    all_goods = 0
+    for b in range(blocks):
+        if (b % 2 == 0) == first_good:
+            all_goods += sizes[b]
+    all_bads = n - all_goods
+    goods_above, bads_above = 0, 0
+    for b in range(blocks - 1):
+        # A pair of blocks b and b + 1: all their pairs have the same theta.
+        if (b % 2 == 0) == first_good:  # g above b
+            theta = bads_above + (all_goods - goods_above - sizes[b]) + 1
+            goods_above += sizes[b]
+        else:  # b above g
+            theta = goods_above + (all_bads - bads_above - sizes[b]) + 1
+            bads_above += sizes[b]
+        weights[b] = float(sizes[b]) * sizes[b + 1] * theta
+    b = weigh(rng, weights, blocks - 1)
+    start = 0
+    for before in range(b):
+        start += sizes[before]
+    k = start + sizes[b] - 1  # the last position of the upper block
+    i, j = start + pick(rng, sizes[b]), k + 1 + pick(rng, sizes[b + 1])
+    order[i], order[k] = order[k], order[i]
+    order[j], order[k + 1] = order[k + 1], order[j]
+    order[k], order[k + 1] = order[k + 1], order[k]
+    # The lower block loses its item: it leaves a block of one behind, or joins the next.
+    sizes[b + 1] -= 1
+    if sizes[b + 1] == 0:
+        if b + 2 < blocks:  # the upper item joins the block below, the empty one goes
+            sizes[b + 1] = sizes[b + 2] + 1
+            for later in range(b + 2, blocks - 1):
+                sizes[later] = sizes[later + 1]
+            blocks -= 1
+        else:
+            sizes[b + 1] = 1
+        below = b + 1
+    else:
+        for later in range(blocks, b + 1, -1):
+            sizes[later] = sizes[later - 1]
+        sizes[b + 1] = 1
+        blocks += 1
+        below = b + 1
+    # Now the upper block loses its item, and the lower item stands before block `below`.
+    sizes[b] -= 1
+    if sizes[b] == 0:
+        if b > 0:
+            sizes[b - 1] += 1
+            for later in range(b, blocks - 1):
+                sizes[later] = sizes[later + 1]
+            blocks -= 1
+            above = b - 1
+        else:
+            sizes[b] = 1
+            above = b
+        below = above + 1
+    else:
+        for later in range(blocks, b + 1, -1):
+            sizes[later] = sizes[later - 1]
+        sizes[b + 1] = 1
+        blocks += 1
+        above, below = b + 1, b + 2
+    # Any place in a block is as good as any other.
+    i = k - pick(rng, sizes[above])
+    j = k + 1 + pick(rng, sizes[below])
+    order[i], order[k] = order[k], order[i]
+    order[j], order[k + 1] = order[k + 1], order[j]
+    return blocks

@@ -1,0 +1,276 @@
+"""What a chain has to know of a distribution: the log-weight when two neighbours change places.
+
+Every kernel is made of swaps of neighbours. A target answers two questions about them, `peek` (the
+log-weight that a swap would lead to) and `swap` (do it), both in constant time for the models of
+the library. A user's own log-weight answers by computing it anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from permdist._check import FloatArray, IntArray
+from permdist._kernels import kernel
+from permdist.distributions import Distribution, GoodBad, PlackettLuce, WeightedOrders
+from permdist.distributions.lattice import MAX_CELLS, grade_table
+from permdist.rankings import random_orders
+
+# What the numbers of a target mean. In LEVELS two neighbours of different labels change the
+# log-weight by the difference of their scores, and by the tilt's table; in SORTED, besides, like
+# items never pass each other. LUCE and LUCE_LOGS keep the sums of the worths from each position
+# on, or their logs where worths would overflow. In MATRIX entry [i, j] is what i above j adds.
+LEVELS, SORTED, LUCE, LUCE_LOGS, MATRIX, FUNCTION = range(6)
+LARGEST_WORTH = 300.0
+
+
+class Target(NamedTuple):
+    """The constants of a target, as kernels take them."""
+
+    kind: int
+    offset: float
+    scores: FloatArray  # (n,)
+    levels: IntArray  # (n,), the number of each item's label
+    strides: IntArray  # (levels,), as in the tilt's table
+    table: FloatArray  # (levels, counts of labels above), (n, n), or one column if not used
+
+
+class State(NamedTuple):
+    """What a chain carries from step to step; `value[0]` is the log-weight of `order`."""
+
+    order: IntArray
+    number: IntArray  # (n + 1,), where in the tilt's table each position looks
+    sums: FloatArray  # (n + 1,), worths from each position on
+    value: FloatArray  # (1,)
+    weights: FloatArray  # (n,), free for kernels to use
+    shares: FloatArray  # (n,), too
+    counts: IntArray  # (levels,), free for `restore`
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A target with what is needed around its kernels.
+
+    Attributes
+    ----------
+    target : Target
+    normaliser : float or None
+        The log of the sum of all weights, where it is known.
+    function : callable, optional
+        The log-weight of one order, for a target without a form of its own.
+    compiled : bool
+        Whether the kernels are compiled for it.
+    has_levels : bool
+        Whether items come in classes that `flip` can use.
+    """
+
+    dist: Distribution
+    target: Target
+    normaliser: float | None
+    function: Callable[..., float] | None = None
+    change: Callable[..., float] | None = None
+    compiled: bool = True
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether items of equal labels can change places freely, as the block flip needs."""
+        return self.target.kind == LEVELS
+
+    def start(self, order: IntArray) -> State:
+        """Make the state of a chain at an order."""
+        n = len(order)
+        return State(
+            np.array(order, dtype=np.int64),
+            np.zeros(n + 1, dtype=np.int64),
+            np.zeros(n + 1),
+            np.zeros(1),
+            np.zeros(n),
+            np.zeros(n),
+            np.zeros(max(1, len(self.target.strides)), dtype=np.int64),
+        )
+
+    def random_start(self, rng: np.random.Generator) -> IntArray:
+        """Draw an order of positive weight to start from, spread wider than the target."""
+        if self.target.kind == SORTED:  # a random merge of the sorted classes
+            classes = [list(members) for members in self.dist._shape.classes]
+            pattern = rng.permutation(np.repeat(np.arange(len(classes)), [*map(len, classes)]))
+            taken = [iter(members) for members in classes]
+            return np.array([next(taken[c]) for c in pattern], dtype=np.int64)
+        for _ in range(100):
+            order = random_orders(self.dist.n_items, rng=rng)
+            if self.function is None or self._value(order) > -np.inf:
+                return order
+        raise ValueError(
+            "start: 100 random orders all have weight 0; give orders of positive weight as start"
+        )
+
+    def _value(self, order: IntArray) -> float:
+        return -np.inf if self.function is None else float(self.function(order))
+
+
+def problem_of(dist: Distribution) -> Problem:
+    """Find the fastest form in which a distribution can be sampled step by step."""
+    if isinstance(dist, GoodBad):
+        return _good_bad(dist)
+    if isinstance(dist, PlackettLuce):
+        scores = dist.scores - dist.scores.max()
+        if np.ptp(scores) <= LARGEST_WORTH:
+            return Problem(dist, _target(LUCE, np.exp(scores)), 0.0)
+        return Problem(dist, _target(LUCE_LOGS, scores), 0.0)
+    if isinstance(dist, WeightedOrders):
+        normaliser = dist.log_partition() if dist._is_small or dist._is_listed else None
+        if dist.pair_weights is not None:
+            return Problem(dist, _target(MATRIX, table=dist.pair_weights), normaliser)
+        function, compiled = dist.single_log_weight()
+        target = _target(FUNCTION)
+        return Problem(dist, target, normaliser, function, dist.swap_change, compiled)
+
+    def log_prob(order: IntArray) -> float:
+        return float(dist.log_prob(order))
+
+    return Problem(dist, _target(FUNCTION), 0.0, log_prob, compiled=False)
+
+
+def _good_bad(dist: GoodBad) -> Problem:
+    dist._need_orders("run_chains")
+    grades, level_of, totals = np.unique(dist.labels, return_inverse=True, return_counts=True)
+    table, offset = np.zeros((len(grades), 1)), 0.0
+    if dist.tilt is not None and dist.kappa != 0.0:
+        cells = float(np.prod(totals + 1.0)) * len(grades)
+        if cells > MAX_CELLS:
+            raise ValueError(
+                f"tilt: its table would have {cells:,.0f} entries, the limit is {MAX_CELLS:,}; "
+                "merge grades"
+            )
+        found = grade_table(dist.tilt, tuple(grades.tolist()), tuple(totals.tolist()))
+        table, offset = -dist.kappa * found, dist.kappa * (1.0 - dist.tilt.offset(grades, totals))
+    target = Target(
+        SORTED if dist.space == "interleavings" else LEVELS,
+        offset,
+        2.0 * dist.scale * (dist.scores - dist.scores.max()),
+        level_of.astype(np.int64),
+        np.concatenate([[1], np.cumprod(totals + 1)[:-1]]).astype(np.int64),
+        table,
+    )
+    return Problem(dist, target, dist.log_partition() if dist._is_small else None)
+
+
+def _target(kind: int, scores: FloatArray | None = None, table: FloatArray | None = None) -> Target:
+    nothing = np.zeros(0, dtype=np.int64)
+    return Target(
+        kind,
+        0.0,
+        np.zeros(0) if scores is None else scores,
+        nothing,
+        nothing,
+        np.zeros((1, 1)) if table is None else np.array(table),
+    )
+
+
+# ---- kernels ------------------------------------------------------------------------------------
+
+
+@kernel(inline=True)
+def peek(target: Target, state: State, k: int) -> float:
+    """Give the log-weight after a swap of positions k and k + 1."""
+    a, b = state.order[k], state.order[k + 1]
+    if target.kind <= SORTED:
+        above, below = target.levels[a], target.levels[b]
+        if above == below:
+            return state.value[0] if target.kind == LEVELS else -np.inf
+        change = target.scores[b] - target.scores[a]
+        if target.table.shape[1] > 1:
+            here = state.number[k]
+            after = target.table[below, here] + target.table[above, here + target.strides[below]]
+            before = target.table[above, here] + target.table[below, here + target.strides[above]]
+            change += after - before
+        return state.value[0] + change
+    if target.kind == LUCE:
+        rest = state.sums[k + 2] if k + 2 < len(state.sums) else 0.0
+        return state.value[0] + np.log((rest + target.scores[b]) / (rest + target.scores[a]))
+    if target.kind == LUCE_LOGS:
+        return state.value[0] + state.sums[k + 1] - _log_add(state.sums[k + 2], target.scores[a])
+    return state.value[0] + target.table[b, a] - target.table[a, b]
+
+
+@kernel(inline=True)
+def swap(target: Target, state: State, k: int, value: float) -> None:
+    """Swap positions k and k + 1; the log-weight becomes `value`."""
+    a, b = state.order[k], state.order[k + 1]
+    state.order[k], state.order[k + 1] = b, a
+    state.value[0] = value
+    if target.kind <= SORTED:
+        if target.table.shape[1] > 1:
+            state.number[k + 1] = state.number[k] + target.strides[target.levels[b]]
+    elif target.kind == LUCE:
+        state.sums[k + 1] = state.sums[k + 2] + target.scores[a]
+    elif target.kind == LUCE_LOGS:
+        state.sums[k + 1] = _log_add(state.sums[k + 2], target.scores[a])
+
+
+@kernel(inline=True)
+def restore(target: Target, state: State) -> None:
+    """Compute everything that follows from the order, so that rounding does not add up."""
+    n, order = len(state.order), state.order
+    value = 0.0
+    if target.kind <= SORTED:
+        for level in range(len(target.strides)):
+            state.counts[level] = 0
+        for k in range(n):
+            state.counts[target.levels[order[k]]] += 1
+        # From the last position up: counts holds what is at k or above.
+        number = 0
+        for level in range(len(target.strides)):
+            number += state.counts[level] * target.strides[level]
+        total = n
+        for k in range(n - 1, -1, -1):
+            item = order[k]
+            level = target.levels[item]
+            state.number[k + 1] = number
+            number -= target.strides[level]
+            state.counts[level] -= 1
+        state.number[0] = number
+        placed = state.counts  # all zero again
+        for k in range(n):
+            placed[target.levels[order[k]]] += 1
+        for k in range(n - 1, -1, -1):
+            level = target.levels[order[k]]
+            # Others above: k less those of the same level above. Others below: the rest.
+            same_above = placed[level] - 1
+            placed[level] -= 1
+            others_above = k - same_above
+            value -= target.scores[order[k]] * others_above
+            if target.table.shape[1] > 1:
+                value += target.table[level, state.number[k]]
+        # 0.5 s (below - above) = 0.5 s (others - 2 above): the first part does not change.
+        for level in range(len(target.strides)):
+            placed[level] = 0
+        for k in range(n):
+            placed[target.levels[k]] += 1
+        for item in range(n):
+            value += 0.5 * target.scores[item] * (total - placed[target.levels[item]])
+    elif target.kind == LUCE:
+        state.sums[n] = 0.0
+        for k in range(n - 1, -1, -1):
+            state.sums[k] = state.sums[k + 1] + target.scores[order[k]]
+            value += np.log(target.scores[order[k]] / state.sums[k])
+    elif target.kind == LUCE_LOGS:
+        state.sums[n] = -np.inf
+        for k in range(n - 1, -1, -1):
+            state.sums[k] = _log_add(state.sums[k + 1], target.scores[order[k]])
+            value += target.scores[order[k]] - state.sums[k]
+    else:
+        for k in range(n):
+            for later in range(k + 1, n):
+                value += target.table[order[k], order[later]]
+    state.value[0] = value + target.offset
+
+
+@kernel(inline=True)
+def _log_add(x: float, y: float) -> float:
+    """log(exp x + exp y)."""
+    large, small = max(x, y), min(x, y)
+    return large if small == -np.inf else large + np.log1p(np.exp(small - large))

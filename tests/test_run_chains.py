@@ -1,0 +1,353 @@
+"""Chains: right, reproducible to the bit, interruptible, and on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+from permdist import GaussianScores, GoodBad, PlackettLuce, WeightedOrders
+from permdist.diagnostics import compare_to_exact
+from permdist.distributions.base import NotExactError
+from permdist.samplers import run_chains, sample_exact
+from permdist.samplers.auto import applicable, choose_kernel
+from permdist.samplers.kernels import KERNELS
+from permdist.samplers.targets import problem_of
+
+
+def good_bad(n, spread=0.3, goods=3, **options):
+    scores = spread * np.random.default_rng(n).normal(size=n)
+    return GoodBad(scores, (np.arange(n) < goods).astype(int), **options)
+
+
+LONG = {
+    "good-bad 6": good_bad(6),
+    "good-bad 10, tilted": good_bad(10, tilt="ap", kappa=3.0),
+    "good-bad 16": good_bad(16, spread=0.1, goods=4),
+    "graded 9": GoodBad(np.linspace(-0.2, 0.2, 9), [2, 1, 0] * 3, tilt="ndcg", kappa=2.0),
+    "interleavings 14": good_bad(14, space="interleavings", tilt="ndcg", kappa=4.0),
+    "plackett-luce 20": PlackettLuce(np.linspace(-1.0, 1.0, 20)),
+    "mallows 12": WeightedOrders.from_pairs(-0.6 * np.tri(12, k=-1)),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("kernel", [*KERNELS, "adjacent+transposition", "exact"])
+def test_long_chains_have_the_exact_marginals(name, kernel):
+    dist = LONG[name]
+    if kernel == "flip" and "flip" not in applicable(problem_of(dist)):
+        pytest.skip("needs classes of items")
+    thin = {"adjacent": dist.n_items**2, "exact": None}.get(kernel, 2 * dist.n_items)
+    chains = run_chains(dist, 3000, 300, kernel=kernel, thin=thin, rng=1)
+    found = compare_to_exact(chains)
+    assert found.worst_score < 5.0
+    assert found.worst_error < 0.05
+    exact_mean = -float(dist.entropy(method="exact"))
+    spread = chains.log_prob.mean(axis=1).std(ddof=1) / 2 + 0.02
+    assert abs(chains.log_prob.mean() - exact_mean) < 5 * spread
+
+
+def test_gaussian_scores_by_their_log_probability():
+    dist = GaussianScores([0.5, 0.0, -0.4])
+    chains = run_chains(dist, 1500, 50, kernel="adjacent", thin=2, rng=0, chains=2)
+    found = compare_to_exact(chains)
+    assert found.worst_score < 5.0
+    np.testing.assert_allclose(chains.log_prob[0, :5], dist.log_prob(chains.orders[0, :5]))
+    assert found.total_variation < 4 * found.expected_total_variation
+
+
+def test_same_bits_on_any_number_of_threads():
+    dist = good_bad(30, goods=8)
+    for kernel in ("adjacent", "relocation", "flip", "adjacent+flip"):
+        one = run_chains(dist, 400, kernel=kernel, rng=5, threads=1)
+        two = run_chains(dist, 400, kernel=kernel, rng=5, threads=2)
+        np.testing.assert_array_equal(one.orders, two.orders)
+        np.testing.assert_array_equal(one.log_weight, two.log_weight)
+        assert not (one.orders[0] == one.orders[1]).all()
+
+
+def test_draws_do_not_depend_on_how_many_are_asked_for():
+    for kernel in ("adjacent", "exact"):
+        short = run_chains(good_bad(12), 700, 10, kernel=kernel, rng=5)
+        long = run_chains(good_bad(12), 1500, 10, kernel=kernel, rng=5)
+        np.testing.assert_array_equal(short.orders, long.orders[:, :700])
+
+
+def test_rounding_does_not_add_up():
+    dist = PlackettLuce(np.linspace(-3.0, 3.0, 40))
+    chains = run_chains(dist, 2000, 0, kernel="adjacent", thin=200, rng=0, chains=1)
+    np.testing.assert_allclose(chains.log_weight[0], dist.log_prob(chains.orders[0]), rtol=1e-11)
+
+
+def test_auto_is_exact_where_that_is_affordable_and_chooses_the_same_every_time():
+    assert run_chains(good_bad(10), 100, rng=0).kernel == "exact"
+    assert run_chains(PlackettLuce(np.zeros(300)), 10, rng=0).kernel == "exact"
+    dist = good_bad(40, spread=0.05, goods=8)
+    problem = problem_of(dist)
+    names = {choose_kernel(problem, np.random.default_rng(4)) for _ in range(2)}
+    assert len(names) == 1
+    assert run_chains(dist, 50, rng=0).kernel in KERNELS
+
+
+def test_mixtures():
+    dist = good_bad(30, goods=5)
+    chains = run_chains(dist, 50, kernel={"adjacent": 3, "flip": 1}, rng=0)
+    assert chains.kernel == "0.75 adjacent+0.25 flip"
+    again = run_chains(dist, 50, kernel="0.75 adjacent+0.25 flip", rng=0)
+    np.testing.assert_array_equal(chains.orders, again.orders)
+
+
+def test_start_and_thin():
+    dist = good_bad(8, space="orders")
+    start = np.arange(8)[::-1]
+    chains = run_chains(dist, 5, 0, kernel="adjacent", thin=1, start=start, rng=0)
+    moved = (chains.orders[:, 0] != start).sum(axis=1)
+    assert set(moved.tolist()) <= {0, 2}
+
+
+def test_moments_in_place_of_draws():
+    dist = good_bad(12)
+    draws = run_chains(dist, 3000, kernel="relocation", rng=2)
+    moments = run_chains(dist, 3000, kernel="relocation", rng=2, keep="moments")
+    np.testing.assert_allclose(moments.rank_marginals(), draws.rank_marginals(), atol=1e-12)
+    assert moments.n_draws == 3000
+    assert moments.moments[0].blocks.shape[0] == 512
+    full, few = draws.summary().table, moments.summary().table
+    np.testing.assert_allclose(few.loc["rank[3]", "mean"], full.loc["rank[3]", "mean"], rtol=5e-3)
+    np.testing.assert_allclose(few["sd"], full.loc[few.index, "sd"], rtol=0.02)
+    ratio = few["ess_bulk"] / full.loc[few.index, "ess_bulk"]
+    assert ((ratio > 0.4) & (ratio < 2.5)).all()
+    with pytest.raises(ValueError, match="kept moments, not draws"):
+        _ = moments.ranks
+
+
+def test_progress_shows_speed_acceptance_and_rhat(capsys):
+    run_chains(good_bad(20), 2000, kernel="adjacent", rng=0, progress=True)
+    shown = capsys.readouterr().err
+    assert "4 chains, adjacent" in shown
+    assert "draws/s" in shown
+    assert "moved" in shown
+
+
+# ---- what is refused ----------------------------------------------------------------------------
+
+
+def test_refusals():
+    dist = good_bad(10)
+    for options, message in (
+        ({"draws": 0}, "draws: expected at least 1, got 0"),
+        ({"chains": 0}, "chains: expected at least 1"),
+        ({"tune": -1}, "tune: expected at least 0"),
+        ({"thin": 0}, "thin: expected at least 1"),
+        ({"kernel": "adjacnt"}, "did you mean 'adjacent'"),
+        ({"kernel": {"adjacent": -1}}, "positive shares"),
+        ({"keep": "all"}, "keep: expected one of draws, moments"),
+        ({"start": [0, 1]}, "orders: expected"),
+        ({"start": np.zeros((2, 10), int) + np.arange(10)}, "start: expected one order or 4"),
+        ({"draws": 10**12}, "do not fit into memory"),
+    ):
+        with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+            run_chains(dist, **{"kernel": "adjacent", **options})
+    with pytest.raises(TypeError, match="dist: expected a Distribution"):
+        run_chains("dist")
+    with pytest.raises(TypeError, match="kernel: expected a name"):
+        run_chains(dist, kernel=3)
+    with pytest.raises(TypeError, match="over pairs a draw is a sign matrix"):
+        run_chains(GoodBad([1.0, 0.0], [1, 0], space="pairs"))
+    with pytest.raises(ValueError, match="'flip' needs items in classes"):
+        run_chains(PlackettLuce([1.0, 0.0]), kernel="flip")
+    with pytest.raises(NotExactError, match="run_chains"):
+        run_chains(good_bad(40), kernel="exact")
+    with pytest.raises(ValueError, match="100 random orders all have weight 0"):
+        impossible = WeightedOrders(9, lambda orders: np.full(len(orders), -np.inf))
+        run_chains(impossible, 10, kernel="adjacent")
+
+
+def test_sample_exact():
+    assert sample_exact(good_bad(10), (2, 3), rng=0).shape == (2, 3, 10)
+    assert sample_exact(PlackettLuce(np.zeros(500)), rng=0).shape == (500,)
+    with pytest.raises(NotExactError, match="exact up to 21 items"):
+        sample_exact(good_bad(40), 2)
+    with pytest.raises(TypeError, match="over pairs"):
+        sample_exact(GoodBad([1.0, 0.0], [1, 0], space="pairs"), 2)
+
+
+def test_an_error_in_a_users_function_comes_through():
+    def breaks(orders):
+        if orders[0, 0] == 0:
+            raise ZeroDivisionError("mine")
+        return np.zeros(len(orders))
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        run_chains(WeightedOrders(9, breaks), 200, kernel="adjacent", rng=0, start=np.arange(9)[::-1])
+
+
+# ---- checkpoints --------------------------------------------------------------------------------
+
+PROGRAM = """
+import sys
+import numpy as np
+from permdist import GoodBad, PlackettLuce
+from permdist.samplers import run_chains
+models = dict(
+    luce=PlackettLuce(np.linspace(-2, 2, 60)),
+    tilted=GoodBad(np.linspace(-.1, .1, 60), [1, 0, 0] * 20, tilt="ap", kappa=2.0),
+)
+run_chains(models[sys.argv[1]], 40_000, 200, kernel="adjacent+transposition", rng=9,
+           checkpoint=sys.argv[2], chains=2, keep=sys.argv[3])
+"""
+
+
+@pytest.mark.parametrize("keep", ["draws", "moments"])
+@pytest.mark.parametrize("name", ["luce", "tilted"])
+def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, name, keep):
+    models = {
+        "luce": PlackettLuce(np.linspace(-2, 2, 60)),
+        "tilted": GoodBad(np.linspace(-0.1, 0.1, 60), [1, 0, 0] * 20, tilt="ap", kappa=2.0),
+    }
+    folder = tmp_path / "run"
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(PROGRAM), name, str(folder), keep]
+    )
+    deadline = time.monotonic() + 120
+    while not any(folder.glob("chain-*.npz")) and time.monotonic() < deadline:
+        assert process.poll() is None, "it ended before it could be killed"
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    options = {"kernel": "adjacent+transposition", "rng": 9, "chains": 2, "keep": keep}
+    resumed = run_chains(models[name], 40_000, 200, checkpoint=folder, **options)
+    whole = run_chains(models[name], 40_000, 200, **options)
+    if keep == "draws":
+        np.testing.assert_array_equal(resumed.orders, whole.orders)
+        np.testing.assert_array_equal(resumed.log_weight, whole.log_weight)
+    else:
+        for mine, theirs in zip(resumed.moments, whole.moments, strict=True):
+            np.testing.assert_array_equal(mine.blocks, theirs.blocks)
+            np.testing.assert_array_equal(mine.counts, theirs.counts)
+    np.testing.assert_array_equal(resumed.accept_rate, whole.accept_rate)
+
+
+def test_a_finished_run_is_read_back_and_can_be_prolonged(tmp_path):
+    dist = good_bad(12)
+    options = {"kernel": "adjacent", "rng": 3, "chains": 2}
+    first = run_chains(dist, 300, 50, checkpoint=tmp_path / "a", **options)
+    again = run_chains(dist, 300, 50, checkpoint=tmp_path / "a", **options)
+    np.testing.assert_array_equal(first.orders, again.orders)
+    longer = run_chains(dist, 900, 50, checkpoint=tmp_path / "a", **options)
+    np.testing.assert_array_equal(longer.orders, run_chains(dist, 900, 50, **options).orders)
+    fewer = run_chains(dist, 100, 50, checkpoint=tmp_path / "a", **options)
+    np.testing.assert_array_equal(fewer.orders, first.orders[:, :100])
+    unseeded = run_chains(
+        dist, 300, 50, checkpoint=tmp_path / "a", kernel="auto", chains=2, thin=first.thin
+    )
+    np.testing.assert_array_equal(unseeded.orders, first.orders)
+
+
+def snapshot(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_checkpoint_of_another_run_is_refused_and_kept(tmp_path):
+    folder = tmp_path / "run"
+    options = {"kernel": "adjacent", "rng": 3, "chains": 2, "checkpoint": folder}
+    run_chains(good_bad(12), 100, 50, **options)
+    before = snapshot(folder)
+    for dist, changed, message in (
+        (good_bad(12, spread=0.4), {}, "it holds a run with distribution GoodBad"),
+        (good_bad(12, tilt="ap"), {}, "it holds a run with distribution GoodBad"),
+        (good_bad(12), {"rng": 4}, "it holds a run with seed"),
+        (good_bad(12), {"kernel": "flip"}, "it holds a run with kernel adjacent"),
+        (good_bad(12), {"thin": 5}, "it holds a run with thin"),
+        (good_bad(12), {"keep": "moments"}, "it holds a run with keep draws"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            run_chains(dist, 100, 50, **{**options, **changed})
+        assert snapshot(folder) == before
+    with pytest.raises(ValueError, match="it holds a run with tune 50, this run has 60"):
+        run_chains(good_bad(12), 100, 60, **options)
+
+
+@pytest.mark.parametrize("file", ["run.json", "chain-0.npz", "chain-1.orders", "chain-0.values"])
+@pytest.mark.parametrize("damage", ["cut", "flip"])
+def test_a_damaged_checkpoint_is_refused_and_kept(tmp_path, file, damage):
+    folder = tmp_path / "run"
+    options = {"kernel": "adjacent", "rng": 3, "chains": 2, "checkpoint": folder}
+    run_chains(good_bad(12), 100, 50, **options)
+    raw = bytearray((folder / file).read_bytes())
+    if damage == "cut":
+        raw = raw[: len(raw) // 2]
+    else:
+        for at in range(len(raw) // 2, len(raw) // 2 + 40):
+            raw[at] ^= 255
+    (folder / file).write_bytes(raw)
+    before = snapshot(folder)
+    with pytest.raises(ValueError, match="checkpoint: .* damaged"):
+        run_chains(good_bad(12), 200, 50, **options)
+    assert snapshot(folder) == before
+
+
+def test_folders_that_cannot_be_checkpoints(tmp_path):
+    options = {"kernel": "adjacent", "rng": 3, "chains": 2}
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").write_text("mine")
+    with pytest.raises(ValueError, match="is a file, expected a folder"):
+        run_chains(good_bad(12), 100, checkpoint=tmp_path / "file", **options)
+    with pytest.raises(ValueError, match="holds other files and no run"):
+        run_chains(good_bad(12), 100, checkpoint=tmp_path / "other", **options)
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["thesis.tex"]
+    with pytest.raises(OSError, match="cannot be made"):
+        run_chains(good_bad(12), 100, checkpoint=tmp_path / "file" / "below", **options)
+    (tmp_path / "future").mkdir()
+    (tmp_path / "future" / "run.json").write_text(json.dumps({"format": 99}))
+    with pytest.raises(ValueError, match="has format 99, expected 1"):
+        run_chains(good_bad(12), 100, checkpoint=tmp_path / "future", **options)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_folder(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(PermissionError, match="cannot be written to"):
+        run_chains(good_bad(12), 100, kernel="adjacent", checkpoint=tmp_path)
+
+
+def test_two_runs_cannot_share_a_checkpoint(tmp_path):
+    from permdist.samplers.checkpoint import Checkpoint
+
+    store = Checkpoint(tmp_path / "run")
+    store.begin({})
+    try:
+        with pytest.raises(ValueError, match="in use by another run"):
+            run_chains(good_bad(12), 100, kernel="adjacent", checkpoint=tmp_path / "run")
+    finally:
+        store.close()
+
+
+INTERRUPTED = """
+import _thread, sys, threading, time
+import numpy as np
+from permdist import GoodBad
+from permdist.samplers import run_chains
+model = GoodBad(np.linspace(-.1, .1, 60), [1, 0, 0] * 20)
+run_chains(model, 10, kernel="adjacent", rng=0)  # compiles
+threading.Timer(1.0, _thread.interrupt_main).start()
+chains = run_chains(model, 2_000_000, 100, kernel="adjacent", rng=0)
+print(chains.complete, 10 < chains.n_draws < 2_000_000, "interrupted" in chains.summary().verdict)
+same = run_chains(model, 50, 100, kernel="adjacent", rng=0)
+print((same.orders == chains.orders[:, :50]).all())
+"""
+
+
+def test_ctrl_c_returns_what_was_drawn():
+    result = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == ["False", "True", "True", "True"]
