@@ -12,6 +12,7 @@ from permdist._text import hint
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+AnyIntArray = NDArray[np.integer[Any]]
 BoolArray = NDArray[np.bool_]
 RandomState = int | np.random.Generator | None
 

@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 from permdist._kernels import kernel
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _float_of(typing: Any, bits: Any) -> Any:
     """Read 64 bits as a float."""
 
@@ -21,7 +21,7 @@ def _float_of(typing: Any, bits: Any) -> Any:
     return types.float64(types.int64), build
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _bits_of(typing: Any, value: Any) -> Any:
     """Read a float as 64 bits."""
 
@@ -29,6 +29,11 @@ def _bits_of(typing: Any, value: Any) -> Any:
         return builder.bitcast(arguments[0], llvmlite.ir.IntType(64))
 
     return types.int64(types.float64), build
+
+
+# An intrinsic is called with its arguments only, which its type does not tell.
+to_float: Any = _float_of
+to_bits: Any = _bits_of
 
 
 @kernel(fuse=True, inline=True)
@@ -56,5 +61,5 @@ def exp_down(x: float) -> float:
     q = q * r + 0.5
     q = q * r + 1.0
     q = q * r + 1.0
-    result = q * _float_of((_bits_of(shifted) + 1023) << 52)
-    return result if x >= -708.0 else 0.0
+    power = to_float((to_bits(shifted) + 1023) << 52)
+    return q * power if x >= -708.0 else 0.0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray
+from permdist._check import AnyIntArray, FloatArray, IntArray
 from permdist.distributions import Distribution
 from permdist.rankings import order_to_ranks
 from permdist.samplers.moments import Moments
@@ -31,7 +31,8 @@ class Chains:
     orders : array of int, shape (chain, draw, n)
         The draws; empty of draws if only moments were kept.
     log_weight : array of float, shape (chain, draw)
-        The unnormalised log-probability of each draw.
+        The unnormalised log-probability of each draw; NaN for independent draws of
+        `GaussianScores`, for which it would cost far more than they do (ask its `log_prob`).
     names : tuple of str
         The items' names.
     kernel : str
@@ -52,7 +53,7 @@ class Chains:
         One for each chain, where moments were kept in place of draws.
     """
 
-    orders: IntArray
+    orders: AnyIntArray
     log_weight: FloatArray
     names: tuple[str, ...]
     kernel: str
@@ -128,7 +129,7 @@ class Chains:
 
         diagnostics.save(self, path)
 
-    def _drawn(self, what: str) -> IntArray:
+    def _drawn(self, what: str) -> AnyIntArray:
         if self.moments:
             raise ValueError(f"{what}: these chains kept moments, not draws; use keep='draws'")
         return self.orders

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
+from permdist._check import AnyIntArray, FloatArray
 from permdist._files import write_atomically
 from permdist.samplers.targets import Problem
 
@@ -83,7 +83,7 @@ class Checkpoint:
         chain: int,
         meta: dict[str, Any],
         arrays: dict[str, Any],
-        orders: IntArray,
+        orders: AnyIntArray,
         values: FloatArray,
     ) -> None:
         """Append draws and replace the chain's state; `meta` is updated with their check sums."""
@@ -96,7 +96,7 @@ class Checkpoint:
             meta[name] = meta.get(name, 0) + len(raw)
             meta[f"{name} check"] = zlib.crc32(raw, meta.get(f"{name} check", 0))
         buffer = io.BytesIO()
-        text = np.frombuffer(json.dumps(meta, default=_encode).encode(), dtype=np.uint8)
+        text = np.frombuffer(json.dumps(meta, default=encode).encode(), dtype=np.uint8)
         np.savez(buffer, meta=text, **arrays)
         write_atomically(self.path / f"chain-{chain}.npz", [buffer.getvalue()])
 
@@ -147,7 +147,7 @@ def fingerprint(problem: Problem) -> str:
     return digest.hexdigest()
 
 
-def _encode(value: Any) -> Any:
+def encode(value: Any) -> Any:
     """Write the arrays in a bit generator's state as lists."""
     if isinstance(value, np.ndarray):
         return {"array": value.tolist(), "dtype": value.dtype.str}

@@ -35,8 +35,8 @@ def sample_exact(
     --------
     >>> from permdist import PlackettLuce
     >>> sample_exact(PlackettLuce([2.0, 0.0, 1.0]), 2, rng=1)
-    array([[0, 2, 1],
-           [0, 2, 1]])
+    array([[0, 1, 2],
+           [0, 1, 2]])
     """
     dist._need_orders("sample_exact")
     return dist.sample(size, rng)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
+from permdist._check import AnyIntArray, FloatArray, IntArray
 from permdist._kernels import kernel
 
 BLOCKS = 512
@@ -48,7 +48,7 @@ class Moments:
             np.array([0, 1]),
         )
 
-    def add(self, orders: IntArray, values: FloatArray) -> None:
+    def add(self, orders: AnyIntArray, values: FloatArray) -> None:
         """Add draws, orders (draws, n) and log-weights (draws,)."""
         _add(orders, values, self.counts, self.blocks, self.squares, self.progress)
 
@@ -71,7 +71,7 @@ class Moments:
 
 @kernel
 def _add(
-    orders: IntArray,
+    orders: AnyIntArray,
     values: FloatArray,
     counts: IntArray,
     blocks: FloatArray,

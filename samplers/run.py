@@ -11,27 +11,26 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray, RandomState, as_rng, choice, count
+from permdist._check import IntArray, RandomState, as_rng, choice, count
 from permdist._text import hint
 from permdist.distributions import Distribution
-from permdist.rankings import check_orders, order_to_ranks
+from permdist.rankings import check_orders
 from permdist.samplers.auto import applicable, choose_kernel, default_thin
 from permdist.samplers.chains import Chains
-from permdist.samplers.checkpoint import Checkpoint, _encode, fingerprint
+from permdist.samplers.checkpoint import Checkpoint, encode, fingerprint
 from permdist.samplers.exact import has_exact
-from permdist.samplers.kernels import KERNELS, advancer, mixture_of
-from permdist.samplers.moments import Moments
-from permdist.samplers.targets import Problem, State, problem_of
+from permdist.samplers.kernels import KERNELS, parts_of
+from permdist.samplers.progress import Bar
+from permdist.samplers.targets import Problem, problem_of
+from permdist.samplers.worker import SLICE, Settings, Worker
 
-SLICE = 0.1  # seconds between two looks at the clock
-EXACT_BLOCK = 1024
 MEMORY_SHARE = 0.5
 
 
@@ -97,9 +96,9 @@ def run_chains(
     --------
     >>> from permdist import GoodBad
     >>> model = GoodBad([0.3, 0.1, -0.2] * 10, [1, 0, 0] * 10)
-    >>> chains = run_chains(model, draws=500, kernel="relocation", rng=0)
+    >>> chains = run_chains(model, draws=1000, kernel="relocation", thin=60, rng=0)
     >>> chains.orders.shape
-    (4, 500, 30)
+    (4, 1000, 30)
     >>> bool(chains.summary().converged)
     True
     """
@@ -125,36 +124,50 @@ def run_chains(
                 "chains": settings.chains,
                 "keep": keep,
                 "seed": seed,
+                "start": None if start is None else _digest(np.asarray(start)),
             }
             if found is None:
                 store.begin(header)
             else:
                 _compare(found, header, free_seed=rng is None)
         starts = _starts(problem, start, streams)
+        length = settings.draws if keep == "draws" else 0
+        orders = np.empty((settings.chains, length, dist.n_items), dtype=np.int32)
+        values = np.empty((settings.chains, length))
+        parts = zip(streams, starts, orders, values, strict=True)
         workers = [
-            _Worker(number, problem, name, steps, settings, stream, order, store)
-            for number, (stream, order) in enumerate(zip(streams, starts, strict=True))
+            Worker(number, problem, name, steps, settings, store, *part)
+            for number, part in enumerate(parts)
         ]
         for worker in workers:
             worker.resume()
-        return _drive(workers, settings, _shown(progress), steps, name, problem)
+        begin = time.perf_counter()
+        complete = _drive(workers, settings, _shown(progress), name)
+        seconds = max(time.perf_counter() - begin, 1e-9)
     finally:
         if store is not None:
             store.close()
-
-
-@dataclass(frozen=True)
-class _Settings:
-    draws: int
-    tune: int
-    chains: int
-    keep: str
-    threads: int
+    kept = min(worker.kept for worker in workers)
+    moved = np.array([worker.moved.sum(axis=0) for worker in workers])
+    return Chains(
+        orders=orders[:, :kept],
+        log_weight=values[:, :kept],
+        names=dist.names,
+        kernel=name,
+        thin=steps,
+        tune=settings.tune,
+        accept_rate=moved[:, 1] / np.maximum(1, moved[:, 0]),
+        seconds=seconds,
+        complete=complete,
+        normaliser=problem.normaliser,
+        dist=dist,
+        moments=[worker.moments for worker in workers if worker.moments is not None],
+    )
 
 
 def _check(
     dist: Any, draws: Any, tune: Any, chains: Any, thin: Any, keep: Any, threads: Any
-) -> _Settings:
+) -> Settings:
     if not isinstance(dist, Distribution):
         raise TypeError(f"dist: expected a Distribution, got {type(dist).__name__}")
     if dist.n_items < 2:
@@ -174,7 +187,7 @@ def _check(
         )
     processors = os.cpu_count() or 1
     workers = processors if threads is None else count("threads", threads)
-    return _Settings(draws, tune, chains, keep, workers)
+    return Settings(draws, tune, chains, keep, workers)
 
 
 def _name(
@@ -220,17 +233,8 @@ def _name(
     return name
 
 
-def parts_of(name: str) -> dict[str, float]:
-    """Read the kernels of a mixture and their shares."""
-    parts: dict[str, float] = {}
-    for part in name.split("+"):
-        share, _, kernel = part.strip().rpartition(" ")
-        parts[kernel] = parts.get(kernel, 0.0) + (float(share) if share else 1.0)
-    return parts
-
-
 def _default_thin(name: str, n_items: int) -> int:
-    return 1 if name == "exact" else default_thin("+".join(parts_of(name)), n_items)
+    return 1 if name == "exact" else default_thin(name, n_items)
 
 
 def _compare(found: dict[str, Any], header: dict[str, Any], *, free_seed: bool) -> None:
@@ -264,153 +268,11 @@ def _starts(
 
 
 def _digest(states: Any) -> str:
-    return hashlib.sha256(json.dumps(states, default=_encode).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(states, default=encode).encode()).hexdigest()
 
 
-@dataclass
-class _Worker:
-    """One chain: its state, its generator, its draws."""
-
-    number: int
-    problem: Problem
-    kernel: str
-    thin: int
-    settings: _Settings
-    rng: np.random.Generator
-    order: IntArray
-    store: Checkpoint | None
-    done: int = 0  # draws so far, tuning included
-    seconds: float = 0.0
-    saved: int = 0
-    meta: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        n, kept = self.problem.dist.n_items, self.settings.keep == "draws"
-        length = self.settings.draws if kept else 0
-        self.orders: IntArray = np.empty((length, n), dtype=np.int32)
-        self.values: FloatArray = np.empty(length)
-        self.moments = None if kept else Moments.empty(n)
-        self.moved = np.zeros((len(KERNELS), 2), dtype=np.int64)
-        self.tuned = np.zeros_like(self.moved)
-        self.state: State = self.problem.start(self.order)
-        self.exact = self.kernel == "exact"
-        self.seed = int(self.rng.integers(2**63))
-        if not self.exact:
-            self.mixture = mixture_of(parts_of(self.kernel))
-            self.advance = advancer(self.problem)
-        self._pace, self._saved_at = 1, time.perf_counter()
-
-    @property
-    def total(self) -> int:
-        """All draws to be made, tuning included."""
-        return self.settings.draws + self.settings.tune
-
-    @property
-    def kept(self) -> int:
-        """Draws so far that count."""
-        return max(0, self.done - self.settings.tune)
-
-    def slice(self) -> None:
-        """Make draws for a tenth of a second or so."""
-        begin = time.perf_counter()
-        end = self.settings.tune if self.done < self.settings.tune else self.total
-        size = min(end - self.done, self._pace)
-        if self.exact:
-            size = min(end - self.done, EXACT_BLOCK - self.done % EXACT_BLOCK)
-        orders, values = self._room(size)
-        if self.exact:
-            # Each block has a generator of its own, so that the bits do not depend on the slices.
-            number, within = divmod(self.done, EXACT_BLOCK)
-            stream = np.random.default_rng([self.seed, number])
-            block = self.problem.dist.sample(EXACT_BLOCK, stream)[within : within + size]
-            orders[:] = block
-            values[:] = _log_weights(self.problem.dist, block)
-            self.moved[0] += size
-        else:
-            counts = self.tuned if self.done < self.settings.tune else self.moved
-            inputs = self.mixture, self.problem.target, self.state, self.rng
-            self.advance(*inputs, self.done, size, self.thin, orders, values, counts)
-        if self.done >= self.settings.tune and self.moments is not None:
-            self.moments.add(orders, values)
-        self.done += size
-        took = time.perf_counter() - begin
-        self.seconds += took
-        if took < SLICE / 2:
-            self._pace *= 2
-        elif took > SLICE and self._pace > 1:
-            self._pace //= 2
-        if self.store is not None and (
-            self.done == self.total or time.perf_counter() - self._saved_at > 1.0
-        ):
-            self.save()
-
-    def _room(self, size: int) -> tuple[IntArray, FloatArray]:
-        """Give the place for the next draws."""
-        if self.moments is None and self.done >= self.settings.tune:
-            here = slice(self.kept, self.kept + size)
-            return self.orders[here], self.values[here]
-        return np.empty((size, self.problem.dist.n_items), dtype=np.int32), np.empty(size)
-
-    def save(self) -> None:
-        """Write the draws since the last time, and the state."""
-        if self.store is None:
-            return
-        new = slice(self.saved, self.kept) if self.moments is None else slice(0, 0)
-        self.meta |= {
-            "done": self.done,
-            "seconds": self.seconds,
-            "rng": self.rng.bit_generator.state,
-        }
-        arrays = {f"state {key}": value for key, value in self.state._asdict().items()}
-        arrays |= {"moved": self.moved, "tuned": self.tuned}
-        if self.moments is not None:
-            arrays |= {f"moments {key}": value for key, value in vars(self.moments).items()}
-        self.store.save(self.number, self.meta, arrays, self.orders[new], self.values[new])
-        self.saved, self._saved_at = self.kept, time.perf_counter()
-
-    def resume(self) -> None:
-        """Take over what a checkpoint holds."""
-        loaded = None if self.store is None else self.store.load(self.number)
-        if loaded is None:
-            return
-        self.meta, arrays, raw_orders, raw_values = loaded
-        n = self.problem.dist.n_items
-        for key, value in self.state._asdict().items():
-            value[...] = arrays[f"state {key}"]
-        self.moved[...], self.tuned[...] = arrays["moved"], arrays["tuned"]
-        self.rng.bit_generator.state = self.meta["rng"]
-        self.done, self.seconds = int(self.meta["done"]), float(self.meta["seconds"])
-        if self.moments is not None:
-            for key in vars(self.moments):
-                setattr(self.moments, key, arrays[f"moments {key}"])
-            if self.done > self.total:
-                raise ValueError(
-                    f"draws: the checkpoint has moments of {self.kept} draws already, "
-                    f"more than {self.settings.draws}"
-                )
-            return
-        stored = np.frombuffer(raw_orders, dtype=np.int32).reshape(-1, n)
-        values = np.frombuffer(raw_values)
-        length = min(len(stored), self.settings.draws)
-        self.orders[:length], self.values[:length] = stored[:length], values[:length]
-        self.saved = len(stored)
-        self.done = min(self.done, self.total)
-
-
-def _log_weights(dist: Distribution, orders: IntArray) -> FloatArray:
-    function = getattr(dist, "log_weight", dist.log_prob)
-    return np.asarray(function(orders))
-
-
-def _drive(
-    workers: list[_Worker],
-    settings: _Settings,
-    shown: bool,
-    thin: int,
-    name: str,
-    problem: Problem,
-) -> Chains:
-    """Run all chains to their ends, or to Ctrl-C, and collect them."""
+def _drive(workers: list[Worker], settings: Settings, shown: bool, name: str) -> bool:
+    """Run all chains to their ends, or to Ctrl-C; tell whether they came to their ends."""
     stop = threading.Event()
     # Chains take turns, so that all are equally far when they are looked at or stopped.
     waiting = deque(worker for worker in workers if worker.done < worker.total)
@@ -426,7 +288,6 @@ def _drive(
                 waiting.append(worker)
 
     # The first slice compiles, if anything has to be: once, not in each thread.
-    begin = time.perf_counter()
     interrupted = False
     try:
         if waiting:
@@ -436,7 +297,7 @@ def _drive(
         with ThreadPoolExecutor(threads) as pool:
             futures = [pool.submit(run) for _ in range(threads)]
             try:
-                with _Bar(workers, shown, name) as bar:
+                with Bar(workers, shown, name) as bar:
                     while not wait(futures, timeout=SLICE, return_when=FIRST_EXCEPTION).done >= {
                         *futures
                     }:
@@ -452,110 +313,10 @@ def _drive(
         interrupted = True
         for worker in workers:
             worker.save()
-    kept = min(worker.kept for worker in workers)
-    if interrupted and kept == 0:
+    if interrupted and min(worker.kept for worker in workers) == 0:
         raise KeyboardInterrupt
-    moved = np.array([worker.moved.sum(axis=0) for worker in workers])
-    kept_draws = settings.keep == "draws"
-    shape = (0 if not kept_draws else kept, problem.dist.n_items)
-    return Chains(
-        orders=np.stack([worker.orders[: shape[0]] for worker in workers]),
-        log_weight=np.stack([worker.values[: shape[0]] for worker in workers]),
-        names=problem.dist.names,
-        kernel=name,
-        thin=thin,
-        tune=settings.tune,
-        accept_rate=moved[:, 1] / np.maximum(1, moved[:, 0]),
-        seconds=max(time.perf_counter() - begin, 1e-9),
-        complete=not interrupted,
-        normaliser=problem.normaliser,
-        dist=problem.dist,
-        moments=[worker.moments for worker in workers if worker.moments is not None],
-    )
+    return not interrupted
 
 
 def _shown(progress: bool | None) -> bool:
     return sys.stderr.isatty() if progress is None else bool(progress)
-
-
-class _Bar:
-    """A progress bar with speed, acceptance and the worst R-hat so far; nothing if not shown."""
-
-    def __init__(self, workers: list[_Worker], shown: bool, name: str) -> None:
-        self.workers, self.shown, self.name = workers, shown, name
-        self._looked = 0.0
-        self._rhat = np.nan
-
-    def __enter__(self) -> _Bar:
-        if self.shown:
-            from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                Progress,
-                TaskProgressColumn,
-                TextColumn,
-                TimeRemainingColumn,
-            )
-
-            self._progress = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TaskProgressColumn(),
-                TimeRemainingColumn(),
-                TextColumn("{task.fields[told]}"),
-                console=Console(file=sys.stderr),
-            )
-            total = sum(worker.total for worker in self.workers)
-            self._before = sum(worker.done for worker in self.workers)
-            self._begin = time.perf_counter()
-            self._task = self._progress.add_task(
-                f"{len(self.workers)} chains, {self.name}", total=total, told=""
-            )
-            self._progress.start()
-        return self
-
-    def update(self) -> None:
-        """Show how far the chains are."""
-        if not self.shown:
-            return
-        done = sum(worker.done for worker in self.workers)
-        now = time.perf_counter()
-        if now - self._looked > 1.0 or done == sum(worker.total for worker in self.workers):
-            self._looked, self._rhat = now, _rhat_so_far(self.workers)
-        speed = (done - self._before) / max(now - self._begin, 1e-9)
-        moved = sum(worker.moved.sum(axis=0) + worker.tuned.sum(axis=0) for worker in self.workers)
-        told = f"{speed:,.0f} draws/s, {moved[1] / max(1, moved[0]):.0%} moved"
-        told += "" if np.isnan(self._rhat) else f", R-hat {self._rhat:.3f}"
-        self._progress.update(self._task, completed=done, told=told)
-
-    def __exit__(self, *details: object) -> None:
-        if self.shown:
-            self._progress.stop()
-
-
-def _rhat_so_far(workers: list[_Worker], most: int = 400) -> float:
-    """Give the worst split R-hat of log-weights and of some items' ranks, from some draws."""
-    if workers[0].moments is not None:
-        tables = [worker.moments.block_means() for worker in workers if worker.moments is not None]
-        length = min(map(len, tables))
-        table = np.stack([table[:length] for table in tables])
-    else:
-        kept = min(worker.kept for worker in workers)
-        at = np.unique(np.linspace(0, kept - 1, min(kept, most)).astype(int)) if kept else []
-        if len(at) < 8:
-            return np.nan
-        orders = np.stack([worker.orders[at] for worker in workers])
-        values = np.stack([worker.values[at] for worker in workers])
-        items = np.unique(np.linspace(0, orders.shape[2] - 1, 12).astype(int))
-        table = np.concatenate([order_to_ranks(orders)[..., items], values[..., None]], axis=2)
-    half = table.shape[1] // 2
-    if half < 4:
-        return np.nan
-    split = np.concatenate([table[:, :half], table[:, half : 2 * half]]).astype(float)
-    within = split.var(axis=1, ddof=1).mean(axis=0)
-    between = split.mean(axis=1).var(axis=0, ddof=1)
-    varying = within > 0
-    if not varying.any():
-        return np.nan
-    ratio = between[varying] / within[varying]
-    return float(np.sqrt((half - 1) / half + ratio).max())

@@ -25,6 +25,15 @@ from permdist.rankings import random_orders
 # on, or their logs where worths would overflow. In MATRIX entry [i, j] is what i above j adds.
 LEVELS, SORTED, LUCE, LUCE_LOGS, MATRIX, FUNCTION = range(6)
 LARGEST_WORTH = 300.0
+# Nanoseconds or about for `peek` and `swap`, to compare kernels by.
+COSTS = {
+    LEVELS: (2.8, 2.3),
+    SORTED: (2.8, 2.3),
+    LUCE: (16.0, 2.3),
+    LUCE_LOGS: (18.0, 22.0),
+    MATRIX: (3.0, 3.0),
+    FUNCTION: (1000.0, 1.0),
+}
 
 
 class Target(NamedTuple):

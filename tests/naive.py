@@ -321,7 +321,7 @@ def outcomes(run):
 
 
 def enumerated_chance():
-    """Replace the three ways in which kernels use chance by choices of an oracle."""
+    """Replace the ways in which kernels use chance by choices of an oracle."""
 
     def pick(oracle, n):
         return oracle.choose([1.0 / n] * n)
@@ -334,7 +334,10 @@ def enumerated_chance():
         weights = np.exp(log_weights[:n] - log_weights[:n].max())
         return oracle.choose(list(weights / weights.sum()))
 
-    return {"pick": pick, "accept": accept, "draw": draw}
+    def weigh(oracle, weights, n):
+        return oracle.choose(list(weights[:n] / weights[:n].sum()))
+
+    return {"pick": pick, "accept": accept, "draw": draw, "weigh": weigh}
 
 
 def transition_matrix(problem, name, orders):
@@ -359,3 +362,39 @@ def transition_matrix(problem, name, orders):
         for chance, result in outcomes(run):
             matrix[number, numbers[result]] += chance
     return matrix
+
+
+def signs_of(order, labels):
+    """Give y_gb for all goods and bads as a tuple."""
+    place = ranks(order)
+    goods = [i for i, label in enumerate(labels) if label > 0]
+    bads = [i for i, label in enumerate(labels) if label == 0]
+    return tuple(1 if place[g] < place[b] else -1 for g in goods for b in bads)
+
+
+def is_ranking(signs, p, m):
+    """Tell whether a sign vector comes from an order: no two goods and bads contradict."""
+    table = np.reshape(signs, (p, m))
+    for g, h in itertools.combinations(range(p), 2):
+        if (table[g] > table[h]).any() and (table[g] < table[h]).any():
+            return False
+    return True
+
+
+def accept_reject_law(signs, p, m):
+    """Give the law of one accepted step of the swap walk, as it is written in the paper."""
+    table = np.reshape(signs, (p, m))
+    law = {}
+    for g, b in itertools.product(range(p), range(m)):
+        beaten, beats = int((table[g] > 0).sum()), int((table[:, b] < 0).sum())
+        if table[g, b] > 0:
+            theta = (m - beaten + beats + 1) / (2 + p + m)
+        else:
+            theta = (p + beaten - beats + 1) / (2 + p + m)
+        flipped = table.copy()
+        flipped[g, b] *= -1
+        key = tuple(flipped.ravel().tolist())
+        if is_ranking(key, p, m):
+            law[key] = law.get(key, 0.0) + theta
+    total = sum(law.values())
+    return {key: weight / total for key, weight in law.items()}

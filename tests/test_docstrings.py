@@ -12,6 +12,7 @@ import permdist
 OURS = (
     "cli",
     "data",
+    "diagnostics",
     "distributions",
     "identities",
     "measures",

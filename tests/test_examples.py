@@ -13,6 +13,8 @@ SMALL = {
     "measure_conventions": ["--queries", "30"],
     "distances_between_ballots": ["--voters", "12"],
     "inspect_one_query": ["--documents", "5"],
+    "trust_a_chain": ["--draws", "300", "--largest", "12"],
+    "restart_smear": ["--size", "900"],
 }
 
 

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from permdist import GaussianScores, GoodBad, PlackettLuce, WeightedOrders
 from permdist.rankings import enumerate_orders
-from permdist.samplers.kernels import KERNELS, advancer, mixture_of, rebind
+from permdist.samplers.kernels import KERNELS, advancer, mixture_of, parts_of, rebind
 from permdist.samplers.targets import problem_of
 
 
@@ -87,7 +87,9 @@ def test_compiled_and_plain_code_take_the_same_steps(target, name):
         state = problem.start(problem.random_start(rng))
         out, values = np.empty((40, 4), np.int32), np.empty(40)
         moved = np.zeros((len(KERNELS), 2), np.int64)
-        advance(mixture_of(name), problem.target, state, rng, 0, 40, 3, out, values, moved)
+        advance(
+            mixture_of(parts_of(name)), problem.target, state, rng, 0, 40, 3, out, values, moved
+        )
         np.testing.assert_allclose(values, _log_weight(dist, out), rtol=1e-10, atol=1e-10)
         runs.append((out, moved))
     np.testing.assert_array_equal(runs[0][0], runs[1][0])
@@ -136,7 +138,7 @@ def test_a_users_compiled_functions_take_the_steps_of_plain_ones(name, swap):
         out, values = np.empty((30, 6), np.int32), np.empty(30)
         moved = np.zeros((len(KERNELS), 2), np.int64)
         advancer(problem)(
-            mixture_of(name), problem.target, state, rng, 0, 30, 2, out, values, moved
+            mixture_of(parts_of(name)), problem.target, state, rng, 0, 30, 2, out, values, moved
         )
         np.testing.assert_allclose(values, dist.log_weight(out), atol=1e-12)
         runs.append(out)

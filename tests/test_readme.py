@@ -9,7 +9,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/measures.md", "docs/rankings.md", "docs/distributions.md"]
+    "page",
+    [
+        "README.md",
+        "docs/measures.md",
+        "docs/rankings.md",
+        "docs/distributions.md",
+        "docs/samplers.md",
+    ],
 )
 def test_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

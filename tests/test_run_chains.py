@@ -165,8 +165,8 @@ def test_refusals():
         run_chains(PlackettLuce([1.0, 0.0]), kernel="flip")
     with pytest.raises(NotExactError, match="run_chains"):
         run_chains(good_bad(40), kernel="exact")
+    impossible = WeightedOrders(9, lambda orders: np.full(len(orders), -np.inf))
     with pytest.raises(ValueError, match="100 random orders all have weight 0"):
-        impossible = WeightedOrders(9, lambda orders: np.full(len(orders), -np.inf))
         run_chains(impossible, 10, kernel="adjacent")
 
 
@@ -186,7 +186,9 @@ def test_an_error_in_a_users_function_comes_through():
         return np.zeros(len(orders))
 
     with pytest.raises(ZeroDivisionError, match="mine"):
-        run_chains(WeightedOrders(9, breaks), 200, kernel="adjacent", rng=0, start=np.arange(9)[::-1])
+        run_chains(
+            WeightedOrders(9, breaks), 200, kernel="adjacent", rng=0, start=np.arange(9)[::-1]
+        )
 
 
 # ---- checkpoints --------------------------------------------------------------------------------
@@ -267,6 +269,7 @@ def test_a_checkpoint_of_another_run_is_refused_and_kept(tmp_path):
         (good_bad(12), {"kernel": "flip"}, "it holds a run with kernel adjacent"),
         (good_bad(12), {"thin": 5}, "it holds a run with thin"),
         (good_bad(12), {"keep": "moments"}, "it holds a run with keep draws"),
+        (good_bad(12), {"start": np.arange(12)}, "it holds a run with start None"),
     ):
         with pytest.raises(ValueError, match=message):
             run_chains(dist, 100, 50, **{**options, **changed})
@@ -289,7 +292,7 @@ def test_a_damaged_checkpoint_is_refused_and_kept(tmp_path, file, damage):
             raw[at] ^= 255
     (folder / file).write_bytes(raw)
     before = snapshot(folder)
-    with pytest.raises(ValueError, match="checkpoint: .* damaged"):
+    with pytest.raises(ValueError, match=r"checkpoint: .* damaged"):
         run_chains(good_bad(12), 200, 50, **options)
     assert snapshot(folder) == before
 

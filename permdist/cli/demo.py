@@ -33,7 +33,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="The seed of the simulated collection.", min=0)] = 0,
     queries: Annotated[int, typer.Option(help="How many queries to simulate.", min=2)] = 300,
 ) -> None:
-    """Simulate a collection, evaluate rankings, inspect distributions, and write a report."""
+    """Simulate a collection, evaluate, inspect, sample, and write a report with pictures."""
     import numpy as np
     from rich.console import Console
     from rich.progress import Progress
@@ -59,13 +59,21 @@ def demo(
                 collection.X[:, feature], collection.y, collection.qid, MEASURES
             )
         best = max(rankings, key=lambda name: float(rankings[name].mean("map")))
-        task = progress.add_task("Inspecting, checking, drawing", total=6)
+        task = progress.add_task("Inspecting, sampling, checking", total=7)
         report = Report(
             "permdist demo",
             f"A simulated collection of {len(collection)} queries (seed {seed}), ranked by each of "
             f"its {len(varying)} features that vary and evaluated by {len(MEASURES)} measures.",
         )
-        for draw in (_overview, _features, _conventions, _likeness, _distributions, _identities):
+        for draw in (
+            _overview,
+            _features,
+            _conventions,
+            _likeness,
+            _distributions,
+            _chains,
+            _identities,
+        ):
             draw(report, output, collection, rankings)
             progress.advance(task)
     report.save(output / "report.html")
@@ -218,6 +226,40 @@ def _distributions(
     for axes, (name, model) in zip(figure.subplots(1, 3), models.items(), strict=True):
         plots.marginals(model, axes).set_title(name, loc="left")
     _show(report, output, "marginals", axes, "Rank marginals under three distributions")
+
+
+def _chains(
+    report: Report, output: Path, collection: Queries, rankings: dict[str, Evaluation]
+) -> None:
+    """Sample one query that is too large for exact answers, and judge the chains."""
+    import numpy as np
+
+    from permdist import GoodBad, plots
+    from permdist.samplers import run_chains
+
+    best = max(rankings, key=lambda name: float(rankings[name].mean("map")))
+    mixed = (collection.n_relevant > 0) & (collection.n_relevant < collection.sizes)
+    if not mixed.any():
+        return
+    query = collection[int(np.argmax(np.where(mixed, collection.sizes, 0)))]
+    scores = query.X[:, int(best.split()[1]) - 1]
+    scores = (scores - scores.mean()) / max(float(scores.std()), 1e-9) / len(scores)
+    names = [f"document {i + 1} ({y})" for i, y in enumerate(query.y)]
+    model = GoodBad(scores, query.y, tilt="ap", kappa=5.0, names=names)
+    chains = run_chains(model, draws=1000, rng=0, progress=False)
+    summary = chains.summary()
+    report.section(
+        "Sampling what cannot be summed",
+        f"All orders of the {len(scores)} documents of query {query.qid} under the loss-augmented "
+        "good-bad model: too many to sum over, so Markov chains draw from it, with the kernel that "
+        "a short trial found best, and arviz judges them.",
+    )
+    report.preformatted(str(summary))
+    figure = plots.trace(chains)
+    figure.savefig(output / "trace.png", dpi=130)
+    report.picture(figure, "Ranks of some documents along the chains")
+    axes = plots.autocorrelation(chains, 40, _canvas(7, 4.2))
+    _show(report, output, "autocorrelation", axes, "How fast the chains forget")
 
 
 def _identities(

@@ -207,7 +207,7 @@ class WeightedOrders(Distribution):
 def _single(function: Any) -> Callable[[IntArray], float]:
     """Compile a function of one order around one of many."""
 
-    @numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+    @numba.njit(nogil=True)
     def single(order: IntArray) -> float:
         return function(order.copy().reshape(1, -1))[0]
 

@@ -79,7 +79,7 @@ def autocorrelation(chains: Chains, lags: int = 100, ax: Axes | None = None) -> 
     ranks = _autocorrelations(chains.ranks.astype(float), lags)
     for curve in ranks:
         ax.plot(curve, color="#4c72b0", alpha=min(1.0, 4.0 / len(ranks) + 0.1), linewidth=1.0)
-    weight = _autocorrelations(chains.log_weight[..., None], lags)
+    weight = _autocorrelations(np.nan_to_num(chains.log_weight)[..., None], lags)
     if len(weight):
         ax.plot(weight[0], color="#c44e52", linewidth=2.0, label="log-probability")
     ax.plot([], [], color="#4c72b0", label="rank of an item")
@@ -185,7 +185,8 @@ def mixing(
 
 def _few(chains: Chains, items: Sequence[str] | None) -> Any:
     """Give a Dataset of some items, ranks from 1 on, thinned so that lines can be seen."""
-    dataset = chains.to_dataset()[["rank", "log_prob"]]
+    known = ["rank"] if np.isnan(chains.log_weight).any() else ["rank", "log_prob"]
+    dataset = chains.to_dataset()[known]
     if items is None:
         by_mean = np.argsort(dataset["rank"].mean(("chain", "draw")).values, kind="stable")
         at = np.linspace(0, len(by_mean) - 1, min(MOST_ITEMS, len(by_mean))).astype(int)
@@ -203,9 +204,9 @@ def _figure(name: str, dataset: Any, **options: Any) -> Figure:
     """Call a plot of arviz, of whatever version, and give its figure."""
     import xarray
 
-    from permdist.diagnostics import _arviz
+    from permdist.diagnostics.summary import load_arviz
 
-    arviz = _arviz()
+    arviz = load_arviz()
     figure: Figure
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # arviz's own, about what it calls in matplotlib

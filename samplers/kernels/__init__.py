@@ -27,20 +27,25 @@ REFRESH = 256  # draws after which everything is computed anew from the order
 
 
 class Kernel(NamedTuple):
-    """What there is to know about a kernel: its work a step grows like ``fixed + growing * n``."""
+    """What there is to know about a kernel.
+
+    `operations` tells what a step costs for n items if so large a share of steps moves: how many
+    times it calls `peek` and `swap`, and nanoseconds or about for the rest.
+    """
 
     function: Any
     sweep: float  # steps for each item that make one draw
-    fixed: float
-    growing: float
+    operations: Callable[[int, float], tuple[float, float, float]]
     needs_levels: bool = False
 
 
 KERNELS = {
-    "adjacent": Kernel(adjacent, 1.0, 20.0, 0.0),
-    "transposition": Kernel(transposition, 0.2, 40.0, 4.0),
-    "relocation": Kernel(relocation, 0.25, 70.0, 12.0),
-    "flip": Kernel(flip, 0.5, 80.0, 1.2, needs_levels=True),
+    "adjacent": Kernel(adjacent, 1.0, lambda n, share: (1, share, 15)),
+    "transposition": Kernel(
+        transposition, 0.2, lambda n, share: (n * (2 - share) / 1.5, n * (2 - share) / 1.5, 40)
+    ),
+    "relocation": Kernel(relocation, 0.25, lambda n, share: (n, 2 * n, 70 + 3 * n)),
+    "flip": Kernel(flip, 0.5, lambda n, share: (1, share, 80 + 1.8 * n), needs_levels=True),
 }
 
 
@@ -156,17 +161,25 @@ def _plain_target(function: Any, change: Any) -> dict[str, Any]:
     def restore_value(target: Target, state: State) -> None:
         state.value[0] = function(state.order)
 
+    def no_flip(target: Target, state: State, rng: Any) -> bool:
+        return False  # a function says nothing of classes of items, and this compiles faster
+
     looked = peek_anew if change is None else peek_change
-    return {"peek": looked, "swap": swap_only, "restore": restore_value}
+    return {"peek": looked, "swap": swap_only, "restore": restore_value, "flip": no_flip}
 
 
-def mixture_of(kernel_name: str | dict[str, float]) -> FloatArray:
-    """Sum up the chances of the kernels of a mixture such as ``"adjacent+relocation"``."""
-    if isinstance(kernel_name, str):
-        parts = dict.fromkeys(kernel_name.split("+"), 1.0)
-    else:
-        parts = dict(kernel_name)
-    chances = np.array([float(parts.get(name, 0.0)) for name in KERNELS])
+def parts_of(name: str) -> dict[str, float]:
+    """Read the kernels of a mixture and their shares."""
+    parts: dict[str, float] = {}
+    for part in name.split("+"):
+        share, _, kernel = part.strip().rpartition(" ")
+        parts[kernel] = parts.get(kernel, 0.0) + (float(share) if share else 1.0)
+    return parts
+
+
+def mixture_of(parts: dict[str, float]) -> FloatArray:
+    """Sum up the chances of the kernels of a mixture."""
+    chances = np.array([parts.get(name, 0.0) for name in KERNELS])
     sums = np.cumsum(chances / chances.sum())
     sums[np.flatnonzero(chances)[-1] :] = 1.0
     return sums

@@ -1,0 +1,143 @@
+"""Chains against the truth, where it is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from permdist._check import AnyIntArray, FloatArray, IntArray
+from permdist._text import aligned
+from permdist.distributions import Distribution
+from permdist.distributions.base import MAX_LISTED
+from permdist.rankings import enumerate_orders
+
+if TYPE_CHECKING:
+    from permdist.samplers import Chains
+
+BATCHES = 30
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How far chains are from the truth.
+
+    Attributes
+    ----------
+    exact, estimated, standard_errors : arrays of float, shape (n, n)
+        Rank marginals, and the standard errors of the estimated ones.
+    worst_error : float
+        The largest difference of a marginal, in absolute value.
+    worst_standard_error : float
+        The standard error of that marginal.
+    worst_score : float
+        The largest difference in standard errors.
+    total_variation : float or None
+        Between the draws and the distribution, over all orders; None beyond 8 items.
+    expected_total_variation : float or None
+        What as many independent draws would show on average.
+    """
+
+    exact: FloatArray
+    estimated: FloatArray
+    standard_errors: FloatArray
+    worst_error: float
+    worst_standard_error: float
+    worst_score: float
+    total_variation: float | None
+    expected_total_variation: float | None
+
+    def __str__(self) -> str:
+        rows = {
+            "worst error of a rank marginal": f"{self.worst_error:.2g} "
+            f"± {self.worst_standard_error:.2g}",
+            "worst error in standard errors": f"{self.worst_score:.2f}",
+        }
+        if self.total_variation is not None:
+            rows["total variation"] = f"{self.total_variation:.2g}"
+            rows["of independent draws"] = f"{self.expected_total_variation:.2g}"
+        return aligned(rows)
+
+
+def compare_to_exact(chains: Chains, dist: Distribution | None = None) -> Comparison:
+    """Compare chains with the truth, for sizes where it is known.
+
+    Parameters
+    ----------
+    chains : Chains
+    dist : Distribution, optional
+        The distribution of the chains by default.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from permdist import GoodBad
+    >>> from permdist.samplers import run_chains
+    >>> model = GoodBad([0.5, 0.1, -0.3, 0.2], [1, 0, 0, 1])
+    >>> chains = run_chains(model, draws=2000, kernel="adjacent", rng=0)
+    >>> compare_to_exact(chains).worst_score < 5
+    True
+    """
+    truth = chains.dist if dist is None else dist
+    if truth is None:
+        raise ValueError("dist: expected the distribution of the chains, they carry none")
+    if truth.n_items != chains.n_items:
+        raise ValueError(f"dist: expected {chains.n_items} items, got {truth.n_items}")
+    orders = chains._drawn("compare_to_exact")
+    exact, estimated = truth.rank_marginals(), chains.rank_marginals()
+    errors = _standard_errors(orders, estimated)
+    # A marginal that was never drawn has a spread of 0; independent draws set the least.
+    least = np.sqrt(exact * (1.0 - exact) / orders[..., 0].size)
+    errors = np.maximum(errors, least)
+    gap = np.abs(estimated - exact)
+    worst = np.unravel_index(gap.argmax(), gap.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = np.where(gap > 1e-12, gap / errors, 0.0)
+    variation = expected = None
+    if truth.n_items <= MAX_LISTED:
+        listed = enumerate_orders(truth.n_items)
+        chances = np.exp(truth.log_prob(listed))
+        shares = _shares(orders.reshape(-1, truth.n_items), listed)
+        draws = orders[..., 0].size
+        variation = 0.5 * float(np.abs(shares - chances).sum())
+        spread = np.sqrt(2.0 * chances * (1.0 - chances) / (np.pi * draws))
+        expected = 0.5 * float(spread.sum())
+    return Comparison(
+        exact,
+        estimated,
+        errors,
+        float(gap[worst]),
+        float(errors[worst]),
+        float(scores.max()),
+        variation,
+        expected,
+    )
+
+
+def _standard_errors(orders: AnyIntArray, estimated: FloatArray) -> FloatArray:
+    """Estimate standard errors of rank marginals from batches of consecutive draws."""
+    chains, draws, n = orders.shape
+    batches = min(BATCHES, draws)
+    length = draws // batches
+    cut = orders[:, : batches * length].reshape(chains * batches, length, n)
+    squares = np.zeros((n, n))
+    for batch in cut:
+        flat = batch.astype(np.int64) * n + np.arange(n)
+        shares = np.bincount(flat.ravel(), minlength=n * n).reshape(n, n) / length
+        squares += (shares - estimated) ** 2
+    number = chains * batches
+    return np.sqrt(squares / max(1, number - 1) / number)
+
+
+def _shares(orders: AnyIntArray, listed: IntArray) -> FloatArray:
+    """Count how often each listed order was drawn."""
+    n = listed.shape[1]
+    weights = n ** np.arange(n, dtype=np.int64)
+    keys = listed @ weights
+    sorter = np.argsort(keys)
+    found = sorter[np.searchsorted(keys[sorter], orders.astype(np.int64) @ weights)]
+    return np.bincount(found, minlength=len(listed)) / len(orders)

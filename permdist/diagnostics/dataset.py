@@ -1,0 +1,196 @@
+"""Chains as an `xarray.Dataset`, for arviz, and as a netCDF file, for everybody."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from permdist._check import IntArray, grades
+from permdist.distributions import Distribution
+from permdist.distributions.base import NotExactError
+from permdist.measures import Measure, parse
+from permdist.rankings import kendall, order_to_ranks
+
+if TYPE_CHECKING:
+    import xarray
+
+    from permdist.samplers import Chains
+
+FORMAT = 1
+
+
+def to_dataset(
+    chains: Chains,
+    measures: Iterable[str | Measure] = (),
+    labels: ArrayLike | None = None,
+) -> xarray.Dataset:
+    """Give chains as an `xarray.Dataset` that arviz takes as it is.
+
+    Parameters
+    ----------
+    chains : Chains
+    measures : iterable of Measure or str
+        Ranking measures to add, each under its name.
+    labels : array of int, shape (n,), optional
+        The labels for the measures; those of the distribution by default.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``rank`` (chain, draw, item), 0 at the top; ``log_prob`` (chain, draw), up to a constant
+        where the normaliser is not known; ``distance_to_mode``, Kendall's distance to the most
+        probable order, or to the most probable draw; the measures. Items go by their names.
+
+    Examples
+    --------
+    >>> from permdist import PlackettLuce
+    >>> from permdist.samplers import run_chains
+    >>> model = PlackettLuce([2.0, 0.0, 1.0], names=["tea", "milk", "water"])
+    >>> dataset = to_dataset(run_chains(model, draws=100, rng=0), ["ap"], labels=[1, 0, 0])
+    >>> dict(dataset.sizes)
+    {'chain': 4, 'draw': 100, 'item': 3}
+    >>> list(dataset)
+    ['rank', 'log_prob', 'distance_to_mode', 'ap']
+    """
+    import xarray
+
+    from permdist import __version__
+
+    orders = chains._drawn("to_dataset")
+    chosen = [parse(measure) for measure in measures]
+    variables: dict[str, Any] = {
+        "rank": (("chain", "draw", "item"), order_to_ranks(orders)),
+        "log_prob": (("chain", "draw"), chains.log_prob),
+        "distance_to_mode": (("chain", "draw"), kendall(orders, mode_of(chains))),
+    }
+    for measure in chosen:
+        values = measure(orders, _labels(chains, labels))
+        variables[measure.name] = (("chain", "draw"), values)
+    return xarray.Dataset(
+        variables,
+        coords={
+            "chain": np.arange(chains.n_chains),
+            "draw": np.arange(orders.shape[1]),
+            "item": list(chains.names),
+        },
+        attrs={
+            "inference_library": "permdist",
+            "inference_library_version": __version__,
+            "kernel": chains.kernel,
+            "thin": chains.thin,
+            "tuning_steps": chains.tune,
+            "sampling_time": chains.seconds,
+            "normalised": int(chains.normaliser is not None),
+        },
+    )
+
+
+def save(chains: Chains, path: str | Path) -> None:
+    """Write chains to a netCDF file, which xarray, arviz and many other tools read.
+
+    The file holds the orders and log-weights of all draws, the items' names, and how the chains
+    came about. It is whole or it is not there.
+    """
+    import xarray
+
+    target = Path(path)
+    orders = chains._drawn("save")
+    dataset = xarray.Dataset(
+        {
+            "order": (("chain", "draw", "position"), orders),
+            "log_weight": (("chain", "draw"), chains.log_weight),
+            "accept_rate": (("chain",), chains.accept_rate),
+        },
+        coords={"item": list(chains.names)},
+        attrs={
+            "permdist_format": FORMAT,
+            "kernel": chains.kernel,
+            "thin": chains.thin,
+            "tune": chains.tune,
+            "seconds": chains.seconds,
+            "complete": int(chains.complete),
+            "normaliser": json.dumps(chains.normaliser),
+            "distribution": repr(chains.dist),
+        },
+    )
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target.parent}: no such directory")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".nc")
+    os.close(handle)
+    try:
+        dataset.to_netcdf(name, engine="h5netcdf")
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | Path, dist: Distribution | None = None) -> Chains:
+    """Read chains that `save` wrote.
+
+    Parameters
+    ----------
+    path : path
+    dist : Distribution, optional
+        The distribution, which the file does not hold.
+    """
+    import xarray
+
+    from permdist.samplers import Chains
+
+    source = Path(path)
+    if not source.exists():
+        raise FileNotFoundError(f"{source}: no such file")
+    try:
+        with xarray.open_dataset(source, engine="h5netcdf") as opened:
+            dataset = opened.load()
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"{source}: not a netCDF file, or a damaged one") from error
+    if dataset.attrs.get("permdist_format") != FORMAT or "order" not in dataset:
+        raise ValueError(f"{source}: expected chains in format {FORMAT}")
+    attributes = dataset.attrs
+    return Chains(
+        orders=np.asarray(dataset["order"].values, dtype=np.int32),
+        log_weight=np.asarray(dataset["log_weight"].values),
+        names=tuple(str(name) for name in dataset["item"].values),
+        kernel=str(attributes["kernel"]),
+        thin=int(attributes["thin"]),
+        tune=int(attributes["tune"]),
+        accept_rate=np.asarray(dataset["accept_rate"].values),
+        seconds=float(attributes["seconds"]),
+        complete=bool(attributes["complete"]),
+        normaliser=json.loads(attributes["normaliser"]),
+        dist=dist,
+    )
+
+
+def mode_of(chains: Chains) -> IntArray:
+    """Give the most probable order, or the most probable draw where it is not known."""
+    if chains.dist is not None:
+        try:
+            return chains.dist.mode()
+        except NotExactError:
+            pass
+    if np.isnan(chains.log_weight).any():
+        return chains.orders[0, -1].astype(np.int64)
+    best = np.unravel_index(chains.log_weight.argmax(), chains.log_weight.shape)
+    return chains.orders[best].astype(np.int64)
+
+
+def _labels(chains: Chains, labels: ArrayLike | None) -> IntArray:
+    if labels is None:
+        own = getattr(chains.dist, "labels", None)
+        if own is None:
+            raise TypeError("labels: expected the items' relevance labels for the measures")
+        return np.asarray(own)
+    label = grades("labels", labels)
+    if label.shape != (chains.n_items,):
+        raise ValueError(f"labels: expected {chains.n_items} labels, got shape {label.shape}")
+    return label

@@ -1,0 +1,233 @@
+"""What arviz says about chains, in a table and in words."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permdist._check import FloatArray, count
+from permdist._text import aligned
+from permdist.diagnostics.dataset import mode_of
+from permdist.rankings import order_to_ranks
+
+if TYPE_CHECKING:
+    import pandas
+
+    from permdist.samplers import Chains
+
+GOOD_RHAT = 1.01
+GOOD_ESS = 100  # effective draws for each chain
+MOST_DRAWS = 10_000
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """What the diagnostics say.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        For every item's rank (1 at the top), the log-probability and the whole ranking: mean,
+        standard deviation, Monte Carlo standard error, R-hat, bulk and tail effective draws. What
+        never changes has no R-hat and no effective draws, and says so in `note`.
+    converged : bool
+        Whether every R-hat is at most 1.01 and there are 100 effective draws for each chain.
+    verdict : str
+        The same in words, with what to do.
+    ess_per_second : float
+        Effective draws a second of what mixes worst.
+    """
+
+    table: pandas.DataFrame
+    converged: bool
+    verdict: str
+    ess_per_second: float
+    kernel: str = ""
+    shown: int = field(default=12)
+
+    def __str__(self) -> str:
+        table = self.table
+        items = table[table.index.str.startswith("rank[")]
+        worst = items.sort_values(["r_hat", "ess_bulk"], ascending=[False, True], kind="stable")
+        rows = list(table.index[~table.index.isin(items.index)]) + list(worst.index[: self.shown])
+        text = table.loc[rows].to_string(float_format=lambda value: f"{value:.4g}", na_rep="")
+        left = len(items) - min(self.shown, len(items))
+        more = f"\n(and {left} more items that mix better)" if left else ""
+        told = {"kernel": self.kernel, "effective draws a second": f"{self.ess_per_second:,.0f}"}
+        return f"{text}{more}\n\n{aligned(told)}\n{self.verdict}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def summary(chains: Chains, *, max_draws: int = MOST_DRAWS) -> Summary:
+    """Judge chains by arviz: R-hat, effective draws, standard errors, and a verdict in words.
+
+    Besides every item's rank it looks at the ranking as a whole: the inner products of its ranks
+    with those of the mode and of each chain's last draw. Chains that are stuck in different
+    places agree about themselves and not about these.
+
+    Parameters
+    ----------
+    chains : Chains
+    max_draws : int
+        Longer chains are thinned to so many draws each for R-hat and effective draws, which then
+        are a little too low rather than too high; means use all draws.
+
+    Returns
+    -------
+    Summary
+
+    Examples
+    --------
+    >>> from permdist import PlackettLuce
+    >>> from permdist.samplers import run_chains
+    >>> found = summary(run_chains(PlackettLuce([2.0, 0.0, 1.0]), draws=500, rng=0))
+    >>> found.verdict
+    'The chains agree: R-hat is at most 1.00..., with at least ... effective draws.'
+    """
+    max_draws = count("max_draws", max_draws, minimum=4)
+    if chains.n_draws < 4:
+        raise ValueError(f"chains: expected at least 4 draws of each, got {chains.n_draws}")
+    columns = _from_moments(chains) if chains.moments else _from_draws(chains, max_draws)
+    import pandas
+
+    table = pandas.DataFrame(columns, index=columns.pop("name"))
+    table.index = table.index.astype(str)
+    if np.isnan(chains.log_weight).any() or np.isnan(table["mean"].iloc[0]):
+        table = table.drop(index=_weight_name(chains))  # it was not computed
+    return _judge(table, chains)
+
+
+def _from_draws(chains: Chains, max_draws: int) -> dict[str, Any]:
+    ranks = chains.ranks
+    last = order_to_ranks(np.vstack([mode_of(chains)[None], chains.orders[:, -1]]))
+    # A ranking's inner product with a reference falls as their Spearman distance grows.
+    whole = ranks @ np.unique(last, axis=0).T
+    names = [f"rank[{name}]" for name in chains.names]
+    stride = -(-chains.n_draws // max_draws)
+    items = _diagnose(ranks[:, ::stride].astype(float))
+    others = _diagnose(chains.log_prob[:, ::stride, None])
+    total = _diagnose(whole[:, ::stride].astype(float))
+    worst = int(np.argmax(np.nan_to_num(total["r_hat"], nan=-np.inf)))
+    result: dict[str, Any] = {"name": [_weight_name(chains), "whole ranking", *names]}
+    means = np.concatenate([[chains.log_prob.mean(), np.nan], ranks.mean(axis=(0, 1)) + 1.0])
+    spread = np.concatenate([[chains.log_prob.std(), np.nan], ranks.std(axis=(0, 1))])
+    result |= {"mean": means, "sd": spread}
+    for key in ("mcse", "r_hat", "ess_bulk", "ess_tail"):
+        seen = np.nan if key == "mcse" else total[key][worst if key == "r_hat" else ...].min()
+        result[key] = np.concatenate([others[key], [seen], items[key]])
+    result["note"] = [*others["note"], total["note"][worst], *items["note"]]
+    return result
+
+
+def _from_moments(chains: Chains) -> dict[str, Any]:
+    """Diagnose the means of blocks; a block counts as many effective draws as its spread says."""
+    tables = [moments.block_means() for moments in chains.moments]
+    length = min(map(len, tables))
+    blocks = np.stack([table[:length] for table in tables])
+    variance = np.mean([moments.variances() for moments in chains.moments], axis=0)
+    found = _diagnose(blocks)
+    per_block = min(int(moments.progress[1]) for moments in chains.moments)
+    spread = blocks.reshape(-1, blocks.shape[2]).var(axis=0, ddof=1)
+    draws = chains.n_chains * chains.n_draws
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ess = np.where(spread > 0, draws * variance / (per_block * spread), np.nan)
+    ess = np.minimum(ess, draws)
+    means = blocks.mean(axis=(0, 1))
+    means[:-1] += 1.0
+    means[-1] -= chains.normaliser or 0.0
+    order = np.r_[len(means) - 1, : len(means) - 1]
+    names = [_weight_name(chains), *(f"rank[{name}]" for name in chains.names)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mcse = np.sqrt(variance / ess)
+    return {
+        "name": names,
+        "mean": means[order],
+        "sd": np.sqrt(variance)[order],
+        "mcse": mcse[order],
+        "r_hat": found["r_hat"][order],
+        "ess_bulk": ess[order],
+        "ess_tail": np.full(len(names), np.nan),
+        "note": [found["note"][i] for i in order],
+    }
+
+
+def _weight_name(chains: Chains) -> str:
+    return "log_weight" if chains.normaliser is None else "log_prob"
+
+
+def _diagnose(values: FloatArray) -> dict[str, Any]:
+    """Diagnose columns of draws, shape (chain, draw, column), by arviz where they vary."""
+    import xarray
+
+    arviz = load_arviz()
+    n_columns = values.shape[2]
+    values = np.nan_to_num(values)
+    rounding = 1e-10 * (1.0 + np.abs(values).max(axis=(0, 1)))
+    within = np.ptp(values, axis=1).max(axis=0) > rounding
+    between = np.ptp(values.reshape(-1, n_columns), axis=0) > rounding
+    result: dict[str, Any] = {
+        key: np.full(n_columns, np.nan) for key in ("mcse", "r_hat", "ess_bulk", "ess_tail")
+    }
+    result["note"] = np.where(between, np.where(within, "", "stuck"), "constant").tolist()
+    # Every chain at one value, but not the same: nothing could disagree more.
+    result["r_hat"][between & ~within] = np.inf
+    result["ess_bulk"][between & ~within] = result["ess_tail"][between & ~within] = len(values)
+    if within.any():
+        dataset = xarray.Dataset(
+            {"x": (("chain", "draw", "column"), values[:, :, within])},
+            coords={"chain": np.arange(len(values)), "draw": np.arange(values.shape[1])},
+        )
+        for key, function, options in (
+            ("mcse", arviz.mcse, {"method": "mean"}),
+            ("r_hat", arviz.rhat, {}),
+            ("ess_bulk", arviz.ess, {"method": "bulk"}),
+            ("ess_tail", arviz.ess, {"method": "tail"}),
+        ):
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")  # of a chain that is constant beside others
+                found = np.asarray(function(dataset, **options)["x"], dtype=float)
+            result[key][within] = found
+    return result
+
+
+def load_arviz() -> Any:
+    """Import arviz without its announcements."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import arviz
+    return arviz
+
+
+def _judge(table: pandas.DataFrame, chains: Chains) -> Summary:
+    """Put the table into words."""
+    wanted = GOOD_ESS * chains.n_chains
+    rhat, ess = table["r_hat"].dropna(), table["ess_bulk"].dropna()
+    if rhat.empty:
+        verdict = "Every draw is the same ranking: there is nothing to diagnose."
+        return Summary(table, True, verdict, 0.0, chains.kernel)
+    lowest, highest = float(ess.min()), float(rhat.max())
+    if highest > GOOD_RHAT:
+        verdict = (
+            f"The chains do not agree yet: R-hat of {rhat.idxmax()} is {highest:.3f} "
+            f"(above {GOOD_RHAT}). Do not use these draws; run longer, or try another kernel."
+        )
+    elif lowest < wanted:
+        needed = chains.n_draws * wanted / max(lowest, 1e-9)
+        verdict = (
+            f"The chains agree, but {ess.idxmin()} has only {lowest:,.0f} effective draws; for "
+            f"{wanted} take about {np.ceil(needed):,.0f} draws of each chain, or thin more."
+        )
+    else:
+        verdict = (
+            f"The chains agree: R-hat is at most {highest:.4f}, with at least {lowest:,.0f} "
+            "effective draws."
+        )
+    if not chains.complete:
+        verdict += " The run was interrupted."
+    good = highest <= GOOD_RHAT and lowest >= wanted
+    return Summary(table, good, verdict, lowest / chains.seconds, chains.kernel)

@@ -1,0 +1,94 @@
+"""The progress bar of a run: speed, acceptance and the worst R-hat so far."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+
+from permdist.rankings import order_to_ranks
+from permdist.samplers.worker import Worker
+
+
+class Bar:
+    """A progress bar with speed, acceptance and the worst R-hat so far; nothing if not shown."""
+
+    def __init__(self, workers: list[Worker], shown: bool, name: str) -> None:
+        self.workers, self.shown, self.name = workers, shown, name
+        self._looked = 0.0
+        self._rhat = np.nan
+
+    def __enter__(self) -> Bar:
+        if self.shown:
+            from rich.console import Console
+            from rich.progress import (
+                BarColumn,
+                Progress,
+                TaskProgressColumn,
+                TextColumn,
+                TimeRemainingColumn,
+            )
+
+            self._progress = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[told]}"),
+                console=Console(file=sys.stderr),
+            )
+            total = sum(worker.total for worker in self.workers)
+            self._before = sum(worker.done for worker in self.workers)
+            self._begin = time.perf_counter()
+            self._task = self._progress.add_task(
+                f"{len(self.workers)} chains, {self.name}", total=total, told=""
+            )
+            self._progress.start()
+        return self
+
+    def update(self) -> None:
+        """Show how far the chains are."""
+        if not self.shown:
+            return
+        done = sum(worker.done for worker in self.workers)
+        now = time.perf_counter()
+        if now - self._looked > 1.0 or done == sum(worker.total for worker in self.workers):
+            self._looked, self._rhat = now, _rhat_so_far(self.workers)
+        speed = (done - self._before) / max(now - self._begin, 1e-9)
+        moved = sum(worker.moved.sum(axis=0) + worker.tuned.sum(axis=0) for worker in self.workers)
+        told = f"{speed:,.0f} draws/s, {moved[1] / max(1, moved[0]):.0%} moved"
+        told += "" if np.isnan(self._rhat) else f", R-hat {self._rhat:.3f}"
+        self._progress.update(self._task, completed=done, told=told)
+
+    def __exit__(self, *details: object) -> None:
+        if self.shown:
+            self._progress.stop()
+
+
+def _rhat_so_far(workers: list[Worker], most: int = 400) -> float:
+    """Give the worst split R-hat of log-weights and of some items' ranks, from some draws."""
+    if workers[0].moments is not None:
+        tables = [worker.moments.block_means() for worker in workers if worker.moments is not None]
+        length = min(map(len, tables))
+        table = np.stack([table[:length] for table in tables])
+    else:
+        kept = min(worker.kept for worker in workers)
+        if kept < 8:
+            return np.nan
+        at = np.unique(np.linspace(0, kept - 1, min(kept, most)).astype(int))
+        orders = np.stack([worker.orders[at] for worker in workers])
+        values = np.stack([worker.values[at] for worker in workers])
+        items = np.unique(np.linspace(0, orders.shape[2] - 1, 12).astype(int))
+        table = np.concatenate([order_to_ranks(orders)[..., items], values[..., None]], axis=2)
+    half = table.shape[1] // 2
+    if half < 4:
+        return np.nan
+    split = np.concatenate([table[:, :half], table[:, half : 2 * half]]).astype(float)
+    within = split.var(axis=1, ddof=1).mean(axis=0)
+    between = split.mean(axis=1).var(axis=0, ddof=1)
+    varying = within > 0
+    if not varying.any():
+        return np.nan
+    ratio = between[varying] / within[varying]
+    return float(np.sqrt((half - 1) / half + ratio).max())

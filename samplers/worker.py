@@ -1,0 +1,165 @@
+"""One chain at work: its state, its generator, its draws, and its part of a checkpoint."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from permdist._check import AnyIntArray, FloatArray, IntArray
+from permdist.distributions import Distribution, GaussianScores
+from permdist.samplers.checkpoint import Checkpoint
+from permdist.samplers.kernels import KERNELS, advancer, mixture_of, parts_of
+from permdist.samplers.moments import Moments
+from permdist.samplers.targets import Problem, State
+
+SLICE = 0.1  # seconds between two looks at the clock
+EXACT_BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How long to run, on how many threads, and what to keep."""
+
+    draws: int
+    tune: int
+    chains: int
+    keep: str
+    threads: int
+
+
+@dataclass
+class Worker:
+    """One chain: its state, its generator, its draws."""
+
+    number: int
+    problem: Problem
+    kernel: str
+    thin: int
+    settings: Settings
+    store: Checkpoint | None
+    rng: np.random.Generator
+    order: IntArray
+    orders: AnyIntArray
+    values: FloatArray
+    done: int = 0  # draws so far, tuning included
+    seconds: float = 0.0
+    saved: int = 0
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        kept = self.settings.keep == "draws"
+        self.moments = None if kept else Moments.empty(self.problem.dist.n_items)
+        self.moved = np.zeros((len(KERNELS), 2), dtype=np.int64)
+        self.tuned = np.zeros_like(self.moved)
+        self.state: State = self.problem.start(self.order)
+        self.exact = self.kernel == "exact"
+        self.seed = int(self.rng.integers(2**63))
+        if not self.exact:
+            self.mixture = mixture_of(parts_of(self.kernel))
+            self.advance = advancer(self.problem)
+        self._pace, self._saved_at = 1, time.perf_counter()
+
+    @property
+    def total(self) -> int:
+        """All draws to be made, tuning included."""
+        return self.settings.draws + self.settings.tune
+
+    @property
+    def kept(self) -> int:
+        """Draws so far that count."""
+        return max(0, self.done - self.settings.tune)
+
+    def slice(self) -> None:
+        """Make draws for a tenth of a second or so."""
+        begin = time.perf_counter()
+        end = self.settings.tune if self.done < self.settings.tune else self.total
+        size = min(end - self.done, self._pace)
+        if self.exact:
+            size = min(end - self.done, EXACT_BLOCK - self.done % EXACT_BLOCK)
+        orders, values = self._room(size)
+        if self.exact:
+            # Each block has a generator of its own, so that the bits do not depend on the slices.
+            number, within = divmod(self.done, EXACT_BLOCK)
+            stream = np.random.default_rng([self.seed, number])
+            block = self.problem.dist.sample(EXACT_BLOCK, stream)[within : within + size]
+            orders[:] = block
+            values[:] = _log_weights(self.problem.dist, block)
+            self.moved[0] += size
+        else:
+            counts = self.tuned if self.done < self.settings.tune else self.moved
+            inputs = self.mixture, self.problem.target, self.state, self.rng
+            self.advance(*inputs, self.done, size, self.thin, orders, values, counts)
+        if self.done >= self.settings.tune and self.moments is not None:
+            self.moments.add(orders, values)
+        self.done += size
+        took = time.perf_counter() - begin
+        self.seconds += took
+        if took < SLICE / 2:
+            self._pace *= 2
+        elif took > SLICE and self._pace > 1:
+            self._pace //= 2
+        if self.store is not None and (
+            self.done == self.total or time.perf_counter() - self._saved_at > 1.0
+        ):
+            self.save()
+
+    def _room(self, size: int) -> tuple[AnyIntArray, FloatArray]:
+        """Give the place for the next draws."""
+        if self.moments is None and self.done >= self.settings.tune:
+            here = slice(self.kept, self.kept + size)
+            return self.orders[here], self.values[here]
+        return np.empty((size, self.problem.dist.n_items), dtype=np.int32), np.empty(size)
+
+    def save(self) -> None:
+        """Write the draws since the last time, and the state."""
+        if self.store is None:
+            return
+        new = slice(self.saved, self.kept) if self.moments is None else slice(0, 0)
+        self.meta |= {
+            "done": self.done,
+            "seconds": self.seconds,
+            "rng": self.rng.bit_generator.state,
+        }
+        arrays = {f"state {key}": value for key, value in self.state._asdict().items()}
+        arrays |= {"moved": self.moved, "tuned": self.tuned}
+        if self.moments is not None:
+            arrays |= {f"moments {key}": value for key, value in vars(self.moments).items()}
+        self.store.save(self.number, self.meta, arrays, self.orders[new], self.values[new])
+        self.saved, self._saved_at = self.kept, time.perf_counter()
+
+    def resume(self) -> None:
+        """Take over what a checkpoint holds."""
+        loaded = None if self.store is None else self.store.load(self.number)
+        if loaded is None:
+            return
+        self.meta, arrays, raw_orders, raw_values = loaded
+        n = self.problem.dist.n_items
+        for key, value in self.state._asdict().items():
+            value[...] = arrays[f"state {key}"]
+        self.moved[...], self.tuned[...] = arrays["moved"], arrays["tuned"]
+        self.rng.bit_generator.state = self.meta["rng"]
+        self.done, self.seconds = int(self.meta["done"]), float(self.meta["seconds"])
+        if self.moments is not None:
+            for key in vars(self.moments):
+                setattr(self.moments, key, arrays[f"moments {key}"])
+            if self.done > self.total:
+                raise ValueError(
+                    f"draws: the checkpoint has moments of {self.kept} draws already, "
+                    f"more than {self.settings.draws}"
+                )
+            return
+        stored = np.frombuffer(raw_orders, dtype=np.int32).reshape(-1, n)
+        values = np.frombuffer(raw_values)
+        length = min(len(stored), self.settings.draws)
+        self.orders[:length], self.values[:length] = stored[:length], values[:length]
+        self.saved = len(stored)
+        self.done = min(self.done, self.total)
+
+
+def _log_weights(dist: Distribution, orders: IntArray) -> FloatArray:
+    if isinstance(dist, GaussianScores):  # nested integrals cost far more than the draws
+        return np.full(len(orders), np.nan)
+    return np.asarray(getattr(dist, "log_weight", dist.log_prob)(orders))

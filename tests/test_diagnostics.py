@@ -1,0 +1,165 @@
+"""Diagnostics: arviz's own numbers, constants and stuck chains in words, files that come back."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import arviz
+import numpy as np
+import pytest
+
+from permdist import GoodBad, PlackettLuce, WeightedOrders, diagnostics, plots
+from permdist.measures import AP
+from permdist.rankings import kendall
+from permdist.samplers import RestartSampler, run_chains
+
+MODEL = GoodBad(
+    [0.3, 0.1, -0.2, 0.0, 0.2], [1, 0, 0, 1, 0], names=["ale", "bun", "cod", "dill", "egg"]
+)
+
+
+@pytest.fixture(scope="module")
+def chains():
+    return run_chains(MODEL, 400, kernel="adjacent", thin=10, rng=0)
+
+
+def test_dataset(chains):
+    dataset = chains.to_dataset(["ap", "ndcg@3"])
+    assert dict(dataset.sizes) == {"chain": 4, "draw": 400, "item": 5}
+    assert list(dataset["item"].values) == list(MODEL.names)
+    np.testing.assert_array_equal(dataset["rank"], chains.ranks)
+    np.testing.assert_allclose(dataset["log_prob"], MODEL.log_prob(chains.orders))
+    np.testing.assert_array_equal(dataset["distance_to_mode"], kendall(chains.orders, MODEL.mode()))
+    np.testing.assert_allclose(dataset["ap"], AP()(chains.orders, MODEL.labels))
+    assert dataset.attrs["kernel"] == "adjacent"
+    assert dataset.attrs["normalised"] == 1
+    other = chains.to_dataset(["ap"], labels=[0, 1, 0, 0, 0])
+    assert not np.allclose(other["ap"], dataset["ap"])
+
+
+def test_dataset_refusals(chains):
+    plain = dataclasses.replace(chains, dist=None)
+    with pytest.raises(TypeError, match="labels: expected the items' relevance labels"):
+        plain.to_dataset(["ap"])
+    with pytest.raises(ValueError, match="labels: expected 5 labels"):
+        chains.to_dataset(["ap"], labels=[1, 0])
+    best = np.unravel_index(plain.log_weight.argmax(), plain.log_weight.shape)
+    assert plain.to_dataset()["distance_to_mode"].values[best] == 0
+
+
+def test_summary_gives_arviz_numbers(chains):
+    table = chains.summary().table
+    ranks = chains.to_dataset()[["rank", "log_prob"]].astype(float)
+    for key, function, options in (
+        ("r_hat", arviz.rhat, {}),
+        ("ess_bulk", arviz.ess, {"method": "bulk"}),
+        ("ess_tail", arviz.ess, {"method": "tail"}),
+        ("mcse", arviz.mcse, {"method": "mean"}),
+    ):
+        found = function(ranks, **options)
+        for number, name in enumerate(MODEL.names):
+            expected = float(found["rank"][number])
+            assert table.loc[f"rank[{name}]", key] == pytest.approx(expected, rel=1e-9)
+        assert table.loc["log_prob", key] == pytest.approx(float(found["log_prob"]), rel=1e-9)
+    assert table.loc["rank[ale]", "mean"] == pytest.approx(chains.ranks[..., 0].mean() + 1)
+    assert (table["note"] == "").all()
+
+
+def test_verdicts(chains):
+    good = chains.summary()
+    assert good.converged
+    assert good.verdict.startswith("The chains agree: R-hat is at most 1.0")
+    assert "effective draws a second" in str(good)
+    few = dataclasses.replace(
+        chains, orders=chains.orders[:, :60], log_weight=chains.log_weight[:, :60]
+    ).summary()
+    assert not few.converged
+    with pytest.raises(ValueError, match="at least 4 draws"):
+        run_chains(MODEL, 3, kernel="adjacent", rng=0).summary()
+
+
+def test_constant_items_are_said_to_be_constant():
+    model = PlackettLuce([500.0, 0.0, 0.1, -500.0])
+    found = run_chains(model, 300, kernel="adjacent", thin=5, tune=500, rng=0).summary()
+    assert found.table.loc["rank[0]", "note"] == "constant"
+    assert found.table.loc["rank[3]", "note"] == "constant"
+    assert np.isnan(found.table.loc["rank[0]", "r_hat"])
+    assert found.converged
+    one = run_chains(PlackettLuce([0.0, 500.0]), 50, kernel="adjacent", tune=50, rng=0).summary()
+    assert "Every draw is the same ranking" in one.verdict
+
+
+def test_stuck_chains_are_found_out():
+    # The order 0 1 2 3 4 and its reverse are far more probable than all that lies between.
+    def two_modes(orders):
+        up = (np.diff(orders, axis=1) > 0).sum(axis=1)
+        return 12.0 * np.abs(up - 2.0)
+
+    model = WeightedOrders(5, two_modes)
+    start = np.array([[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]])
+    chains = run_chains(model, 200, 0, chains=2, kernel="adjacent", thin=3, start=start, rng=0)
+    found = chains.summary()
+    assert not found.converged
+    assert found.table.loc["whole ranking", "r_hat"] > 1.5
+    assert "Do not use these draws" in found.verdict
+
+
+def test_comparison(chains):
+    found = diagnostics.compare_to_exact(chains)
+    np.testing.assert_allclose(found.exact, MODEL.rank_marginals())
+    np.testing.assert_allclose(found.estimated, chains.rank_marginals())
+    assert found.worst_error == np.abs(found.exact - found.estimated).max()
+    assert found.worst_score < 5
+    assert found.total_variation < 3 * found.expected_total_variation
+    assert "standard errors" in str(found)
+    wrong = GoodBad([-0.3, 0.1, 0.2, 0.0, 0.2], [1, 0, 0, 1, 0])
+    assert diagnostics.compare_to_exact(chains, wrong).worst_score > 5
+    with pytest.raises(ValueError, match="expected 5 items, got 2"):
+        diagnostics.compare_to_exact(chains, PlackettLuce([0.0, 1.0]))
+    with pytest.raises(ValueError, match="they carry none"):
+        diagnostics.compare_to_exact(dataclasses.replace(chains, dist=None))
+
+
+def test_files(chains, tmp_path):
+    path = tmp_path / "chains.nc"
+    chains.save(path)
+    found = diagnostics.load(path, MODEL)
+    np.testing.assert_array_equal(found.orders, chains.orders)
+    np.testing.assert_array_equal(found.log_prob, chains.log_prob)
+    assert (found.names, found.kernel, found.thin) == (chains.names, chains.kernel, chains.thin)
+    assert found.summary().verdict == chains.summary().verdict
+    raw = path.read_bytes()
+    path.write_bytes(raw[: len(raw) // 3])
+    with pytest.raises(ValueError, match="not a netCDF file, or a damaged one"):
+        diagnostics.load(path)
+    path.write_text("hello")
+    with pytest.raises(ValueError, match="not a netCDF file, or a damaged one"):
+        diagnostics.load(path)
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        diagnostics.load(tmp_path / "none.nc")
+    with pytest.raises(FileNotFoundError, match="no such directory"):
+        chains.save(tmp_path / "none" / "chains.nc")
+    chains.to_dataset().to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
+    with pytest.raises(ValueError, match="expected chains in format 1"):
+        diagnostics.load(tmp_path / "other.nc")
+
+
+def test_pictures(chains, tmp_path):
+    import matplotlib.pyplot as plt
+
+    for name, figure in {
+        "trace": plots.trace(chains),
+        "some": plots.trace(chains, items=["ale", "egg"]),
+        "rank": plots.rank_plot(chains),
+        "autocorrelation": plots.autocorrelation(chains, 20).figure,
+        "estimated": plots.estimated(diagnostics.compare_to_exact(chains)).figure,
+        "smear": plots.smear(
+            RestartSampler("ap", rungs=3, skew=0.0).sample([1, 0, 0, 1, 0], 90, rng=0)
+        ).figure,
+        "mixing": plots.mixing([5, 10, 20], {"adjacent": [1, 8, 60]}).figure,
+    }.items():
+        figure.savefig(tmp_path / f"{name}.png")
+        assert (tmp_path / f"{name}.png").stat().st_size > 5000
+    plt.close("all")
+    with pytest.raises(ValueError, match="no item is named 'fig'"):
+        plots.trace(chains, items=["fig"])
