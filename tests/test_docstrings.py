@@ -17,6 +17,7 @@ OURS = (
     "identities",
     "measures",
     "models",
+    "models.spaces",
     "plots",
     "rankings",
     "samplers",

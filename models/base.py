@@ -1,0 +1,331 @@
+"""What every learner shares: data in, L-BFGS, scores and rankings out, and a plain file format."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import optimize
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from permdist._check import FloatArray, IntArray, count, finite, grades
+from permdist._files import write_atomically
+from permdist._groups import group_queries
+from permdist.data import Queries
+from permdist.measures import Measure, evaluate, parse
+from permdist.models.spaces import Batch
+
+FORMAT = 1
+
+
+class Ranker(BaseEstimator):  # type: ignore[misc]
+    """A linear ranking function ``X @ coef_``, fitted by its objective.
+
+    A learner gives `_objective`, which turns scores into a value and its derivatives; everything
+    else is here.
+
+    Attributes
+    ----------
+    coef_ : array of float, shape (features,)
+    n_iter_ : int
+        Iterations of the optimiser.
+    history_ : dict of lists
+        ``objective``, ``gradient`` (its largest entry) and ``seconds`` at every iteration, and the
+        validation ``measure`` where there is an `eval_set`.
+    converged_ : bool
+        Whether the optimiser stopped because nothing was left to gain.
+    n_features_in_ : int
+    """
+
+    fitted: ClassVar[tuple[str, ...]] = ("coef_", "n_iter_", "history_", "converged_")
+
+    # ---- what a learner gives ------------------------------------------------------------------
+
+    @abstractmethod
+    def _prepare(self, batch: Batch) -> Callable[[FloatArray], tuple[float, FloatArray]]:
+        """Turn the queries into a function of all scores: the loss and its gradient."""
+
+    # ---- the estimator -------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: ArrayLike | Queries,
+        y: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
+        *,
+        eval_set: Queries | tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
+    ) -> Ranker:
+        """Fit the ranking function.
+
+        Parameters
+        ----------
+        X : array of float, shape (documents, features), or Queries
+        y : array of int, shape (documents,)
+            Relevance labels.
+        qid : array, shape (documents,)
+            The query of each document; a single query without it. Queries must be contiguous.
+        eval_set : Queries, or (X, y, qid), optional
+            Validation data: its measure is noted at every iteration and, with `early_stopping`,
+            decides when to stop and which coefficients to keep.
+
+        Returns
+        -------
+        self
+        """
+        queries = _queries(X, y, qid)
+        held_out = None if eval_set is None else _as_queries(eval_set)
+        self._check_parameters()
+        self.n_features_in_ = queries.n_features
+        features, batch = self._training(queries)
+        loss = self._prepare(batch)
+        self._optimise(loss, features, held_out)
+        return self
+
+    def predict(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> FloatArray:
+        """Give the scores of documents, shape (documents,).
+
+        `qid` is needed only with ``normalise=True``, which looks at whole queries.
+        """
+        self._need_fit()
+        features = X.X if isinstance(X, Queries) else finite("X", X, ndim=2)
+        if features.shape[1] != self.n_features_in_:
+            raise ValueError(f"X: expected {self.n_features_in_} features, got {features.shape[1]}")
+        if self._normalises():
+            ids = X.qid if isinstance(X, Queries) else qid
+            if ids is None:
+                raise TypeError("qid: normalise=True needs the query of each document")
+            features = Queries(features, np.zeros(len(features), int), ids).normalize().X
+        return features @ self.coef_
+
+    def rank(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> IntArray:
+        """Give row numbers of the documents, each query's from its best down.
+
+        Returns
+        -------
+        array of int, shape (documents,)
+            Query after query, in the order of `qid`.
+        """
+        ids = X.qid if isinstance(X, Queries) else qid
+        scores = self.predict(X, ids)
+        ptr = group_queries(ids, len(scores)).ptr
+        parts = [a + np.argsort(-scores[a:b], kind="stable") for a, b in pairwise(ptr)]
+        return np.concatenate(parts)
+
+    def score(
+        self,
+        X: ArrayLike | Queries,
+        y: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
+        measure: str | Measure | None = None,
+    ) -> float:
+        """Give the mean over queries of a measure, the learner's own by default."""
+        if not isinstance(X, Queries) and qid is None:
+            raise TypeError(
+                "qid: expected the query of each document; in a grid search, route it with "
+                "set_score_request(qid=True)"
+            )
+        queries = _queries(X, y, qid)
+        chosen = self._measure() if measure is None else parse(measure)
+        scores = self.predict(queries)
+        return float(evaluate(scores, queries.y, queries.qid, chosen).mean(chosen))
+
+    def save(self, path: str | Path) -> None:
+        """Write the learner, fitted or not, to a JSON file; `permdist.models.load` reads it."""
+        params = {
+            name: value.name if isinstance(value, Measure) else value
+            for name, value in self.get_params(deep=False).items()
+        }
+        state = {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name in (*self.fitted, "n_features_in_")
+            if (value := getattr(self, name, None)) is not None
+        }
+        try:
+            text = json.dumps(
+                {"format": FORMAT, "learner": type(self).__name__, "params": params, "state": state}
+            )
+        except TypeError as error:
+            raise TypeError(f"save: a parameter cannot be written as text ({error})") from error
+        write_atomically(Path(path), [text.encode()])
+
+    # ---- inside --------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        params = self.get_params(deep=False)
+        C = params["C"]
+        if not (isinstance(C, int | float | np.number) and C > 0):
+            raise ValueError(f"C: expected a positive number, got {C!r}")
+        count("max_iter", params["max_iter"])
+        tol = params["tol"]
+        if not (isinstance(tol, int | float | np.number) and tol >= 0):
+            raise ValueError(f"tol: expected a number of at least 0, got {tol!r}")
+
+    def _measure(self) -> Measure:
+        return parse(self.get_params(deep=False).get("measure", "ap"))
+
+    def _normalises(self) -> bool:
+        return bool(self.get_params(deep=False).get("normalise", False))
+
+    def _need_fit(self) -> None:
+        if not hasattr(self, "coef_"):
+            raise NotFittedError(f"{type(self).__name__}: call fit first")
+
+    def _training(self, queries: Queries) -> tuple[FloatArray, Batch]:
+        """Keep the queries that say something: those with at least two different labels."""
+        params = self.get_params(deep=False)
+        if self._normalises():
+            queries = queries.normalize()
+        labels = queries.y if params.get("graded", False) else (queries.y > 0).astype(np.int64)
+        starts = queries.ptr[:-1]
+        useful = np.maximum.reduceat(labels, starts) > np.minimum.reduceat(labels, starts)
+        if not useful.any():
+            raise ValueError(
+                "y: no query has documents of different labels, there is nothing to learn from"
+            )
+        sizes = np.diff(queries.ptr)
+        rows = np.repeat(useful, sizes)
+        features = np.asfortranarray(queries.X[rows])
+        label, ptr = labels[rows], np.concatenate([[0], np.cumsum(sizes[useful])])
+        scale = np.ones(len(ptr) - 1)
+        if params.get("scale", False):
+            for q in range(len(scale)):
+                totals = np.unique(label[ptr[q] : ptr[q + 1]], return_counts=True)[1]
+                scale[q] = 2.0 / (totals.sum() ** 2 - (totals**2).sum())
+        return features, Batch(label, ptr, scale)
+
+    def _start(self, features: FloatArray) -> FloatArray:
+        if getattr(self, "warm_start", False) and hasattr(self, "coef_"):
+            if len(self.coef_) != features.shape[1]:
+                raise ValueError(
+                    f"X: expected {len(self.coef_)} features as before (warm_start), "
+                    f"got {features.shape[1]}"
+                )
+            return np.array(self.coef_)
+        return np.zeros(features.shape[1])
+
+    def _optimise(
+        self,
+        loss: Callable[[FloatArray], tuple[float, FloatArray]],
+        features: FloatArray,
+        held_out: Queries | None,
+        start: FloatArray | None = None,
+    ) -> float:
+        """Minimise ``loss(X w) + |w|^2 / C`` by L-BFGS; set the fitted attributes."""
+        params = self.get_params(deep=False)
+        C, patience = float(params["C"]), params.get("early_stopping")
+        begin = time.perf_counter()
+        history: dict[str, list[float]] = {"objective": [], "gradient": [], "seconds": []}
+        best: dict[str, Any] = {"value": -np.inf, "coef": None, "at": 0}
+        seen: dict[bytes, tuple[float, float]] = {}
+
+        def objective(w: FloatArray) -> tuple[float, FloatArray]:
+            value, by_scores = loss(features @ w)
+            value += float(w @ w) / C
+            gradient = features.T @ by_scores + 2.0 / C * w
+            seen.clear()
+            seen[w.tobytes()] = (value, float(np.abs(gradient).max()))
+            return value, gradient
+
+        def note(w: FloatArray) -> None:
+            value, steepest = seen.get(w.tobytes()) or (np.nan, np.nan)
+            history["objective"].append(value)
+            history["gradient"].append(steepest)
+            history["seconds"].append(time.perf_counter() - begin)
+            if held_out is not None:
+                self.coef_ = np.array(w)
+                measured = self.score(held_out)
+                history.setdefault("measure", []).append(measured)
+                at = len(history["objective"])
+                if measured > best["value"]:
+                    best.update(value=measured, coef=np.array(w), at=at)
+                elif patience is not None and at - best["at"] >= count("early_stopping", patience):
+                    raise StopIteration
+            if params.get("verbose"):
+                told = f", {measured:.4f} held out" if held_out is not None else ""
+                print(
+                    f"{type(self).__name__} {len(history['objective']):>4}: "
+                    f"objective {value:.6g}, gradient {steepest:.2g}{told}",
+                    file=sys.stderr,
+                )
+
+        initial = self._start(features) if start is None else start
+        result = optimize.minimize(
+            objective,
+            initial,
+            jac=True,
+            method="L-BFGS-B",
+            callback=note,
+            options={
+                "maxiter": params["max_iter"],
+                "gtol": params["tol"],
+                "ftol": 1e-12,
+                "maxcor": 20,
+            },
+        )
+        stopped = patience is not None and best["coef"] is not None
+        self.coef_ = best["coef"] if stopped else np.array(result.x)
+        self.n_iter_, self.history_ = len(history["objective"]), history
+        self.converged_ = bool(result.success)
+        return float(result.fun)
+
+
+def load(path: str | Path) -> Ranker:
+    """Read a learner that `save` wrote.
+
+    Examples
+    --------
+    >>> from permdist import data, models
+    >>> queries = data.make_letor(20, rng=0)
+    >>> learner = models.MLE().fit(queries)
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     learner.save(pathlib.Path(folder) / "mle.json")
+    ...     again = models.load(pathlib.Path(folder) / "mle.json")
+    >>> bool((again.coef_ == learner.coef_).all())
+    True
+    """
+    from permdist import models
+
+    source = Path(path)
+    if not source.exists():
+        raise FileNotFoundError(f"{source}: no such file")
+    try:
+        stored = json.loads(source.read_text())
+    except ValueError as error:
+        raise ValueError(f"{source}: not a learner's file, or a damaged one") from error
+    if not isinstance(stored, dict) or stored.get("format") != FORMAT:
+        raise ValueError(f"{source}: expected a learner in format {FORMAT}")
+    kind = getattr(models, str(stored.get("learner")), None)
+    if not (isinstance(kind, type) and issubclass(kind, Ranker)):
+        raise ValueError(f"{source}: no learner is named {stored.get('learner')!r}")
+    learner = kind(**stored["params"])
+    for name, value in stored["state"].items():
+        if name not in (*kind.fitted, "n_features_in_"):
+            raise ValueError(f"{source}: {name!r} is no attribute of {kind.__name__}")
+        setattr(learner, name, np.array(value) if name == "coef_" else value)
+    return learner
+
+
+def _as_queries(data: Any) -> Queries:
+    return data if isinstance(data, Queries) else _queries(*data)
+
+
+def _queries(X: Any, y: Any, qid: Any) -> Queries:
+    if isinstance(X, Queries):
+        return X
+    if y is None:
+        raise TypeError("y: expected relevance labels")
+    features, label = finite("X", X, ndim=2), grades("y", y)
+    if features.shape[1] == 0:
+        raise ValueError("X: expected at least one feature, got none")
+    ids = np.zeros(len(label), dtype=np.int64) if qid is None else qid
+    return Queries(features, label, ids)

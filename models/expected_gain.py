@@ -1,0 +1,136 @@
+"""Expected gain, with restarts of the optimiser against its local optima."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from permdist._check import FloatArray, as_rng, choice, count
+from permdist.data import Queries
+from permdist.measures import Measure
+from permdist.models.base import Ranker
+from permdist.models.conditional import Conditional, Loss
+from permdist.models.spaces import Batch, Space, Utilities
+from permdist.models.spaces.utilities import KINDS
+
+SMALLEST = 1e-300
+
+
+class ExpectedGain(Conditional):
+    """Maximises the sum over queries of the log of the expected gain.
+
+    The objective is ``-sum_q log E[measure] + |w|^2 / C``. It is not convex: the optimiser starts
+    several times, first from the maximum likelihood estimate over pairs, then near it, and
+    `restarts_` tells what each start came to.
+
+    Parameters
+    ----------
+    distribution : {"good-bad", "plackett-luce", "gaussian"}
+        Under which the expectation is taken; exactly for all of them, but for restart samples.
+    n_starts : int
+        How often the optimiser starts.
+
+    Notes
+    -----
+    All other parameters are those of `ConvexLoss`; `kappa` plays no part.
+
+    References
+    ----------
+    Dubey et al.: Conditional Models for Non-smooth Ranking Loss Functions, equations (6) to (8).
+
+    Examples
+    --------
+    >>> from permdist import data
+    >>> queries = data.make_letor(60, rng=0)
+    >>> learner = ExpectedGain("auc", space="pairs", C=10.0).fit(queries)
+    >>> len(learner.restarts_)
+    3
+    """
+
+    spaces = ("interleavings", "lattice", "restart", "pairs")
+    fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "restarts_")
+
+    def __init__(
+        self,
+        measure: str | Measure = "ap",
+        *,
+        distribution: str = "good-bad",
+        n_starts: int = 3,
+        space: str | None = None,
+        C: float = 1.0,
+        kappa: float = 1.0,
+        scale: bool = False,
+        graded: bool = False,
+        normalise: bool = False,
+        orders: int = 4,
+        sample_size: int = 100,
+        skew: float = -10.0,
+        random_state: int | None = 0,
+        max_iter: int = 200,
+        tol: float = 1e-5,
+        early_stopping: int | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            measure,
+            space=space,
+            C=C,
+            kappa=kappa,
+            scale=scale,
+            graded=graded,
+            normalise=normalise,
+            orders=orders,
+            sample_size=sample_size,
+            skew=skew,
+            random_state=random_state,
+            max_iter=max_iter,
+            tol=tol,
+            early_stopping=early_stopping,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.distribution = distribution
+        self.n_starts = n_starts
+
+    def _space(self, batch: Batch) -> Space:
+        choice("distribution", self.distribution, ("good-bad", *KINDS))
+        if self.distribution == "good-bad":
+            return super()._space(batch)
+        return Utilities(batch, self._measure(), self.n_jobs, kind=self.distribution)
+
+    def _prepare(self, batch: Batch) -> Loss:
+        space = self._space(batch)
+
+        def loss(scores: FloatArray) -> tuple[float, FloatArray]:
+            gains, gradient = space.mean_gains(scores)
+            gains = np.maximum(gains, SMALLEST)
+            return -float(np.log(gains).sum()), -gradient / gains[batch.query_of]
+
+        return loss
+
+    def _optimise(
+        self,
+        loss: Loss,
+        features: FloatArray,
+        held_out: Queries | None,
+        start: FloatArray | None = None,
+    ) -> float:
+        rng = as_rng(self.random_state)
+        first = self._start(features) if start is None else start
+        found, best = [], None
+        for number in range(count("n_starts", self.n_starts)):
+            spread = 0.0 if number == 0 else 0.5 * max(1.0, float(np.abs(first).max()))
+            begin = first + spread * rng.normal(size=len(first))
+            value = super()._optimise(loss, features, held_out, begin)
+            found.append(value)
+            if best is None or value < best[0]:
+                best = value, {name: getattr(self, name) for name in Ranker.fitted}
+        if best is not None:
+            for name, kept in best[1].items():
+                setattr(self, name, kept)
+        self.restarts_ = found
+        return float(min(found))

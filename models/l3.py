@@ -1,0 +1,40 @@
+"""Likelihood and expected loss together."""
+
+from __future__ import annotations
+
+from permdist._check import FloatArray
+from permdist.models.conditional import Conditional, Loss
+from permdist.models.spaces import Batch
+
+
+class L3(Conditional):
+    """Likelihood plus expected loss: L3 = L1 + kappa L2.
+
+    Minimises ``sum_q log sum_y exp(F(y) - F(best)) + kappa E[loss] + |w|^2 / C``, with the
+    expectation under ``exp F``. The second part is not convex. `ConvexLoss` is a convex upper
+    bound of it for the same `kappa`.
+
+    References
+    ----------
+    Dubey et al.: Conditional Models for Non-smooth Ranking Loss Functions, equation (12).
+
+    Examples
+    --------
+    >>> from permdist import data
+    >>> queries = data.make_letor(100, rng=0)
+    >>> round(L3("ndcg@10", C=10.0).fit(queries).score(queries), 2)
+    0.5...
+    """
+
+    spaces = ("lattice", "interleavings", "restart", "pairs")
+
+    def _prepare(self, batch: Batch) -> Loss:
+        space = self._space(batch)
+
+        def loss(scores: FloatArray) -> tuple[float, FloatArray]:
+            logs, by_logs = space.log_sums(scores, 0.0)
+            gains, by_gains = space.mean_gains(scores)
+            value = float(logs.sum() + self.kappa * (1.0 - gains).sum())
+            return value, by_logs - self.kappa * by_gains
+
+        return loss

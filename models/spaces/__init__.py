@@ -1,0 +1,25 @@
+"""The spaces of rankings that objectives sum over; one file each."""
+
+from permdist.models.spaces.base import Batch, Space
+from permdist.models.spaces.merges import Interleavings, Lattices
+from permdist.models.spaces.pairs import Pairs
+from permdist.models.spaces.restart import Restarts
+from permdist.models.spaces.utilities import Utilities
+
+SPACES = {
+    "pairs": Pairs,
+    "interleavings": Interleavings,
+    "lattice": Lattices,
+    "restart": Restarts,
+}
+
+__all__ = [
+    "SPACES",
+    "Batch",
+    "Interleavings",
+    "Lattices",
+    "Pairs",
+    "Restarts",
+    "Space",
+    "Utilities",
+]
