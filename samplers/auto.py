@@ -36,7 +36,9 @@ def choose_kernel(problem: Problem, rng: np.random.Generator) -> str:
     names = applicable(problem)
     if problem.dist.n_items < 3:
         return "adjacent"
-    most = MOST_WORK if problem.compiled else MOST_WORK / 1000.0
+    if not problem.compiled:  # a trial would take longer than most runs
+        return "relocation"
+    most = MOST_WORK
     order = problem.random_start(rng)
     for name in names:
         order = _try(problem, name, order, rng, most / 8)[1]

@@ -35,6 +35,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | Path) -> None:
+        if not str(path):
+            raise ValueError("checkpoint: expected a folder, got an empty name")
         self.path = Path(path)
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"checkpoint: {self.path} is a file, expected a folder")
@@ -44,7 +46,8 @@ class Checkpoint:
             raise OSError(f"checkpoint: {self.path} cannot be made ({error})") from error
         if not os.access(self.path, os.W_OK):
             raise PermissionError(f"checkpoint: {self.path} cannot be written to")
-        if any(self.path.iterdir()) and not self._header.exists():
+        names = {file.name for file in self.path.iterdir()} - {"lock"}
+        if any(name[0] != "." for name in names) and not self._header.exists():
             raise ValueError(
                 f"checkpoint: {self.path} holds other files and no run; nothing was written there"
             )
@@ -85,11 +88,16 @@ class Checkpoint:
         arrays: dict[str, Any],
         orders: AnyIntArray,
         values: FloatArray,
-    ) -> None:
-        """Append draws and replace the chain's state; `meta` is updated with their check sums."""
+    ) -> dict[str, Any]:
+        """Append draws and replace the chain's state; give `meta` with sizes and check sums.
+
+        Nothing counts until the state is replaced: a write that failed is cut off by the next one.
+        """
+        meta = dict(meta)
         for name, data in (("orders", orders), ("values", values)):
             raw = np.ascontiguousarray(data).tobytes()
             with (self.path / f"chain-{chain}.{name}").open("ab") as target:
+                target.truncate(meta.get(name, 0))
                 target.write(raw)
                 target.flush()
                 os.fsync(target.fileno())
@@ -99,6 +107,7 @@ class Checkpoint:
         text = np.frombuffer(json.dumps(meta, default=encode).encode(), dtype=np.uint8)
         np.savez(buffer, meta=text, **arrays)
         write_atomically(self.path / f"chain-{chain}.npz", [buffer.getvalue()])
+        return meta
 
     def load(self, chain: int) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes] | None:
         """Read a chain's state and its draws as bytes; None if it has not got that far."""
@@ -136,14 +145,13 @@ def fingerprint(problem: Problem) -> str:
         digest.update(array.tobytes())
     digest.update(str(problem.dist.n_items).encode())
     for function in (problem.function, problem.change):
-        if function is None:
-            continue
-        if problem.compiled or function is problem.change:
-            code = getattr(function, "py_func", function).__code__
-            digest.update(code.co_code + repr(code.co_consts).encode())
-    if problem.function is not None:  # what a function looks at cannot be hashed: try it out
-        orders = [np.arange(problem.dist.n_items), np.arange(problem.dist.n_items)[::-1].copy()]
-        digest.update(repr([float(problem.function(order)) for order in orders]).encode())
+        if function is not None:
+            # What a function looks at cannot be hashed: try it out.
+            rng, n = np.random.default_rng(0), problem.dist.n_items
+            tries = [np.arange(n), *(rng.permutation(n) for _ in range(20))]
+            more = ((),) if function is problem.function else ((0,), (n - 2,))
+            found = [float(function(order, *k)) for order in tries for k in more]
+            digest.update(repr(found).encode())
     return digest.hexdigest()
 
 

@@ -1,8 +1,8 @@
 """Running moments of a chain, in memory that does not grow with its length.
 
 Draws are added up in blocks. There is room for a fixed number of blocks; when it is full,
-neighbours are joined and blocks become twice as long. The spread of the blocks' means tells how
-precise the overall means are, whatever the autocorrelation.
+neighbours are joined and blocks become twice as long. The blocks' means, a short chain themselves,
+tell how precise the overall means are.
 """
 
 from __future__ import annotations
@@ -57,16 +57,24 @@ class Moments:
         """The number of draws."""
         return int(self.progress[0])
 
-    def block_means(self) -> FloatArray:
-        """Give the means of the blocks that are full, shape (blocks, n + 1)."""
-        draws, length = self.progress
-        return self.blocks[: draws // length] / length
+    def block_means(self, length: int | None = None) -> FloatArray:
+        """Give the means of the blocks that are full, shape (blocks, n + 1).
+
+        With a length that is a multiple of the blocks' own, they are joined to it.
+        """
+        draws, own = self.progress
+        joined = 1 if length is None else length // int(own)
+        full = int(draws // (own * joined))
+        sums = self.blocks[: full * joined].reshape(full, joined, -1).sum(axis=1)
+        return sums / (own * joined)
+
+    def means(self) -> FloatArray:
+        """Give the means of all draws, shape (n + 1,)."""
+        return self.blocks.sum(axis=0) / max(1, self.n_draws)
 
     def variances(self) -> FloatArray:
         """Give the variances of single draws, shape (n + 1,)."""
-        draws = max(1, self.n_draws)
-        means = self.blocks.sum(axis=0) / draws
-        return np.maximum(self.squares / draws - means**2, 0.0)
+        return np.maximum(self.squares / max(1, self.n_draws) - self.means() ** 2, 0.0)
 
 
 @kernel

@@ -43,8 +43,9 @@ class RestartSample:
     measure: Measure
 
     def coverage(self, bins: int = 10) -> FloatArray:
-        """Give the share of the sample in equal bins of the loss from 0 to 1."""
-        counts, _ = np.histogram(self.delta, bins=count("bins", bins), range=(0.0, 1.0))
+        """Give the share of the sample in equal bins of all losses there can be."""
+        largest = 1.0 - self.measure.range[0]
+        counts, _ = np.histogram(self.delta, bins=count("bins", bins), range=(0.0, largest))
         return counts / len(self.delta)
 
     def __repr__(self) -> str:
@@ -53,7 +54,7 @@ class RestartSample:
         rows = {
             "rankings": f"{len(self.orders):,}, {len(np.unique(self.rung))} restart states",
             f"loss (1 - {self.measure.name})": f"{low:.3f} to {high:.3f}, median {middle:.3f}",
-            "coverage": f"{filled} of 10 tenths of [0, 1]",
+            "coverage": f"{filled} of 10 tenths of [0, {1.0 - self.measure.range[0]:g}]",
         }
         return aligned(rows)
 
@@ -171,8 +172,9 @@ class RestartSampler:
         sizes, weights = np.zeros(width, dtype=np.int64), np.zeros(width)
         for number, rung in enumerate(rungs):
             order = states[rung].copy()
-            for members in (goods, bads):  # any arrangement of a class has the same loss
-                order[is_good[order] == is_good[members[0]]] = generator.permutation(members)
+            for grade in np.unique(label):  # any arrangement of a grade has the same loss
+                members = np.flatnonzero(label == grade)
+                order[label[order] == grade] = generator.permutation(members)
             out = orders[number * self.walk : (number + 1) * self.walk]
             _walk(order, is_good, sizes, weights, generator, self.stride, out)
         orders = orders[:size]
@@ -204,8 +206,8 @@ def _flipped(goods: IntArray, bads: IntArray, flips: int) -> IntArray:
     """Put goods above bads, then let the goods pass the bads one after the other, last first."""
     down, rest = divmod(flips, len(bads))
     stay = len(goods) - down
-    if stay == 0:
-        return np.concatenate([bads, goods])
+    if stay == 0:  # the worst of all: the highest grades last
+        return np.concatenate([bads, goods[::-1]])
     return np.concatenate(
         [goods[: stay - 1], bads[:rest], goods[stay - 1 : stay], bads[rest:], goods[stay:]]
     )

@@ -10,7 +10,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from permdist.samplers.exact import has_exact
 from permdist.samplers.kernels import KERNELS, parts_of
 from permdist.samplers.progress import Bar
 from permdist.samplers.targets import Problem, problem_of
-from permdist.samplers.worker import SLICE, Settings, Worker
+from permdist.samplers.worker import SLICE, Settings, Worker, log_weights
 
 MEMORY_SHARE = 0.5
 
@@ -53,7 +52,7 @@ def run_chains(
 
     Chains start at random orders and run in threads; the result does not depend on how many. With
     the same seed it is the same to the bit, also if the run was killed and went on from its
-    checkpoint. Ctrl-C returns what was drawn so far.
+    checkpoint. Ctrl-C returns what was drawn so far, once every chain has drawn something.
 
     Parameters
     ----------
@@ -112,6 +111,10 @@ def run_chains(
         found = None if store is None else store.header()
         name = _name(kernel, problem, pilot, found)
         steps = thin if thin is not None else _default_thin(name, dist.n_items)
+        if found is not None:  # what was not asked for is as it was
+            steps = int(found.get("thin", steps)) if thin is None else steps
+            earlier = int(found.get("tune", settings.tune))
+            settings = replace(settings, tune=earlier if tune is None else settings.tune)
         if name == "exact":  # independent draws need neither
             steps, settings = 1, replace(settings, tune=0)
         if store is not None:
@@ -130,7 +133,7 @@ def run_chains(
                 store.begin(header)
             else:
                 _compare(found, header, free_seed=rng is None)
-        starts = _starts(problem, start, streams)
+        starts = _starts(problem, start, streams, exact=name == "exact")
         length = settings.draws if keep == "draws" else 0
         orders = np.empty((settings.chains, length, dist.n_items), dtype=np.int32)
         values = np.empty((settings.chains, length))
@@ -143,7 +146,8 @@ def run_chains(
             worker.resume()
         begin = time.perf_counter()
         complete = _drive(workers, settings, _shown(progress), name)
-        seconds = max(time.perf_counter() - begin, 1e-9)
+        before = max(worker.before for worker in workers)
+        seconds = max(before + time.perf_counter() - begin, 1e-9)
     finally:
         if store is not None:
             store.close()
@@ -195,9 +199,10 @@ def _name(
 ) -> str:
     """Write the kernel's name out: a mixture with its shares, or what `auto` chose."""
     if isinstance(kernel, Mapping):
-        shares = {str(part): float(share) for part, share in kernel.items()}
-        if not shares or not all(np.isfinite(share) and share > 0 for share in shares.values()):
+        numbers = all(isinstance(share, int | float | np.number) for share in kernel.values())
+        if not kernel or not numbers or not all(0 < share < np.inf for share in kernel.values()):
             raise ValueError(f"kernel: expected kernels with positive shares, got {dict(kernel)}")
+        shares = {str(part): float(share) for part, share in kernel.items()}
         total = sum(shares.values())
         name = "+".join(
             part if len(set(shares.values())) == 1 else f"{share / total:.12g} {part}"
@@ -219,6 +224,8 @@ def _name(
         return name
     usable = applicable(problem)
     for part in parts_of(name):
+        if part in ("auto", "exact"):
+            raise ValueError(f"kernel: {part!r} cannot be part of a mixture, got {name!r}")
         if part not in KERNELS:
             options = ["auto", "exact", *KERNELS]
             raise ValueError(
@@ -246,6 +253,10 @@ def _compare(found: dict[str, Any], header: dict[str, Any], *, free_seed: bool) 
             shown = found.get("distribution") if key == "fingerprint" else found.get(key)
             mine = header["distribution"] if key == "fingerprint" else value
             what = "distribution" if key == "fingerprint" else key
+            if key in ("seed", "start"):
+                raise ValueError(
+                    f"checkpoint: it holds a run with another {key}; nothing was overwritten"
+                )
             raise ValueError(
                 f"checkpoint: it holds a run with {what} {shown}, this run has {mine}; "
                 "nothing was overwritten"
@@ -253,17 +264,25 @@ def _compare(found: dict[str, Any], header: dict[str, Any], *, free_seed: bool) 
 
 
 def _starts(
-    problem: Problem, start: ArrayLike | None, streams: list[np.random.Generator]
+    problem: Problem,
+    start: ArrayLike | None,
+    streams: list[np.random.Generator],
+    *,
+    exact: bool,
 ) -> list[IntArray]:
+    if exact:  # independent draws start nowhere
+        return [np.arange(problem.dist.n_items)] * len(streams)
     if start is None:
         return [problem.random_start(stream) for stream in streams]
     n = problem.dist.n_items
-    orders = check_orders(start, n)
+    orders = check_orders(start, n, name="start")
     if orders.shape not in ((n,), (len(streams), n)):
         raise ValueError(
             f"start: expected one order or {len(streams)} orders of {n} items, "
             f"got shape {orders.shape}"
         )
+    if np.min(log_weights(problem.dist, orders)) == -np.inf:
+        raise ValueError("start: expected orders of positive probability")
     return list(np.broadcast_to(orders, (len(streams), n)))
 
 
@@ -272,49 +291,59 @@ def _digest(states: Any) -> str:
 
 
 def _drive(workers: list[Worker], settings: Settings, shown: bool, name: str) -> bool:
-    """Run all chains to their ends, or to Ctrl-C; tell whether they came to their ends."""
+    """Run all chains to their ends, or to Ctrl-C; tell whether they came to their ends.
+
+    All slices are taken in threads, which Ctrl-C does not reach: a chain always stops between two
+    draws, with its state, its generator and its draws in step.
+    """
     stop = threading.Event()
+    faults: list[BaseException] = []
     # Chains take turns, so that all are equally far when they are looked at or stopped.
     waiting = deque(worker for worker in workers if worker.done < worker.total)
 
     def run() -> None:
-        while not stop.is_set():
-            try:
-                worker = waiting.popleft()
-            except IndexError:
-                return
-            worker.slice()
-            if worker.done < worker.total:
-                waiting.append(worker)
+        try:
+            while waiting and not stop.is_set():
+                try:
+                    worker = waiting.popleft()
+                except IndexError:
+                    return
+                worker.slice()
+                if worker.done < worker.total:
+                    waiting.append(worker)
+        except BaseException as fault:
+            faults.append(fault)
+            stop.set()
+        finally:
+            ended.release()
 
-    # The first slice compiles, if anything has to be: once, not in each thread.
-    interrupted = False
+    # Not Thread.join, which takes a thread for dead when Ctrl-C interrupts it.
+    ended = threading.Semaphore(0)
+    running, interrupted = 0, False
     try:
-        if waiting:
-            waiting[0].slice()
-            waiting = deque(worker for worker in workers if worker.done < worker.total)
-        threads = min(settings.threads, len(workers))
-        with ThreadPoolExecutor(threads) as pool:
-            futures = [pool.submit(run) for _ in range(threads)]
-            try:
-                with Bar(workers, shown, name) as bar:
-                    while not wait(futures, timeout=SLICE, return_when=FIRST_EXCEPTION).done >= {
-                        *futures
-                    }:
-                        bar.update()
-                        if any(future.done() and future.exception() for future in futures):
-                            break
-                    bar.update()
-            finally:
-                stop.set()
-        for future in futures:
-            future.result()
+        with Bar(workers, shown, name) as bar:
+            for _ in range(min(settings.threads, len(workers))):
+                threading.Thread(target=run, daemon=True).start()
+                running += 1
+            while running:
+                running -= ended.acquire(timeout=SLICE)
+                bar.update()
     except KeyboardInterrupt:
         interrupted = True
+    stop.set()
+    while running:
+        try:
+            running -= ended.acquire(timeout=SLICE)
+        except KeyboardInterrupt:
+            interrupted = True  # once more: the last draws are being finished
+    if faults:
+        raise faults[0]
+    interrupted = interrupted and any(worker.done < worker.total for worker in workers)
+    if interrupted:
         for worker in workers:
             worker.save()
-    if interrupted and min(worker.kept for worker in workers) == 0:
-        raise KeyboardInterrupt
+        if min(worker.kept for worker in workers) == 0:
+            raise KeyboardInterrupt
     return not interrupted
 
 

@@ -110,14 +110,11 @@ class Problem:
             return np.array([next(taken[c]) for c in pattern], dtype=np.int64)
         for _ in range(100):
             order = random_orders(self.dist.n_items, rng=rng)
-            if self.function is None or self._value(order) > -np.inf:
+            if self.function is None or self.function(order) > -np.inf:
                 return order
         raise ValueError(
             "start: 100 random orders all have weight 0; give orders of positive weight as start"
         )
-
-    def _value(self, order: IntArray) -> float:
-        return -np.inf if self.function is None else float(self.function(order))
 
 
 def problem_of(dist: Distribution) -> Problem:

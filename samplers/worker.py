@@ -45,8 +45,9 @@ class Worker:
     orders: AnyIntArray
     values: FloatArray
     done: int = 0  # draws so far, tuning included
-    seconds: float = 0.0
+    before: float = 0.0  # seconds that the run had taken when it was resumed
     saved: int = 0
+    saved_done: int = 0
     meta: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -60,7 +61,8 @@ class Worker:
         if not self.exact:
             self.mixture = mixture_of(parts_of(self.kernel))
             self.advance = advancer(self.problem)
-        self._pace, self._saved_at = 1, time.perf_counter()
+        self._pace = 1
+        self._began = self._saved_at = time.perf_counter()
 
     @property
     def total(self) -> int:
@@ -70,7 +72,7 @@ class Worker:
     @property
     def kept(self) -> int:
         """Draws so far that count."""
-        return max(0, self.done - self.settings.tune)
+        return min(max(0, self.done - self.settings.tune), self.settings.draws)
 
     def slice(self) -> None:
         """Make draws for a tenth of a second or so."""
@@ -86,7 +88,7 @@ class Worker:
             stream = np.random.default_rng([self.seed, number])
             block = self.problem.dist.sample(EXACT_BLOCK, stream)[within : within + size]
             orders[:] = block
-            values[:] = _log_weights(self.problem.dist, block)
+            values[:] = log_weights(self.problem.dist, block)
             self.moved[0] += size
         else:
             counts = self.tuned if self.done < self.settings.tune else self.moved
@@ -94,9 +96,9 @@ class Worker:
             self.advance(*inputs, self.done, size, self.thin, orders, values, counts)
         if self.done >= self.settings.tune and self.moments is not None:
             self.moments.add(orders, values)
+        self._check_values(values)
         self.done += size
         took = time.perf_counter() - begin
-        self.seconds += took
         if took < SLICE / 2:
             self._pace *= 2
         elif took > SLICE and self._pace > 1:
@@ -105,6 +107,17 @@ class Worker:
             self.done == self.total or time.perf_counter() - self._saved_at > 1.0
         ):
             self.save()
+
+    def _check_values(self, values: FloatArray) -> None:
+        """Refuse what a user's functions must not return."""
+        if self.problem.function is None or self.exact:
+            return
+        wrong = np.isnan(values) | (values == np.inf)
+        if wrong.any():
+            raise ValueError(
+                "log_weight, swap: expected log-weights that are finite or -inf, got "
+                f"{values[wrong][0]} in chain {self.number}"
+            )
 
     def _room(self, size: int) -> tuple[AnyIntArray, FloatArray]:
         """Give the place for the next draws."""
@@ -115,20 +128,22 @@ class Worker:
 
     def save(self) -> None:
         """Write the draws since the last time, and the state."""
-        if self.store is None:
+        if self.store is None or self.done == self.saved_done:
             return
         new = slice(self.saved, self.kept) if self.moments is None else slice(0, 0)
-        self.meta |= {
+        meta = self.meta | {
             "done": self.done,
-            "seconds": self.seconds,
+            "seconds": self.before + time.perf_counter() - self._began,
             "rng": self.rng.bit_generator.state,
         }
         arrays = {f"state {key}": value for key, value in self.state._asdict().items()}
         arrays |= {"moved": self.moved, "tuned": self.tuned}
         if self.moments is not None:
             arrays |= {f"moments {key}": value for key, value in vars(self.moments).items()}
-        self.store.save(self.number, self.meta, arrays, self.orders[new], self.values[new])
-        self.saved, self._saved_at = self.kept, time.perf_counter()
+        orders, values = self.orders[new], self.values[new]
+        self.meta = self.store.save(self.number, meta, arrays, orders, values)
+        self.saved, self.saved_done = self.kept, self.done
+        self._saved_at = time.perf_counter()
 
     def resume(self) -> None:
         """Take over what a checkpoint holds."""
@@ -141,7 +156,8 @@ class Worker:
             value[...] = arrays[f"state {key}"]
         self.moved[...], self.tuned[...] = arrays["moved"], arrays["tuned"]
         self.rng.bit_generator.state = self.meta["rng"]
-        self.done, self.seconds = int(self.meta["done"]), float(self.meta["seconds"])
+        self.done = self.saved_done = int(self.meta["done"])
+        self.before = float(self.meta["seconds"])
         if self.moments is not None:
             for key in vars(self.moments):
                 setattr(self.moments, key, arrays[f"moments {key}"])
@@ -156,10 +172,10 @@ class Worker:
         length = min(len(stored), self.settings.draws)
         self.orders[:length], self.values[:length] = stored[:length], values[:length]
         self.saved = len(stored)
-        self.done = min(self.done, self.total)
 
 
-def _log_weights(dist: Distribution, orders: IntArray) -> FloatArray:
+def log_weights(dist: Distribution, orders: IntArray) -> FloatArray:
+    """Give the log-weights of orders; NaN where they cost too much to know."""
     if isinstance(dist, GaussianScores):  # nested integrals cost far more than the draws
         return np.full(len(orders), np.nan)
     return np.asarray(getattr(dist, "log_weight", dist.log_prob)(orders))

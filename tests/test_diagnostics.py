@@ -20,7 +20,7 @@ MODEL = GoodBad(
 
 @pytest.fixture(scope="module")
 def chains():
-    return run_chains(MODEL, 400, kernel="adjacent", thin=10, rng=0)
+    return run_chains(MODEL, 400, kernel="adjacent", thin=30, rng=0)
 
 
 def test_dataset(chains):
@@ -163,3 +163,42 @@ def test_pictures(chains, tmp_path):
     plt.close("all")
     with pytest.raises(ValueError, match="no item is named 'fig'"):
         plots.trace(chains, items=["fig"])
+
+
+def test_one_chain_is_compared_with_itself(caplog):
+    chains = run_chains(MODEL, 500, chains=1, kernel="adjacent", thin=60, rng=0)
+    found = chains.summary()
+    assert np.isfinite(found.table["r_hat"]).all()
+    assert found.converged
+    by_first = np.argsort(chains.ranks[0, :, 0], kind="stable")
+    drifting = dataclasses.replace(chains, orders=chains.orders[:, by_first])
+    assert not drifting.summary().converged
+    few = run_chains(MODEL, 4, chains=1, kernel="adjacent", rng=0).summary()
+    assert not few.converged
+    moments = run_chains(MODEL, 500, chains=1, kernel="adjacent", thin=10, rng=0, keep="moments")
+    assert np.isfinite(moments.summary().table["r_hat"]).all()
+    assert not caplog.records
+
+
+def test_a_chain_that_never_moves_is_named(chains):
+    frozen = chains.orders.copy()
+    frozen[2] = frozen[2, 0]
+    found = dataclasses.replace(chains, orders=frozen).summary()
+    assert (found.table["note"][2:] == "constant in chain 2").all()
+    assert not found.converged
+
+
+def test_moments_see_the_autocorrelation():
+    model = PlackettLuce(np.zeros(12))
+    options = {"kernel": "adjacent", "thin": 11, "rng": 0}
+    draws = run_chains(model, 2000, **options).summary().table
+    moments = run_chains(model, 2000, keep="moments", **options).summary().table
+    ratio = moments["mcse"] / draws.loc[moments.index, "mcse"]
+    assert (ratio.iloc[1:] > 0.4).all()
+    assert (ratio.iloc[1:] < 2.5).all()
+
+
+def test_files_know_their_number_of_items(chains, tmp_path):
+    chains.save(tmp_path / "chains.nc")
+    with pytest.raises(ValueError, match="dist: expected 5 items"):
+        diagnostics.load(tmp_path / "chains.nc", PlackettLuce([0.0, 1.0]))

@@ -117,3 +117,18 @@ def test_refusals():
         RestartSampler(skew=np.nan)
     with pytest.raises(ValueError, match="size: expected at least 1"):
         RestartSampler().sample([1, 0], 0)
+
+
+def test_graded_restart_states_have_their_losses():
+    labels = np.array([3, 2, 1, 0, 0, 0, 0, 0])
+    sampler = RestartSampler("ndcg", rungs=3, skew=0.0, walk=1)
+    sample = sampler.sample(labels, 500, rng=0)
+    np.testing.assert_allclose(sample.delta, sample.ladder[sample.rung], atol=1e-12)
+    worst = 1.0 - sampler.measure(np.argsort(labels, kind="stable"), labels)
+    assert sample.ladder[-1] == pytest.approx(worst)
+
+
+def test_losses_beyond_one_are_covered():
+    sample = RestartSampler("tau", skew=0.0).sample([1, 1, 0, 0, 0], 200, rng=0)
+    assert sample.coverage().sum() == pytest.approx(1.0)
+    assert "of [0, 2]" in repr(sample)

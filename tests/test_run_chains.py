@@ -10,6 +10,7 @@ import sys
 import textwrap
 import time
 
+import numba
 import numpy as np
 import pytest
 
@@ -149,7 +150,13 @@ def test_refusals():
         ({"kernel": "adjacnt"}, "did you mean 'adjacent'"),
         ({"kernel": {"adjacent": -1}}, "positive shares"),
         ({"keep": "all"}, "keep: expected one of draws, moments"),
-        ({"start": [0, 1]}, "orders: expected"),
+        ({"start": [0, 1]}, "start: expected rankings of 10 items"),
+        ({"kernel": "x adjacent+relocation"}, "positive shares"),
+        ({"kernel": "0 adjacent"}, "positive shares"),
+        ({"kernel": "nan adjacent+flip"}, "positive shares"),
+        ({"kernel": {"adjacent": "x"}}, "positive shares"),
+        ({"kernel": "exact+adjacent"}, "cannot be part of a mixture"),
+        ({"checkpoint": ""}, "expected a folder, got an empty name"),
         ({"start": np.zeros((2, 10), int) + np.arange(10)}, "start: expected one order or 4"),
         ({"draws": 10**12}, "do not fit into memory"),
     ):
@@ -265,11 +272,11 @@ def test_a_checkpoint_of_another_run_is_refused_and_kept(tmp_path):
     for dist, changed, message in (
         (good_bad(12, spread=0.4), {}, "it holds a run with distribution GoodBad"),
         (good_bad(12, tilt="ap"), {}, "it holds a run with distribution GoodBad"),
-        (good_bad(12), {"rng": 4}, "it holds a run with seed"),
+        (good_bad(12), {"rng": 4}, "it holds a run with another seed"),
         (good_bad(12), {"kernel": "flip"}, "it holds a run with kernel adjacent"),
         (good_bad(12), {"thin": 5}, "it holds a run with thin"),
         (good_bad(12), {"keep": "moments"}, "it holds a run with keep draws"),
-        (good_bad(12), {"start": np.arange(12)}, "it holds a run with start None"),
+        (good_bad(12), {"start": np.arange(12)}, "it holds a run with another start"),
     ):
         with pytest.raises(ValueError, match=message):
             run_chains(dist, 100, 50, **{**options, **changed})
@@ -354,3 +361,169 @@ def test_ctrl_c_returns_what_was_drawn():
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True
     )
     assert result.stdout.split() == ["False", "True", "True", "True"]
+
+
+# ---- faults that once were ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["adjacent", "transposition", "flip"])
+def test_no_parity_is_left_out_where_everything_is_accepted(kernel):
+    dist = GoodBad(np.zeros(5), [1, 0, 0, 1, 0])
+    chains = run_chains(dist, 4000, kernel=kernel, thin=60, chains=1, rng=0)
+    found = compare_to_exact(chains)
+    assert found.total_variation < 2 * found.expected_total_variation
+
+
+def last_is_not_0(orders):
+    return np.where(orders[:, 2] == 0, -np.inf, 0.3 * orders[:, 0])
+
+
+def swap_last(order, k):
+    other = order.copy()
+    other[k], other[k + 1] = other[k + 1], other[k]
+    with np.errstate(invalid="ignore"):
+        return float(last_is_not_0(other[None])[0] - last_is_not_0(order[None])[0])
+
+
+@pytest.mark.parametrize("kernel", ["adjacent", "transposition", "relocation"])
+def test_differences_across_orders_of_weight_zero(kernel):
+    dist = WeightedOrders(5, last_is_not_0, swap=swap_last)
+    chains = run_chains(dist, 800, kernel=kernel, thin=12, rng=1)
+    assert not (chains.orders[:, :, 2] == 0).any()
+    assert np.isfinite(chains.log_weight).all()
+    assert compare_to_exact(chains).worst_score < 5
+
+
+def test_functions_that_return_nonsense_are_found_out():
+    flat = WeightedOrders(9, lambda orders: np.zeros(len(orders)), swap=lambda order, k: np.nan)
+    chains = run_chains(flat, 30, kernel="adjacent", rng=0)  # asked anew where it is no number
+    assert (chains.log_weight == 0.0).all()
+    endless = WeightedOrders(9, compiled_infinity)
+    with pytest.raises(ValueError, match="expected log-weights that are finite or -inf, got inf"):
+        run_chains(endless, 200, kernel="adjacent", rng=0)
+
+
+@numba.njit
+def compiled_infinity(orders):
+    return np.where(orders[:, 0] == 3, np.inf, 0.0)
+
+
+def test_starts_outside_the_support_are_refused():
+    dist = GoodBad([0.1, 0.5, 0.3, 0.2], [1, 1, 0, 0], space="interleavings")
+    with pytest.raises(ValueError, match="start: expected orders of positive probability"):
+        run_chains(dist, 10, kernel="adjacent", start=[0, 1, 2, 3])
+    with pytest.raises(ValueError, match="start: expected each item once"):
+        run_chains(dist, 10, kernel="adjacent", start=[0, 0, 2, 3])
+
+
+def test_exact_draws_need_no_start():
+    def only_one(item, above):
+        return np.where(above.sum(axis=1) == item, 0.0, -np.inf)
+
+    chains = run_chains(WeightedOrders(10, step=only_one), 5, rng=0)
+    assert (chains.orders == np.arange(10)).all()
+
+
+def test_a_folder_can_be_used_after_a_failed_start(tmp_path):
+    with pytest.raises(ValueError, match="did you mean 'adjacent'"):
+        run_chains(good_bad(9), 10, kernel="adjacnt", checkpoint=tmp_path / "run")
+    run_chains(good_bad(9), 10, kernel="adjacent", checkpoint=tmp_path / "run")
+
+
+def test_a_run_is_prolonged_with_default_settings(tmp_path):
+    dist = good_bad(12)
+    run_chains(dist, 100, kernel="adjacent", rng=0, checkpoint=tmp_path / "run")
+    longer = run_chains(dist, 300, kernel="adjacent", rng=0, checkpoint=tmp_path / "run")
+    expected = run_chains(dist, 300, 50, kernel="adjacent", rng=0)
+    np.testing.assert_array_equal(longer.orders, expected.orders)
+
+
+def test_another_function_is_another_run(tmp_path):
+    def make(strength):
+        return WeightedOrders(9, lambda orders: strength * (orders[:, 0] == 4))
+
+    options = {"kernel": "adjacent", "rng": 0, "checkpoint": tmp_path / "run"}
+    run_chains(make(0.0), 20, **options)
+    with pytest.raises(ValueError, match="it holds a run with distribution"):
+        run_chains(make(8.0), 20, **options)
+
+
+def test_a_write_that_failed_is_made_good(tmp_path, monkeypatch):
+    from permdist.samplers import checkpoint
+
+    dist = good_bad(12)
+    options = {"kernel": "adjacent", "rng": 0, "chains": 1}
+    run_chains(dist, 40, 10, checkpoint=tmp_path / "run", **options)
+    calls = []
+
+    def fails_once(path, chunks):
+        if not calls and path.suffix == ".npz":
+            calls.append(path)
+            raise OSError("disk full")
+        real(path, chunks)
+
+    real = checkpoint.write_atomically
+    monkeypatch.setattr(checkpoint, "write_atomically", fails_once)
+    with pytest.raises(OSError, match="disk full"):
+        run_chains(dist, 80, 10, checkpoint=tmp_path / "run", **options)
+    resumed = run_chains(dist, 120, 10, checkpoint=tmp_path / "run", **options)
+    np.testing.assert_array_equal(resumed.orders, run_chains(dist, 120, 10, **options).orders)
+    again = run_chains(dist, 120, 10, checkpoint=tmp_path / "run", **options)
+    np.testing.assert_array_equal(resumed.orders, again.orders)
+    assert again.seconds >= resumed.seconds * 0.5
+
+
+SLOW = """
+import os, signal, sys, threading, time
+import numpy as np
+from permdist import WeightedOrders
+from permdist.samplers import run_chains
+def slow(orders):
+    time.sleep(5e-4)
+    return -0.2 * np.abs(orders - np.arange(9)).sum(axis=1)
+model = WeightedOrders(9, slow)
+options = dict(tune=2, kernel="adjacent", thin=40, chains=2, rng=0, threads=1)
+whole = run_chains(model, 12, **options)
+for delays in ((0.01,), (0.05, 0.1), (0.2, 0.22)):
+    for delay in delays:
+        threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        run_chains(model, 12, checkpoint=sys.argv[1], **options)
+    except KeyboardInterrupt:
+        pass
+    for _ in range(3):
+        try:
+            time.sleep(0.2)
+        except KeyboardInterrupt:
+            pass
+    alive = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+    assert not alive, alive
+resumed = run_chains(model, 12, checkpoint=sys.argv[1], **options)
+print((resumed.orders == whole.orders).all())
+"""
+
+
+def test_ctrl_c_at_any_moment_leaves_a_good_checkpoint(tmp_path):
+    result = subprocess.run(
+        [sys.executable, "-c", SLOW, str(tmp_path / "run")], capture_output=True, text=True
+    )
+    assert result.stdout.split() == ["True"], result.stderr
+
+
+def test_plain_functions_are_not_tried_out_for_minutes():
+    dist = WeightedOrders(30, step=lambda item, above: np.zeros(len(above)))
+    assert run_chains(dist, 2, 0, thin=1, chains=1, rng=0).kernel == "relocation"
+
+
+def test_large_penalties_cancel_nothing():
+    weights = np.full((4, 4), 0.5)
+    weights[0, 1] = -1e16
+    dist = WeightedOrders.from_pairs(weights)
+    assert dist.pairwise()[0, 1] == 0.0
+    assert dist.rank_marginals().sum() == pytest.approx(4.0)
+    np.testing.assert_allclose(dist.rank_marginals()[2], 0.25, atol=1e-12)
+
+
+def test_names_must_differ():
+    with pytest.raises(ValueError, match="names: expected different names, got 'a' more than once"):
+        PlackettLuce([0.0, 1.0, 2.0], names=["a", "b", "a"])

@@ -156,6 +156,10 @@ def load(path: str | Path, dist: Distribution | None = None) -> Chains:
     if dataset.attrs.get("permdist_format") != FORMAT or "order" not in dataset:
         raise ValueError(f"{source}: expected chains in format {FORMAT}")
     attributes = dataset.attrs
+    if dist is not None and dist.n_items != dataset.sizes["position"]:
+        raise ValueError(
+            f"dist: expected {dataset.sizes['position']} items as in {source}, got {dist.n_items}"
+        )
     return Chains(
         orders=np.asarray(dataset["order"].values, dtype=np.int32),
         log_weight=np.asarray(dataset["log_weight"].values),

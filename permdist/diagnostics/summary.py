@@ -52,7 +52,7 @@ class Summary:
         table = self.table
         items = table[table.index.str.startswith("rank[")]
         worst = items.sort_values(["r_hat", "ess_bulk"], ascending=[False, True], kind="stable")
-        rows = list(table.index[~table.index.isin(items.index)]) + list(worst.index[: self.shown])
+        rows = [*table.index[~table.index.isin(items.index)], *worst.index[: self.shown]]
         text = table.loc[rows].to_string(float_format=lambda value: f"{value:.4g}", na_rep="")
         left = len(items) - min(self.shown, len(items))
         more = f"\n(and {left} more items that mix better)" if left else ""
@@ -126,29 +126,27 @@ def _from_draws(chains: Chains, max_draws: int) -> dict[str, Any]:
 
 def _from_moments(chains: Chains) -> dict[str, Any]:
     """Diagnose the means of blocks; a block counts as many effective draws as its spread says."""
-    tables = [moments.block_means() for moments in chains.moments]
+    longest = max(int(moments.progress[1]) for moments in chains.moments)
+    tables = [moments.block_means(longest) for moments in chains.moments]
     length = min(map(len, tables))
+    if length < 4:
+        raise ValueError(f"chains: expected at least {4 * longest} draws of each to judge")
     blocks = np.stack([table[:length] for table in tables])
     variance = np.mean([moments.variances() for moments in chains.moments], axis=0)
     found = _diagnose(blocks)
-    per_block = min(int(moments.progress[1]) for moments in chains.moments)
-    spread = blocks.reshape(-1, blocks.shape[2]).var(axis=0, ddof=1)
     draws = chains.n_chains * chains.n_draws
     with np.errstate(divide="ignore", invalid="ignore"):
-        ess = np.where(spread > 0, draws * variance / (per_block * spread), np.nan)
-    ess = np.minimum(ess, draws)
-    means = blocks.mean(axis=(0, 1))
+        ess = np.minimum(variance / found["mcse"] ** 2, draws)
+    means = np.mean([moments.means() for moments in chains.moments], axis=0)
     means[:-1] += 1.0
     means[-1] -= chains.normaliser or 0.0
     order = np.r_[len(means) - 1, : len(means) - 1]
     names = [_weight_name(chains), *(f"rank[{name}]" for name in chains.names)]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mcse = np.sqrt(variance / ess)
     return {
         "name": names,
         "mean": means[order],
         "sd": np.sqrt(variance)[order],
-        "mcse": mcse[order],
+        "mcse": found["mcse"][order],
         "r_hat": found["r_hat"][order],
         "ess_bulk": ess[order],
         "ess_tail": np.full(len(names), np.nan),
@@ -168,12 +166,13 @@ def _diagnose(values: FloatArray) -> dict[str, Any]:
     n_columns = values.shape[2]
     values = np.nan_to_num(values)
     rounding = 1e-10 * (1.0 + np.abs(values).max(axis=(0, 1)))
-    within = np.ptp(values, axis=1).max(axis=0) > rounding
+    still = np.ptp(values, axis=1) <= rounding
+    within = ~still.all(axis=0)
     between = np.ptp(values.reshape(-1, n_columns), axis=0) > rounding
     result: dict[str, Any] = {
         key: np.full(n_columns, np.nan) for key in ("mcse", "r_hat", "ess_bulk", "ess_tail")
     }
-    result["note"] = np.where(between, np.where(within, "", "stuck"), "constant").tolist()
+    result["note"] = [_note(between[column], still[:, column]) for column in range(n_columns)]
     # Every chain at one value, but not the same: nothing could disagree more.
     result["r_hat"][between & ~within] = np.inf
     result["ess_bulk"][between & ~within] = result["ess_tail"][between & ~within] = len(values)
@@ -182,6 +181,14 @@ def _diagnose(values: FloatArray) -> dict[str, Any]:
             {"x": (("chain", "draw", "column"), values[:, :, within])},
             coords={"chain": np.arange(len(values)), "draw": np.arange(values.shape[1])},
         )
+        halves = dataset
+        if len(values) == 1:  # a single chain is compared with itself
+            half = values.shape[1] // 2
+            parts = values[0, : 2 * half, within].T.reshape(2, half, -1)
+            halves = xarray.Dataset(
+                {"x": (("chain", "draw", "column"), parts)},
+                coords={"chain": [0, 1], "draw": np.arange(half)},
+            )
         for key, function, options in (
             ("mcse", arviz.mcse, {"method": "mean"}),
             ("r_hat", arviz.rhat, {}),
@@ -190,9 +197,19 @@ def _diagnose(values: FloatArray) -> dict[str, Any]:
         ):
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")  # of a chain that is constant beside others
-                found = np.asarray(function(dataset, **options)["x"], dtype=float)
+                source = halves if key == "r_hat" else dataset
+                found = np.asarray(function(source, **options)["x"], dtype=float)
             result[key][within] = found
     return result
+
+
+def _note(varies: bool, still: Any) -> str:
+    """Say in words what never changes, or never changes in some chains."""
+    if not varies:
+        return "constant"
+    if still.all():
+        return "stuck"
+    return f"constant in chain {int(np.argmax(still))}" if still.any() else ""
 
 
 def load_arviz() -> Any:
@@ -207,9 +224,12 @@ def _judge(table: pandas.DataFrame, chains: Chains) -> Summary:
     """Put the table into words."""
     wanted = GOOD_ESS * chains.n_chains
     rhat, ess = table["r_hat"].dropna(), table["ess_bulk"].dropna()
-    if rhat.empty:
+    if (table["note"] == "constant").all():
         verdict = "Every draw is the same ranking: there is nothing to diagnose."
         return Summary(table, True, verdict, 0.0, chains.kernel)
+    if rhat.empty or ess.empty:
+        verdict = f"{chains.n_draws} draws of each chain are too few to tell anything."
+        return Summary(table, False, verdict, 0.0, chains.kernel)
     lowest, highest = float(ess.min()), float(rhat.max())
     if highest > GOOD_RHAT:
         verdict = (

@@ -86,6 +86,9 @@ class Distribution(ABC):
         self._n_items = n_items
         if names is not None and len(names) != n_items:
             raise ValueError(f"names: expected {n_items} names, got {len(names)}")
+        if names is not None and len(set(map(str, names))) < n_items:
+            twice = next(str(a) for a in names if [*map(str, names)].count(str(a)) > 1)
+            raise ValueError(f"names: expected different names, got {twice!r} more than once")
         self._given_names = None if names is None else tuple(str(name) for name in names)
 
     @property

@@ -32,9 +32,9 @@ class WeightedOrders(Distribution):
         shape (batch,). Everything is then exact up to 21 items. One of the two must be given.
     swap : callable, optional
         For Markov chains: takes one order, shape (n,), and a position k, and returns how the
-        log-weight changes when positions k and k + 1 are swapped. Chains are fast if it is
-        compiled with numba; without it they compute `log_weight` anew at every step, fast if that
-        is compiled, slowly if it is plain Python.
+        log-weight changes when positions k and k + 1 are swapped. Chains are fast if it and
+        `log_weight` are compiled with numba; without it they compute `log_weight` anew at every
+        step, fast if that is compiled, slowly if it is plain Python.
     names : sequence of str, optional
 
     Examples
@@ -94,7 +94,7 @@ class WeightedOrders(Distribution):
         matrix.flags.writeable = False
 
         def step(item: int, above: BoolArray) -> FloatArray:
-            return matrix[item].sum() - above @ matrix[item]
+            return (~above).astype(float) @ matrix[item]
 
         made = cls(len(matrix), step=step, names=names)
         made.__dict__["_pair_weights"] = matrix
@@ -121,7 +121,17 @@ class WeightedOrders(Distribution):
         )
         if compiled:
             return _single(function), True
-        return lambda order: float(self.log_weight(order)), False
+        return self._single_log_weight, False
+
+    def _single_log_weight(self, order: IntArray) -> float:
+        """Give the log-weight of one order, in plain Python."""
+        if self._step is None:
+            return float(self.log_weight(order))
+        above, total = np.zeros((1, self.n_items), dtype=bool), 0.0
+        for item in order.tolist():
+            total += float(self._steps(item, above)[0])
+            above[0, item] = True
+        return total
 
     def log_weight(self, orders: ArrayLike) -> Any:
         """Give the log-weight of each order, not normalised."""

@@ -46,7 +46,7 @@ def pair_sums(scores: FloatArray, labels: IntArray, scale: float, tilt: float) -
     for upper in range(1, len(groups)):
         for lower in range(upper):
             good, bad = groups[upper], groups[lower]
-            value, right, by_good, by_bad, more_good, more_bad = _two_classes(
+            value, right, by_good, by_bad, more_good, more_bad = two_classes(
                 scores[good], scores[bad], scale, tilt
             )
             log_partition += value
@@ -59,7 +59,7 @@ def pair_sums(scores: FloatArray, labels: IntArray, scale: float, tilt: float) -
 
 
 @kernel
-def _two_classes(
+def two_classes(
     good: FloatArray, bad: FloatArray, scale: float, tilt: float
 ) -> tuple[float, float, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Sum over good x bad, both ascending: log 2cosh(x) with x = scale (g - b) - tilt / 2.

@@ -75,6 +75,8 @@ def autocorrelation(chains: Chains, lags: int = 100, ax: Axes | None = None) -> 
     'draws apart'
     """
     ax = _axes(ax)
+    if chains.n_draws < 3:
+        raise ValueError(f"chains: expected at least 3 draws of each, got {chains.n_draws}")
     lags = min(count("lags", lags), chains.n_draws - 1)
     ranks = _autocorrelations(chains.ranks.astype(float), lags)
     for curve in ranks:

@@ -133,16 +133,16 @@ def rebind(replaced: dict[str, Any], decorate: Callable[[Any], Any]) -> dict[str
 
 @lru_cache(maxsize=16)
 def _compiled(function: Any, change: Any) -> Callable[..., None]:
-    replaced = {
-        name: numba.njit(nogil=True, error_model="numpy")(made)
-        for name, made in _plain_target(function, change).items()
-    }
-    return rebind(replaced, numba.njit(nogil=True, error_model="numpy"))["advance"]
+    compile_it = numba.njit(nogil=True, error_model="numpy")
+    return rebind(_plain_target(function, change, compile_it), compile_it)["advance"]
 
 
-def _plain_target(function: Any, change: Any) -> dict[str, Any]:
+def _plain_target(
+    function: Any, change: Any, decorate: Callable[[Any], Any] = lambda made: made
+) -> dict[str, Any]:
     """Answer a target's questions with a user's functions."""
 
+    @decorate
     def peek_anew(target: Target, state: State, k: int) -> float:
         order = state.order
         order[k], order[k + 1] = order[k + 1], order[k]
@@ -150,17 +150,24 @@ def _plain_target(function: Any, change: Any) -> dict[str, Any]:
         order[k], order[k + 1] = order[k + 1], order[k]
         return value
 
+    @decorate
     def peek_change(target: Target, state: State, k: int) -> float:
-        return state.value[0] + change(state.order, k)
+        if state.value[0] == -np.inf:  # from an order of weight 0 differences do not lead back
+            return peek_anew(target, state, k)
+        value = state.value[0] + change(state.order, k)
+        return value if np.isfinite(value) else peek_anew(target, state, k)
 
+    @decorate
     def swap_only(target: Target, state: State, k: int, value: float) -> None:
         order = state.order
         order[k], order[k + 1] = order[k + 1], order[k]
         state.value[0] = value
 
+    @decorate
     def restore_value(target: Target, state: State) -> None:
         state.value[0] = function(state.order)
 
+    @decorate
     def no_flip(target: Target, state: State, rng: Any) -> bool:
         return False  # a function says nothing of classes of items, and this compiles faster
 
@@ -169,11 +176,17 @@ def _plain_target(function: Any, change: Any) -> dict[str, Any]:
 
 
 def parts_of(name: str) -> dict[str, float]:
-    """Read the kernels of a mixture and their shares."""
+    """Read the kernels of a mixture and their shares, ``"adjacent+relocation"`` or with numbers."""
     parts: dict[str, float] = {}
     for part in name.split("+"):
-        share, _, kernel = part.strip().rpartition(" ")
-        parts[kernel] = parts.get(kernel, 0.0) + (float(share) if share else 1.0)
+        share, _, kernel_name = part.strip().rpartition(" ")
+        try:
+            weight = float(share) if share else 1.0
+        except ValueError:
+            weight = np.nan
+        if not (np.isfinite(weight) and weight > 0.0):
+            raise ValueError(f"kernel: expected kernels with positive shares, got {name!r}")
+        parts[kernel_name] = parts.get(kernel_name, 0.0) + weight
     return parts
 
 

@@ -1,4 +1,8 @@
-"""Swap two neighbours, chosen at random, by Metropolis' rule."""
+"""Swap two neighbours, chosen at random, by Metropolis' rule.
+
+One time in n nothing is proposed. Otherwise, where every swap is accepted, even and odd
+permutations would take turns for ever.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,9 @@ from permdist.samplers.targets import State, Target, peek, swap
 @kernel(inline=True)
 def adjacent(target: Target, state: State, rng: Any) -> bool:
     """Propose to swap two neighbours."""
-    k = pick(rng, len(state.order) - 1)
+    k = pick(rng, len(state.order))
+    if k == len(state.order) - 1:
+        return False
     value = peek(target, state, k)
     if accept(rng, value - state.value[0]):
         swap(target, state, k, value)

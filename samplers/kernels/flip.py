@@ -25,7 +25,9 @@ def flip(target: Target, state: State, rng: Any) -> bool:
     borders = 0
     for k in range(n - 1):
         borders += levels[order[k]] != levels[order[k + 1]]
-    left = pick(rng, borders)
+    left = pick(rng, borders + 1)
+    if left == borders:  # stay, or parities would take turns where all is accepted
+        return False
     k = 0
     while True:  # the border number `left` is between k and k + 1
         if levels[order[k]] != levels[order[k + 1]]:
@@ -63,7 +65,7 @@ def flip(target: Target, state: State, rng: Any) -> bool:
     # The chance to choose these two items in their blocks, and the number of orders with the same
     # blocks, cancel; of the chances of a move and its reverse there remain those of the border.
     value = peek(target, state, k)
-    if accept(rng, value - state.value[0] + np.log(borders / after)):
+    if accept(rng, value - state.value[0] + np.log((borders + 1) / (after + 1))):
         swap(target, state, k, value)
         i, j = top + pick(rng, k - top + 1), k + 1 + pick(rng, bottom - k)
         order[i], order[k] = order[k], order[i]

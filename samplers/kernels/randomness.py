@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from permdist._check import FloatArray
 from permdist._exp import exp_down
 from permdist._kernels import kernel
@@ -43,9 +45,10 @@ def weigh(rng: Any, weights: FloatArray, n: int) -> int:
 @kernel(inline=True)
 def draw(rng: Any, log_weights: FloatArray, n: int, scratch: FloatArray) -> int:
     """Draw one of ``0 .. n-1`` in proportion to the exponential of its log-weight."""
-    largest = log_weights[0]
-    for k in range(1, n):
-        largest = max(largest, log_weights[k])
+    largest = -np.inf
+    for k in range(n):
+        if log_weights[k] > largest:  # never true of NaN, which counts as nothing
+            largest = log_weights[k]
     for k in range(n):
         scratch[k] = exp_down(log_weights[k] - largest)
     return weigh(rng, scratch, n)

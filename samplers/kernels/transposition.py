@@ -1,4 +1,7 @@
-"""Exchange any two items by Metropolis' rule; the swaps on the way cost O(n)."""
+"""Exchange any two items by Metropolis' rule; the swaps on the way cost O(n).
+
+One time in n the two are the same and nothing happens, or parities would take turns.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,9 @@ from permdist.samplers.targets import State, Target, peek, swap
 def transposition(target: Target, state: State, rng: Any) -> bool:
     """Propose to exchange two items at any distance."""
     n = len(state.order)
-    i, j = pick(rng, n), pick(rng, n - 1)
-    j += j >= i
+    i, j = pick(rng, n), pick(rng, n)
+    if i == j:
+        return False
     low, high = min(i, j), max(i, j)
     before = state.value[0]
     _exchange(target, state, low, high)

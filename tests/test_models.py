@@ -1,0 +1,278 @@
+"""Learners: scikit-learn's conventions, objectives and gradients, files, and odd collections."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import naive
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, GroupKFold
+
+from permdist import data, models
+from permdist.data import Queries
+from permdist.models import L3, MLE, ConvexLoss, ExpectedGain, Ranker, cross_validate, load
+
+LEARNERS = {
+    "MLE": MLE(),
+    "MLE interleavings": MLE(space="interleavings"),
+    "MLE graded": MLE(graded=True, scale=True),
+    "ExpectedGain AUC": ExpectedGain("auc", space="pairs", n_starts=2),
+    "ExpectedGain AP": ExpectedGain("ap", n_starts=1, max_iter=15),
+    "ExpectedGain graded": ExpectedGain("ndcg@5", graded=True, n_starts=1, max_iter=10),
+    "ExpectedGain Plackett-Luce": ExpectedGain(
+        "ndcg", distribution="plackett-luce", n_starts=1, max_iter=8
+    ),
+    "ExpectedGain Gaussian": ExpectedGain(
+        "ndcg@5", distribution="gaussian", n_starts=1, max_iter=5
+    ),
+    "ExpectedGain restart": ExpectedGain("ap", space="restart", n_starts=1, max_iter=15),
+    "L3": L3("ndcg@10", max_iter=20),
+    "L3 interleavings": L3("ap", space="interleavings", max_iter=20),
+    "ConvexLoss AUC": ConvexLoss("auc", space="pairs"),
+    "ConvexLoss AP": ConvexLoss("ap"),
+    "ConvexLoss NDCG, normalised": ConvexLoss("ndcg", normalise=True, scale=True, kappa=5.0),
+    "ConvexLoss interleavings": ConvexLoss("rr", space="interleavings"),
+    "ConvexLoss restart": ConvexLoss("ap", space="restart", sample_size=30),
+}
+
+
+@pytest.fixture(scope="module")
+def queries():
+    return data.make_letor(25, n_features=8, rng=3)
+
+
+@pytest.fixture(params=LEARNERS)
+def learner(request):
+    return clone(LEARNERS[request.param])
+
+
+def test_contract(learner, queries, tmp_path):
+    assert learner.fit(queries.X, queries.y, queries.qid) is learner
+    assert learner.coef_.shape == (8,)
+    assert np.isfinite(learner.coef_).all()
+    assert learner.n_features_in_ == 8
+    assert learner.n_iter_ == len(learner.history_["objective"]) > 0
+    objective = learner.history_["objective"]
+    assert objective[-1] <= objective[0] + 1e-9
+    scores = learner.predict(queries.X, queries.qid)
+    order = learner.rank(queries.X, queries.qid)
+    assert sorted(order.tolist()) == list(range(len(scores)))
+    for a, b in zip(queries.ptr[:-1], queries.ptr[1:], strict=True):
+        assert (np.diff(scores[order[a:b]]) <= 0).all()
+        assert order[a:b].min() == a
+    value = learner.score(queries.X, queries.y, queries.qid)
+    chance = MLE().fit(queries)
+    chance.coef_ = np.zeros(8)
+    assert value == pytest.approx(learner.score(queries), abs=1e-12)
+    assert 0.0 < value <= 1.0
+    again = clone(learner).fit(queries)
+    np.testing.assert_array_equal(again.coef_, learner.coef_)
+    learner.save(tmp_path / "learner.json")
+    loaded = load(tmp_path / "learner.json")
+    assert type(loaded) is type(learner)
+    np.testing.assert_array_equal(loaded.coef_, learner.coef_)
+    np.testing.assert_array_equal(loaded.predict(queries), learner.predict(queries))
+    assert loaded.n_iter_ == learner.n_iter_
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(learner)).coef_, learner.coef_)
+
+
+def test_the_objective_and_its_gradient(learner, queries):
+    """The whole objective, from features to the regularised value, against a quotient."""
+    features, batch = learner._training(queries)
+    loss = learner._prepare(batch)
+    point = np.random.default_rng(0).normal(size=8) / 3
+
+    def value(w):
+        return loss(features @ w)[0]
+
+    gradient = features.T @ loss(features @ point)[1]
+    np.testing.assert_allclose(
+        gradient, naive.gradient(value, point), rtol=1e-4, atol=1e-4 * np.abs(gradient).max()
+    )
+
+
+@pytest.mark.parametrize("name", [n for n in LEARNERS if n.startswith(("MLE", "ConvexLoss"))])
+def test_convex_learners_find_the_minimum_from_anywhere(name, queries):
+    learner = clone(LEARNERS[name]).set_params(tol=1e-6, max_iter=2000, C=1.0)
+    features, batch = learner._training(queries)
+    loss = learner._prepare(batch)
+    values = []
+    for seed in (None, 1, 2):
+        start = None if seed is None else np.random.default_rng(seed).normal(size=8)
+        values.append(learner._optimise(loss, features, None, start))
+    assert max(values) - min(values) < 2e-3 * (1.0 + abs(values[0]))
+
+
+def test_same_bits_on_any_number_of_threads(queries):
+    for name in ("MLE", "ConvexLoss AP", "ConvexLoss interleavings", "ConvexLoss restart"):
+        one, two = (clone(LEARNERS[name]).set_params(n_jobs=n).fit(queries) for n in (1, 3))
+        np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+def test_kappa_zero_is_maximum_likelihood(queries):
+    for space in ("interleavings", "pairs"):
+        mle = MLE("auc", space=space).fit(queries)
+        convex = ConvexLoss("auc", space=space, kappa=0.0).fit(queries)
+        np.testing.assert_array_equal(mle.coef_, convex.coef_)
+
+
+def test_maximum_likelihood_over_pairs_is_logistic_regression(queries):
+    from sklearn.linear_model import LogisticRegression
+
+    rows = []
+    for query in queries:
+        goods, bads = query.X[query.y > 0], query.X[query.y == 0]
+        rows.append((goods[:, None] - bads[None, :]).reshape(-1, queries.n_features))
+    gaps = 2.0 * np.concatenate(rows)
+    # |w|^2 / C here is |w|^2 / 2 there, over a C of half of ours; both signs of each pair.
+    peer = LogisticRegression(C=0.25, fit_intercept=False, tol=1e-10, max_iter=5000)
+    peer.fit(np.concatenate([gaps, -gaps]), np.repeat([1, 0], len(gaps)))
+    ours = MLE(C=1.0, tol=1e-8, max_iter=2000).fit(queries)
+    np.testing.assert_allclose(ours.coef_, peer.coef_[0], rtol=1e-3, atol=1e-4)
+
+
+def test_early_stopping_keeps_the_best(queries):
+    held_out = data.make_letor(20, n_features=8, rng=9)
+    learner = MLE(C=100.0, early_stopping=3, max_iter=500, tol=1e-9)
+    learner.fit(queries, eval_set=held_out)
+    measured = learner.history_["measure"]
+    assert learner.score(held_out) == pytest.approx(max(measured))
+    assert len(measured) <= int(np.argmax(measured)) + 1 + 3
+    triple = (held_out.X, held_out.y, held_out.qid)
+    again = clone(learner).fit(queries.X, queries.y, queries.qid, eval_set=triple)
+    np.testing.assert_array_equal(again.coef_, learner.coef_)
+
+
+def test_warm_start(queries):
+    cold = MLE(C=5.0, tol=1e-6).fit(queries)
+    warm = clone(cold).set_params(warm_start=True).fit(queries)
+    warm.fit(queries)
+    assert warm.n_iter_ <= 2 < cold.n_iter_
+    with pytest.raises(ValueError, match="expected 8 features as before"):
+        warm.fit(queries.X[:, :3], queries.y, queries.qid)
+
+
+def test_restarts_are_reported(queries):
+    learner = ExpectedGain("ap", n_starts=3, max_iter=20).fit(queries)
+    assert len(learner.restarts_) == 3
+    assert min(learner.restarts_) == pytest.approx(learner.history_["objective"][-1], rel=1e-6)
+
+
+def test_verbose_prints_the_objective(queries, capsys):
+    MLE(verbose=True, max_iter=3).fit(queries)
+    shown = capsys.readouterr().err
+    assert "MLE    1: objective" in shown
+
+
+def test_grid_search_with_whole_queries(queries):
+    import sklearn
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        learner = MLE().set_fit_request(qid=True).set_score_request(qid=True)
+        search = GridSearchCV(learner, {"C": [0.01, 1.0]}, cv=GroupKFold(3))
+        search.fit(queries.X, queries.y, qid=queries.qid, groups=queries.qid)
+    assert search.best_params_["C"] in (0.01, 1.0)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_cross_validate(queries):
+    parts = [data.make_letor(15, n_features=8, rng=seed) for seed in range(4)]
+    folds = [(parts[0], parts[1], parts[2]), (parts[1], parts[2], parts[3])]
+    found = cross_validate(MLE(), folds, {"C": [0.01, 1.0], "scale": [False, True]})
+    assert len(found.learners) == len(found.chosen) == len(found.test) == 2
+    assert len(found.validation[0]) == 4
+    best = max(found.validation[0], key=found.validation[0].get)
+    assert best == f"C={found.chosen[0]['C']}, scale={found.chosen[0]['scale']}"
+    expected = np.mean([found.learners[i].score(folds[i][2], measure="letor4:map") for i in (0, 1)])
+    assert found.mean("letor4:map") == pytest.approx(expected)
+    assert found.per_query("letor4:map").shape == (30,)
+    assert "mean" in repr(found)
+    with pytest.raises(ValueError, match="folds: expected at least one"):
+        cross_validate(MLE(), [])
+    with pytest.raises(ValueError, match="grid: expected at least one setting"):
+        cross_validate(MLE(), folds, {"C": []})
+
+
+# ---- odd collections and bad input ---------------------------------------------------------------
+
+
+def test_queries_without_two_labels_are_left_out(learner, queries):
+    # One document; all good; all bad: none of them says anything.
+    extra_X = np.random.default_rng(1).normal(size=(6, 8))
+    X = np.concatenate([extra_X[:1], queries.X, extra_X[1:]])
+    y = np.concatenate([[1], queries.y, [1, 1], [0, 0, 0]])
+    qid = np.concatenate([[-1], queries.qid, [10**6] * 2, [10**7] * 3])
+    both = clone(learner).fit(X, y, qid)
+    alone = clone(learner).fit(queries)
+    np.testing.assert_allclose(both.coef_, alone.coef_, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["MLE", "ConvexLoss AP", "ExpectedGain AP"])
+def test_constant_and_huge_features(name, queries):
+    X = np.column_stack([queries.X, np.full(len(queries.y), 3.0), 1e6 * queries.X[:, 0]])
+    learner = clone(LEARNERS[name]).fit(X, queries.y, queries.qid)
+    assert np.isfinite(learner.coef_).all()
+    assert learner.coef_[-2] == pytest.approx(0.0, abs=1e-8)
+
+
+def test_refusals(queries):
+    X, y, qid = queries.X, queries.y, queries.qid
+    broken = X.copy()
+    broken[3, 2] = np.nan
+    for call, error, message in (
+        (lambda: MLE().fit(broken, y, qid), ValueError, r"X: expected finite numbers, got nan"),
+        (lambda: MLE().fit(X, y - 5, qid), ValueError, "expected non-negative integers"),
+        (lambda: MLE().fit(X, y[:-1], qid), ValueError, "y"),
+        (lambda: MLE().fit(X, np.zeros_like(y), qid), ValueError, "nothing to learn from"),
+        (lambda: MLE().fit(X), TypeError, "y: expected relevance labels"),
+        (lambda: MLE(C=0).fit(queries), ValueError, "C: expected a positive number"),
+        (lambda: MLE(max_iter=0).fit(queries), ValueError, "max_iter: expected at least 1"),
+        (lambda: MLE(tol=-1).fit(queries), ValueError, "tol: expected a number of at least 0"),
+        (lambda: MLE(space="pears").fit(queries), ValueError, "did you mean 'pairs'"),
+        (lambda: ConvexLoss(kappa=-1).fit(queries), ValueError, "kappa: expected"),
+        (lambda: ConvexLoss("ap", space="pairs").fit(queries), ValueError, "only AUC factorises"),
+        (lambda: ConvexLoss("app").fit(queries), ValueError, "app"),
+        (lambda: ExpectedGain(distribution="x").fit(queries), ValueError, "distribution"),
+        (lambda: MLE().predict(X), NotFittedError, "MLE: call fit first"),
+        (lambda: MLE().fit(queries).predict(X[:, :3]), ValueError, "expected 8 features, got 3"),
+        (lambda: MLE().fit(queries).score(X, y), TypeError, "qid: expected the query"),
+        (lambda: MLE(normalise=True).fit(queries).predict(X), TypeError, "normalise=True needs"),
+        (lambda: MLE().fit(X, y, np.arange(len(y)) % 7), ValueError, "starts again"),
+    ):
+        with pytest.raises(error, match=message):
+            call()
+
+
+def test_files_that_are_no_learners(tmp_path, queries):
+    path = tmp_path / "x.json"
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        load(path)
+    path.write_text("{")
+    with pytest.raises(ValueError, match="not a learner's file, or a damaged one"):
+        load(path)
+    path.write_text(json.dumps({"format": 7}))
+    with pytest.raises(ValueError, match="expected a learner in format 1"):
+        load(path)
+    for name in ("load", "os", "Ranker2", "cross_validate"):
+        stored = {"format": 1, "learner": name, "params": {}, "state": {}}
+        path.write_text(json.dumps(stored))
+        with pytest.raises(ValueError, match="no learner is named"):
+            load(path)
+    stored = {"format": 1, "learner": "MLE", "params": {}, "state": {"__class__": 3}}
+    path.write_text(json.dumps(stored))
+    with pytest.raises(ValueError, match="is no attribute of MLE"):
+        load(path)
+
+
+def test_every_learner_is_in_the_contract():
+    kinds = {
+        name
+        for name in models.__all__
+        if isinstance(getattr(models, name), type) and issubclass(getattr(models, name), Ranker)
+    }
+    assert kinds - {"Ranker"} == {type(learner).__name__ for learner in LEARNERS.values()}
+    assert isinstance(data.make_letor(3, rng=0), Queries)
