@@ -64,7 +64,7 @@ class Interleavings(Space):
         found = np.empty(len(self._binary))
         self._run(scores, -kappa, False, found, gradient)
         values[self._binary] = found + kappa * (1.0 - self._offsets)
-        for q in self._graded:
+        for q in self._graded.tolist():
             values[q] = self._graded_log_sum(q, scores, kappa, gradient)
         return values, gradient
 
@@ -74,7 +74,7 @@ class Interleavings(Space):
         found = np.empty(len(self._binary))
         self._run(scores, 0.0, True, found, gradient)
         values[self._binary] = found + self._offsets
-        for q in self._graded:
+        for q in self._graded.tolist():
             values[q] = self._graded_mean(q, scores, gradient)
         return values, gradient
 
