@@ -15,6 +15,8 @@ SMALL = {
     "inspect_one_query": ["--documents", "5"],
     "trust_a_chain": ["--draws", "300", "--largest", "12"],
     "restart_smear": ["--size", "900"],
+    "compare_conditional_models": ["--queries", "12"],
+    "exact_and_sampled": ["--queries", "15"],
 }
 
 
