@@ -149,11 +149,11 @@ def test_the_demo_writes_a_report_that_needs_no_network(tmp_path):
     assert "The best single feature is feature" in text
     names = {path.name for path in (tmp_path / "out").iterdir()}
     pictures = {"collection", "features", "queries", "likeness", "marginals", "trace"}
-    pictures |= {"autocorrelation"}
+    pictures |= {"autocorrelation", "learners"}
     assert names == {"report.html", *(f"{picture}.png" for picture in pictures)}
     page = Page()
     page.feed((tmp_path / "out" / "report.html").read_text())
-    assert page.pictures == 7
+    assert page.pictures == 8
     assert all(link.startswith("data:") for link in page.links)
     assert "One ranking, many NDCGs" in page.headings
     assert "What is claimed, checked" in page.headings

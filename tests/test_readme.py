@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
         "docs/rankings.md",
         "docs/distributions.md",
         "docs/samplers.md",
+        "docs/models.md",
     ],
 )
 def test_examples_run(page, tmp_path, monkeypatch):

@@ -59,7 +59,7 @@ def demo(
                 collection.X[:, feature], collection.y, collection.qid, MEASURES
             )
         best = max(rankings, key=lambda name: float(rankings[name].mean("map")))
-        task = progress.add_task("Inspecting, sampling, checking", total=7)
+        task = progress.add_task("Inspecting, sampling, learning, checking", total=8)
         report = Report(
             "permdist demo",
             f"A simulated collection of {len(collection)} queries (seed {seed}), ranked by each of "
@@ -72,6 +72,7 @@ def demo(
             _likeness,
             _distributions,
             _chains,
+            _learners,
             _identities,
         ):
             draw(report, output, collection, rankings)
@@ -260,6 +261,56 @@ def _chains(
     report.picture(figure, "Ranks of some documents along the chains")
     axes = plots.autocorrelation(chains, 40, _canvas(7, 4.2))
     _show(report, output, "autocorrelation", axes, "How fast the chains forget")
+
+
+def _learners(
+    report: Report, output: Path, collection: Queries, rankings: dict[str, Evaluation]
+) -> None:
+    """Fit learners to two thirds of the queries and compare them on the rest."""
+    import numpy as np
+
+    from permdist import measures, models, plots
+
+    third = np.arange(len(collection)) % 3
+    if len(collection) < 3:
+        return
+    train, test = collection.where(third != 2), collection.where(third == 2)
+    if not ((train.n_relevant > 0) & (train.n_relevant < train.sizes)).any():
+        return
+    chosen = ("ap", "ndcg@10", "rr", "auc[empty=skip]")
+    best = max(rankings, key=lambda name: float(rankings[name].mean("map")))
+    found = {best: _judge(test, test.X[:, int(best.split()[1]) - 1], chosen)}
+    learners = {
+        "MLE": models.MLE(scale=True, C=10.0),
+        "ExpectedGain, AUC": models.ExpectedGain(
+            "auc", space="pairs", scale=True, C=10.0, n_starts=1
+        ),
+        "ExpectedGain, AP": models.ExpectedGain("ap", scale=True, C=10.0, n_starts=1),
+        "ConvexLoss, AP": models.ConvexLoss("ap", scale=True, C=10.0),
+        "ConvexLoss, NDCG@10": models.ConvexLoss("ndcg@10", scale=True, C=10.0),
+    }
+    for name, learner in learners.items():
+        found[name] = _judge(test, learner.fit(train).predict(test), chosen)
+    report.section(
+        "Learners",
+        f"Linear ranking functions fitted to {len(train)} of the queries and tested on the other "
+        f"{len(test)}, beside the best single feature. The losses of AP and NDCG are summed over "
+        "whole lattices of rankings, exactly.",
+    )
+    names = [measures.parse(measure).name for measure in chosen]
+    rows = [
+        [name, *(f"{result.mean(measure):.4f}" for measure in names)]
+        for name, result in found.items()
+    ]
+    report.table(["ranking", *names], rows)
+    axes = plots.means(found, ax=_canvas(8, 4))
+    _show(report, output, "learners", axes, "Learners on queries they have not seen")
+
+
+def _judge(queries: Queries, scores: Any, chosen: tuple[str, ...]) -> Evaluation:
+    from permdist import measures
+
+    return measures.evaluate(scores, queries.y, queries.qid, chosen)
 
 
 def _identities(
