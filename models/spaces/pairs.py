@@ -16,12 +16,15 @@ class Pairs(Space):
 
     def __init__(self, batch: Batch, measure: Measure, threads: int | None = None) -> None:
         super().__init__(batch, measure, threads)
-        totals = [np.unique(batch.labels[a:b], return_counts=True)[1] for a, b in batch.bounds]
+        labels = [batch.labels[a:b] for a, b in batch.bounds]
+        # Documents by query and, inside, by label; and where each such class starts.
+        self._classes = np.lexsort((batch.labels, batch.query_of))
+        totals = [np.unique(label, return_counts=True)[1] for label in labels]
+        self._class_ptr = np.concatenate([[0], np.cumsum(np.concatenate(totals))])
+        self._first = np.concatenate([[0], np.cumsum([len(total) for total in totals])])
         self._pairs = np.array([(t.sum() ** 2 - (t**2).sum()) / 2.0 for t in totals])
-        # F of the best vector is linear in the scores: labels below less labels above.
-        self._best = np.concatenate(
-            [best_slopes(batch.labels[a:b]) for a, b in batch.bounds] or [np.zeros(0)]
-        )
+        # F of the best vector is linear in the scores.
+        self._best = np.concatenate([best_slopes(label) for label in labels])
         self._best *= batch.scale[batch.query_of]
 
     def log_sums(self, scores: FloatArray, kappa: float) -> tuple[FloatArray, FloatArray]:
@@ -43,10 +46,10 @@ class Pairs(Space):
     ) -> tuple[FloatArray, FloatArray]:
         values, gradient = np.zeros(len(self.batch)), np.zeros(len(scores))
         tilts = kappa / self._pairs
+        layout = self._classes, self._class_ptr, self._first, self.batch.scale, tilts
 
         def work(first: int, last: int) -> None:
-            inputs = scores, self.batch.labels, self.batch.ptr, self.batch.scale, tilts
-            _sum_pairs(first, last, *inputs, of_mean, values, gradient)
+            _sum_pairs(first, last, scores, *layout, of_mean, values, gradient)
 
         self._spread(work, self._pairs + 20.0 * np.diff(self.batch.ptr))
         return values, gradient
@@ -64,28 +67,39 @@ def _sum_pairs(
     first_query: int,
     last_query: int,
     scores: FloatArray,
-    labels: IntArray,
-    ptr: IntArray,
+    classes: IntArray,
+    class_ptr: IntArray,
+    first: IntArray,
     scales: FloatArray,
     tilts: FloatArray,
     of_mean: bool,
     values: FloatArray,
     gradient: FloatArray,
 ) -> None:
-    """Add log-partitions, or numbers of pairs in the right order, to values and gradient."""
+    """Add log-partitions, or numbers of pairs in the right order, to values and gradient.
+
+    The classes of query q are number ``first[q]`` to ``first[q + 1]``, from the lowest label up;
+    class c holds the documents ``classes[class_ptr[c]:class_ptr[c + 1]]``.
+    """
     for q in range(first_query, last_query):
-        a, b = ptr[q], ptr[q + 1]
-        order = a + np.argsort(scores[a:b], kind="mergesort")
-        levels = np.unique(labels[a:b])
-        for upper in range(1, len(levels)):
-            good = order[labels[order] == levels[upper]]
-            for lower in range(upper):
-                bad = order[labels[order] == levels[lower]]
+        start, end = class_ptr[first[q]], class_ptr[first[q + 1]]
+        order = np.empty(end - start, np.int64)
+        sorted_scores = np.empty(end - start)
+        for c in range(first[q], first[q + 1]):
+            members = classes[class_ptr[c] : class_ptr[c + 1]]
+            by_score = np.argsort(scores[members], kind="mergesort")
+            for k in range(len(members)):
+                order[class_ptr[c] - start + k] = members[by_score[k]]
+                sorted_scores[class_ptr[c] - start + k] = scores[members[by_score[k]]]
+        for upper in range(first[q] + 1, first[q + 1]):
+            good = slice(class_ptr[upper] - start, class_ptr[upper + 1] - start)
+            for lower in range(first[q], upper):
+                bad = slice(class_ptr[lower] - start, class_ptr[lower + 1] - start)
                 value, right, by_good, by_bad, more_good, more_bad = two_classes(
-                    scores[good], scores[bad], scales[q], tilts[q]
+                    sorted_scores[good], sorted_scores[bad], scales[q], tilts[q]
                 )
                 values[q] += right if of_mean else value
-                for i in range(len(good)):
-                    gradient[good[i]] += more_good[i] if of_mean else by_good[i]
-                for i in range(len(bad)):
-                    gradient[bad[i]] += more_bad[i] if of_mean else by_bad[i]
+                for i in range(len(by_good)):
+                    gradient[order[good][i]] += more_good[i] if of_mean else by_good[i]
+                for i in range(len(by_bad)):
+                    gradient[order[bad][i]] += more_bad[i] if of_mean else by_bad[i]

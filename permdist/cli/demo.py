@@ -247,7 +247,7 @@ def _chains(
     scores = (scores - scores.mean()) / max(float(scores.std()), 1e-9) / len(scores)
     names = [f"document {i + 1} ({y})" for i, y in enumerate(query.y)]
     model = GoodBad(scores, query.y, tilt="ap", kappa=5.0, names=names)
-    chains = run_chains(model, draws=1000, rng=0, progress=False)
+    chains = run_chains(model, draws=1000, thin=4 * len(scores), rng=0, progress=False)
     summary = chains.summary()
     report.section(
         "Sampling what cannot be summed",

