@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -98,8 +98,17 @@ class Space(ABC):
         if len(ranges) == 1:
             work(*ranges[0])
             return
-        with ThreadPoolExecutor(self.threads) as pool:
-            list(pool.map(lambda part: work(*part), ranges))
+        list(_pool(self.threads).map(lambda part: work(*part), ranges))
+
+
+@lru_cache(maxsize=8)
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Keep threads for the next call, a fraction of a millisecond later."""
+    return ThreadPoolExecutor(threads)
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def best_slopes(labels: IntArray) -> FloatArray:

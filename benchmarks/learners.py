@@ -1,0 +1,94 @@
+"""Learners: the cost of an objective beside two matrix products, its growth, and whole fits.
+
+    python benchmarks/learners.py [FOLDER WITH LETOR FOLDS]
+
+The first table takes the training part of the first fold, or a simulated collection.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import harness
+import numpy as np
+
+from permdist import data
+from permdist.measures import parse
+from permdist.models import L3, MLE, ConvexLoss, ExpectedGain
+from permdist.models.spaces import Interleavings, Lattices, Pairs, Restarts
+
+
+def products(features):
+    w, g = np.ones(features.shape[1]), np.ones(len(features))
+    return harness.seconds(lambda: (features @ w, features.T @ g), repeat=20)
+
+
+def spaces(batch):
+    return {
+        "pairs, AUC": Pairs(batch, parse("auc")),
+        "interleavings, AP": Interleavings(batch, parse("ap")),
+        "lattice of 1 order, AP": Lattices(batch, parse("ap"), orders=1, rng=0),
+        "lattice of 4 orders, AP": Lattices(batch, parse("ap"), orders=4, rng=0),
+        "restart, 100 rankings, AP": Restarts(batch, parse("ap"), sample_size=100, rng=0),
+    }
+
+
+def evaluations(queries):
+    features, batch = ConvexLoss()._training(queries)
+    scores = features @ np.random.default_rng(0).normal(size=features.shape[1])
+    rows = {"two matrix products": products(features)}
+    for name, space in spaces(batch).items():
+        rows[f"convex loss, {name}"] = harness.seconds(lambda s=space: s.log_sums(scores, 1.0))
+        rows[f"expected gain, {name}"] = harness.seconds(lambda s=space: s.mean_gains(scores))
+    title = f"Value and gradient, {len(batch)} queries, {len(scores):,} documents"
+    harness.table(title, rows)
+
+
+def growth():
+    rng = np.random.default_rng(0)
+    for queries, documents, features in (
+        (100, 20, 46),
+        (1000, 20, 46),
+        (100, 200, 46),
+        (20, 2000, 46),
+        (100, 20, 700),
+    ):
+        n = queries * documents
+        labels = np.tile(np.arange(documents) < max(1, documents // 10), queries).astype(int)
+        part = data.Queries(
+            rng.normal(size=(n, features)), labels, np.repeat(np.arange(queries), documents)
+        )
+        matrix, batch = ConvexLoss()._training(part)
+        scores = matrix @ rng.normal(size=features) / np.sqrt(features)
+        rows = {"two matrix products": products(matrix)}
+        for name, space in spaces(batch).items():
+            rows[name] = harness.seconds(lambda s=space, at=scores: s.log_sums(at, 1.0), repeat=3)
+        title = f"Convex loss, {queries} queries x {documents} documents x {features} features"
+        harness.table(title, rows)
+
+
+def fits(queries):
+    learners = {
+        "MLE": MLE(scale=True, C=10.0),
+        "ExpectedGain AP": ExpectedGain("ap", scale=True, C=10.0, n_starts=1),
+        "L3 AP": L3("ap", scale=True, C=10.0),
+        "ConvexLoss AP, lattice": ConvexLoss("ap", scale=True, C=10.0),
+        "ConvexLoss AP, interleavings": ConvexLoss("ap", space="interleavings", scale=True, C=10.0),
+        "ConvexLoss AP, restart": ConvexLoss("ap", space="restart", scale=True, C=10.0),
+    }
+    rows = {
+        name: harness.seconds(lambda m=learner: m.fit(queries), repeat=3)
+        for name, learner in learners.items()
+    }
+    harness.table("Whole fits", rows, unit="s")
+
+
+if __name__ == "__main__":
+    print(harness.machine())
+    if len(sys.argv) > 1:
+        collection = data.load_letor_folds(sys.argv[1])[0].train
+    else:
+        collection = data.make_letor(450, rng=0)
+    evaluations(collection)
+    growth()
+    fits(collection)
