@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import validate_data
 
 from permdist._check import FloatArray, IntArray, count, finite, grades
 from permdist._files import write_atomically
@@ -81,6 +82,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        if not isinstance(X, Queries):
+            X = validate_data(self, X, dtype=np.float64)
         queries = _queries(X, y, qid)
         held_out = None if eval_set is None else _as_queries(eval_set)
         self._check_parameters()
@@ -96,9 +99,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         `qid` is needed only with ``normalise=True``, which looks at whole queries.
         """
         self._need_fit()
-        features = X.X if isinstance(X, Queries) else finite("X", X, ndim=2)
-        if features.shape[1] != self.n_features_in_:
-            raise ValueError(f"X: expected {self.n_features_in_} features, got {features.shape[1]}")
+        given = X.X if isinstance(X, Queries) else X
+        features = validate_data(self, given, dtype=np.float64, reset=False)
         if self._normalises():
             ids = X.qid if isinstance(X, Queries) else qid
             if ids is None:
@@ -325,7 +327,5 @@ def _queries(X: Any, y: Any, qid: Any) -> Queries:
     if y is None:
         raise TypeError("y: expected relevance labels")
     features, label = finite("X", X, ndim=2), grades("y", y)
-    if features.shape[1] == 0:
-        raise ValueError("X: expected at least one feature, got none")
     ids = np.zeros(len(label), dtype=np.int64) if qid is None else qid
     return Queries(features, label, ids)
