@@ -1,9 +1,13 @@
 """The real collections, where they are at hand (``PERMDIST_DATA`` names their folder)."""
 
+import numpy as np
 import pytest
 
-from permdist import measures
+from permdist import GoodBad, measures
 from permdist.data import Queries, load_letor, load_letor_folds, load_preflib, save_letor
+from permdist.diagnostics import compare_to_exact
+from permdist.models import MLE, ConvexLoss
+from permdist.samplers import run_chains
 
 pytestmark = pytest.mark.realdata
 
@@ -55,3 +59,23 @@ def test_preflib(real_data, name, items, voters):
     votes = load_preflib(real_data / "preference" / name)
     assert (votes.n_items, votes.n_voters) == (items, voters)
     assert all(order.n_items == items for order in votes.bucket_orders())
+
+
+@pytest.mark.parametrize("kernel", ["relocation", "flip"])
+def test_chains_on_a_real_query(mq2008, kernel):
+    query = next(q for q in mq2008 if len(q.y) == 16 and 0 < (q.y > 0).sum() < 16)
+    scores = query.X[:, 38] - query.X[:, 38].mean()
+    model = GoodBad(scores / 4, (query.y > 0).astype(int), tilt="ap", kappa=2.0)
+    chains = run_chains(model, 3000, kernel=kernel, thin=100, rng=0)
+    assert compare_to_exact(chains).worst_score < 5
+
+
+def test_learners_beat_every_feature(real_data):
+    train, _, test = load_letor_folds(real_data / "mq2008")[0]
+    rule = measures.parse("letor4:map")
+    best = max(
+        measures.evaluate(test.X[:, k], test.y, test.qid, rule).mean(rule)
+        for k in np.flatnonzero(np.ptp(test.X, axis=0) > 0)
+    )
+    for learner in (MLE(scale=True, C=10.0), ConvexLoss("ap", scale=True, C=10.0)):
+        assert learner.fit(train).score(test, measure=rule) > best
