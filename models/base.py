@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from itertools import pairwise
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import validate_data
 
 from permdist._check import FloatArray, IntArray, count, finite, grades
@@ -26,6 +27,7 @@ from permdist.measures import Measure, evaluate, parse
 from permdist.models.spaces import Batch
 
 FORMAT = 1
+ALWAYS = ("n_features_in_", "feature_names_in_")
 
 
 class Ranker(BaseEstimator):  # type: ignore[misc]
@@ -82,15 +84,29 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        if not isinstance(X, Queries):
+        self._check_parameters()
+        if isinstance(X, Queries):
+            if y is not None or qid is not None:
+                raise TypeError("y, qid: a collection of queries brings its own")
+            self._check_width(X.n_features)
+            self.n_features_in_ = X.n_features
+            self.__dict__.pop("feature_names_in_", None)
+        else:
+            self._check_width(np.shape(X)[1] if np.ndim(X) == 2 else None)
             X = validate_data(self, X, dtype=np.float64)
         queries = _queries(X, y, qid)
         held_out = None if eval_set is None else _as_queries(eval_set)
-        self._check_parameters()
-        self.n_features_in_ = queries.n_features
+        if held_out is not None and held_out.n_features != queries.n_features:
+            raise ValueError(
+                f"eval_set: expected {queries.n_features} features, got {held_out.n_features}"
+            )
+        if held_out is None and self.get_params(deep=False).get("early_stopping") is not None:
+            raise ValueError("early_stopping: it needs an eval_set to look at")
+        if held_out is not None and self._normalises():
+            held_out = held_out.normalize()
         features, batch = self._training(queries)
         loss = self._prepare(batch)
-        self._optimise(loss, features, held_out)
+        self._optimise(loss, features, held_out, self._start(features, batch))
         return self
 
     def predict(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> FloatArray:
@@ -99,8 +115,15 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         `qid` is needed only with ``normalise=True``, which looks at whole queries.
         """
         self._need_fit()
-        given = X.X if isinstance(X, Queries) else X
-        features = validate_data(self, given, dtype=np.float64, reset=False)
+        if isinstance(X, Queries):
+            features = X.X
+            if X.n_features != self.n_features_in_:
+                raise ValueError(
+                    f"X has {X.n_features} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input"
+                )
+        else:
+            features = validate_data(self, X, dtype=np.float64, reset=False)
         if self._normalises():
             ids = X.qid if isinstance(X, Queries) else qid
             if ids is None:
@@ -135,26 +158,22 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 "qid: expected the query of each document; in a grid search, route it with "
                 "set_score_request(qid=True)"
             )
+        scores = self.predict(X, qid)
         queries = _queries(X, y, qid)
         chosen = self._measure() if measure is None else parse(measure)
-        scores = self.predict(queries)
         return float(evaluate(scores, queries.y, queries.qid, chosen).mean(chosen))
 
     def save(self, path: str | Path) -> None:
         """Write the learner, fitted or not, to a JSON file; `permdist.models.load` reads it."""
-        params = {
-            name: value.name if isinstance(value, Measure) else value
-            for name, value in self.get_params(deep=False).items()
-        }
+        params = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
         state = {
-            name: value.tolist() if isinstance(value, np.ndarray) else value
-            for name in (*self.fitted, "n_features_in_")
+            name: _plain(value)
+            for name in (*self.fitted, *ALWAYS)
             if (value := getattr(self, name, None)) is not None
         }
+        stored = {"learner": type(self).__name__, "params": params, "state": state}
         try:
-            text = json.dumps(
-                {"format": FORMAT, "learner": type(self).__name__, "params": params, "state": state}
-            )
+            text = json.dumps({"format": FORMAT, **stored}, allow_nan=False)
         except TypeError as error:
             raise TypeError(f"save: a parameter cannot be written as text ({error})") from error
         write_atomically(Path(path), [text.encode()])
@@ -164,9 +183,13 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         params = self.get_params(deep=False)
         C = params["C"]
-        if not (isinstance(C, int | float | np.number) and C > 0):
+        if isinstance(C, bool) or not (isinstance(C, int | float | np.number) and C > 0):
             raise ValueError(f"C: expected a positive number, got {C!r}")
         count("max_iter", params["max_iter"])
+        if params.get("early_stopping") is not None:
+            count("early_stopping", params["early_stopping"])
+        if params.get("n_jobs") not in (None, -1):
+            count("n_jobs", params["n_jobs"])
         tol = params["tol"]
         if not (isinstance(tol, int | float | np.number) and tol >= 0):
             raise ValueError(f"tol: expected a number of at least 0, got {tol!r}")
@@ -204,13 +227,16 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 scale[q] = 2.0 / (totals.sum() ** 2 - (totals**2).sum())
         return features, Batch(label, ptr, scale)
 
-    def _start(self, features: FloatArray) -> FloatArray:
+    def _check_width(self, width: int | None) -> None:
+        """Refuse to go on from coefficients for another number of features."""
+        warm = getattr(self, "warm_start", False) and hasattr(self, "coef_")
+        if warm and width is not None and width != len(self.coef_):
+            raise ValueError(
+                f"X: expected {len(self.coef_)} features as before (warm_start), got {width}"
+            )
+
+    def _start(self, features: FloatArray, batch: Batch) -> FloatArray:
         if getattr(self, "warm_start", False) and hasattr(self, "coef_"):
-            if len(self.coef_) != features.shape[1]:
-                raise ValueError(
-                    f"X: expected {len(self.coef_)} features as before (warm_start), "
-                    f"got {features.shape[1]}"
-                )
             return np.array(self.coef_)
         return np.zeros(features.shape[1])
 
@@ -219,7 +245,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         loss: Callable[[FloatArray], tuple[float, FloatArray]],
         features: FloatArray,
         held_out: Queries | None,
-        start: FloatArray | None = None,
+        start: FloatArray,
     ) -> float:
         """Minimise ``loss(X w) + |w|^2 / C`` by L-BFGS; set the fitted attributes."""
         params = self.get_params(deep=False)
@@ -243,8 +269,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             history["gradient"].append(steepest)
             history["seconds"].append(time.perf_counter() - begin)
             if held_out is not None:
-                self.coef_ = np.array(w)
-                measured = self.score(held_out)
+                measured = self._judge(held_out, w)
                 history.setdefault("measure", []).append(measured)
                 at = len(history["objective"])
                 if measured > best["value"]:
@@ -259,16 +284,19 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                     file=sys.stderr,
                 )
 
-        initial = self._start(features) if start is None else start
+        if held_out is not None:
+            best.update(value=self._judge(held_out, start), coef=np.array(start))
+        # The tolerance is relative to the first gradient, where features are small.
+        steepest = float(np.abs(objective(start)[1]).max())
         result = optimize.minimize(
             objective,
-            initial,
+            start,
             jac=True,
             method="L-BFGS-B",
             callback=note,
             options={
                 "maxiter": params["max_iter"],
-                "gtol": params["tol"],
+                "gtol": params["tol"] * min(1.0, steepest),
                 "ftol": 1e-12,
                 "maxcor": 20,
             },
@@ -277,7 +305,20 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         self.coef_ = best["coef"] if stopped else np.array(result.x)
         self.n_iter_, self.history_ = len(history["objective"]), history
         self.converged_ = bool(result.success)
+        if self.n_iter_ == 0 and not result.success:
+            warnings.warn(
+                f"{type(self).__name__}: the optimiser could not take a step ({result.message}); "
+                "try space='lattice', or other features",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         return float(result.fun)
+
+    def _judge(self, held_out: Queries, w: FloatArray) -> float:
+        """Measure coefficients on validation data, already normalised."""
+        measure = self._measure()
+        scores = held_out.X @ w
+        return float(evaluate(scores, held_out.y, held_out.qid, measure).mean(measure))
 
 
 def load(path: str | Path) -> Ranker:
@@ -307,14 +348,42 @@ def load(path: str | Path) -> Ranker:
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise ValueError(f"{source}: expected a learner in format {FORMAT}")
     kind = getattr(models, str(stored.get("learner")), None)
-    if not (isinstance(kind, type) and issubclass(kind, Ranker)):
+    if not (isinstance(kind, type) and issubclass(kind, Ranker) and kind is not Ranker):
         raise ValueError(f"{source}: no learner is named {stored.get('learner')!r}")
-    learner = kind(**stored["params"])
-    for name, value in stored["state"].items():
-        if name not in (*kind.fitted, "n_features_in_"):
-            raise ValueError(f"{source}: {name!r} is no attribute of {kind.__name__}")
-        setattr(learner, name, np.array(value) if name == "coef_" else value)
+    params, state = stored.get("params"), stored.get("state")
+    if not isinstance(params, dict) or not isinstance(state, dict):
+        raise ValueError(f"{source}: not a learner's file, or a damaged one")
+    unknown = set(params) - set(kind._get_param_names())
+    unknown |= set(state) - {*kind.fitted, *ALWAYS}
+    if unknown:
+        raise ValueError(f"{source}: {min(unknown)!r} is no attribute of {kind.__name__}")
+    learner = kind(**{name: _number(value) for name, value in params.items()})
+    for name, value in state.items():
+        if name == "coef_":
+            value = finite("coef_", value, ndim=1)
+            if len(value) != state.get("n_features_in_"):
+                raise ValueError(f"{source}: not a learner's file, or a damaged one")
+        elif name == "feature_names_in_":
+            value = np.array(value, dtype=object)
+        setattr(learner, name, value)
     return learner
+
+
+def _plain(value: Any) -> Any:
+    """Write a value so that JSON can hold it: no numpy, no infinities."""
+    if isinstance(value, Measure):
+        return value.name
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _number(value: Any) -> Any:
+    return float(value) if value in ("inf", "-inf", "nan") else value
 
 
 def _as_queries(data: Any) -> Queries:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
+from scipy import optimize
+
 from permdist._check import FloatArray, choice, finite
-from permdist.measures import Measure
+from permdist.measures import AUC, Measure
 from permdist.models.base import Ranker
-from permdist.models.spaces import SPACES, Batch, Space
+from permdist.models.spaces import SPACES, Batch, Pairs, Space
 from permdist.samplers import RestartSampler
 
 Loss = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -107,6 +110,26 @@ class Conditional(Ranker):
         elif name == "lattice":
             options |= {"orders": self.orders, "rng": self.random_state}
         return SPACES[name](batch, measure, **options)
+
+    def _start(self, features: FloatArray, batch: Batch) -> FloatArray:
+        """Start from the likelihood over pairs where w = 0 is a kink: sorted classes all tie."""
+        start = super()._start(features, batch)
+        if start.any() or not self._kinked():
+            return start
+        pairs = Pairs(batch, AUC(), self.n_jobs)
+
+        def objective(w: FloatArray) -> tuple[float, FloatArray]:
+            values, gradient = pairs.log_sums(features @ w, 0.0)
+            value = float(values.sum()) + float(w @ w) / self.C
+            return value, features.T @ gradient + 2.0 / self.C * w
+
+        found = optimize.minimize(
+            objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 50}
+        )
+        return np.asarray(found.x)
+
+    def _kinked(self) -> bool:
+        return self._space_name() == "interleavings"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

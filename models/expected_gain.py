@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -102,7 +102,15 @@ class ExpectedGain(Conditional):
             return super()._space(batch)
         return Utilities(batch, self._measure(), self.n_jobs, kind=self.distribution)
 
+    def _kinked(self) -> bool:
+        return True  # whatever the space: far from any good ranking the gain is flat
+
     def _prepare(self, batch: Batch) -> Loss:
+        measure = self._measure()
+        if measure.range[0] < 0.0:
+            raise ValueError(
+                f"measure: {measure.name!r} can be negative, and its mean has no logarithm"
+            )
         space = self._space(batch)
 
         def loss(scores: FloatArray) -> tuple[float, FloatArray]:
@@ -117,18 +125,21 @@ class ExpectedGain(Conditional):
         loss: Loss,
         features: FloatArray,
         held_out: Queries | None,
-        start: FloatArray | None = None,
+        start: FloatArray,
     ) -> float:
         rng = as_rng(self.random_state)
-        first = self._start(features) if start is None else start
-        found, best = [], None
+        found: list[float] = []
+        best: tuple[float, dict[str, Any]] | None = None
         for number in range(count("n_starts", self.n_starts)):
-            spread = 0.0 if number == 0 else 0.5 * max(1.0, float(np.abs(first).max()))
-            begin = first + spread * rng.normal(size=len(first))
+            spread = 0.0 if number == 0 else 0.5 * max(1.0, float(np.abs(start).max()))
+            begin = start + spread * rng.normal(size=len(start))
             value = super()._optimise(loss, features, held_out, begin)
             found.append(value)
-            if best is None or value < best[0]:
-                best = value, {name: getattr(self, name) for name in Ranker.fitted}
+            merit = value
+            if held_out is not None and self.early_stopping is not None:
+                merit = -self._judge(held_out, self.coef_)
+            if best is None or merit < best[0]:
+                best = merit, {name: getattr(self, name) for name in Ranker.fitted}
         if best is not None:
             for name, kept in best[1].items():
                 setattr(self, name, kept)

@@ -33,6 +33,8 @@ class L3(Conditional):
 
         def loss(scores: FloatArray) -> tuple[float, FloatArray]:
             logs, by_logs = space.log_sums(scores, 0.0)
+            if self.kappa == 0.0:
+                return float(logs.sum()), by_logs
             gains, by_gains = space.mean_gains(scores)
             value = float(logs.sum() + self.kappa * (1.0 - gains).sum())
             return value, by_logs - self.kappa * by_gains

@@ -12,7 +12,7 @@ class MLE(Conditional):
 
     Minimises ``sum_q log sum_y exp(F(y) - F(best)) + |w|^2 / C``, which is convex. Over pairs, the
     default, it is logistic regression on the differences of good and bad documents. `measure`
-    plays no part in the objective, nor does `kappa`.
+    plays no part in the objective, but for restart samples, which it shapes; nor does `kappa`.
 
     References
     ----------

@@ -63,7 +63,7 @@ def cross_validate(
     grid: Mapping[str, Sequence[Any]] | None = None,
     *,
     select: str | Measure | None = None,
-    measures: Iterable[str | Measure] = ("letor4:map", "letor4:ndcg@10"),
+    measures: str | Measure | Iterable[str | Measure] = ("letor4:map", "letor4:ndcg@10"),
 ) -> CrossValidation:
     """Fit on the training part of each fold, choose on its validation part, report its test part.
 
@@ -73,8 +73,7 @@ def cross_validate(
     folds : iterable of (train, validation, test)
         For instance `permdist.data.load_letor_folds`.
     grid : mapping of str to sequences, optional
-        The settings to choose from, all combinations of them; fits of a fold go on from each
-        other where a learner has `warm_start`.
+        The settings to choose from, all combinations of them.
     select : Measure or str, optional
         What to choose by on the validation part; the learner's own measure by default.
     measures : iterable of Measure or str
@@ -94,6 +93,8 @@ def cross_validate(
     >>> found.per_query("letor4:map").shape
     (40,)
     """
+    if isinstance(measures, str | Measure):
+        measures = [measures]
     chosen_measures = tuple(parse(measure) for measure in measures)
     by = learner._measure() if select is None else parse(select)
     names, values = list(grid or {}), [list(options) for options in (grid or {}).values()]

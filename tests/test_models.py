@@ -103,7 +103,9 @@ def test_convex_learners_find_the_minimum_from_anywhere(name, queries):
     loss = learner._prepare(batch)
     values = []
     for seed in (None, 1, 2):
-        start = None if seed is None else np.random.default_rng(seed).normal(size=8)
+        start = learner._start(features, batch)
+        if seed is not None:
+            start = np.random.default_rng(seed).normal(size=8)
         values.append(learner._optimise(loss, features, None, start))
     assert max(values) - min(values) < 2e-3 * (1.0 + abs(values[0]))
 
@@ -164,7 +166,7 @@ def test_early_stopping_keeps_the_best(queries):
     learner.fit(queries, eval_set=held_out)
     measured = learner.history_["measure"]
     assert learner.score(held_out) == pytest.approx(max(measured))
-    assert len(measured) <= int(np.argmax(measured)) + 1 + 3
+    assert len(measured) <= max(0, int(np.argmax(measured)) + 1) + 3
     triple = (held_out.X, held_out.y, held_out.qid)
     again = clone(learner).fit(queries.X, queries.y, queries.qid, eval_set=triple)
     np.testing.assert_array_equal(again.coef_, learner.coef_)
@@ -280,7 +282,7 @@ def test_files_that_are_no_learners(tmp_path, queries):
     path.write_text(json.dumps({"format": 7}))
     with pytest.raises(ValueError, match="expected a learner in format 1"):
         load(path)
-    for name in ("load", "os", "Ranker2", "cross_validate"):
+    for name in ("load", "os", "Ranker", "Ranker2", "cross_validate"):
         stored = {"format": 1, "learner": name, "params": {}, "state": {}}
         path.write_text(json.dumps(stored))
         with pytest.raises(ValueError, match="no learner is named"):
@@ -289,6 +291,52 @@ def test_files_that_are_no_learners(tmp_path, queries):
     path.write_text(json.dumps(stored))
     with pytest.raises(ValueError, match="is no attribute of MLE"):
         load(path)
+
+
+def test_faults_that_once_were(queries, tmp_path):
+    odd = data.make_letor(15, rng=0)
+    stuck = MLE(space="interleavings", C=100.0).fit(odd)
+    assert stuck.coef_.any()
+    assert stuck.score(odd) > 0.4
+    assert ExpectedGain("ap", n_starts=1, max_iter=5)._start(*MLE()._training(queries)).any()
+    with pytest.raises(ValueError, match="'tau' can be negative"):
+        ExpectedGain("tau").fit(queries)
+    with pytest.raises(ValueError, match="early_stopping: it needs an eval_set"):
+        MLE(early_stopping=2).fit(queries)
+    with pytest.raises(TypeError, match="early_stopping: expected a whole number"):
+        MLE(early_stopping="x").fit(queries, eval_set=queries)
+    fitted = MLE(max_iter=5).fit(queries)
+    before = fitted.coef_.copy()
+    with pytest.raises(ValueError, match="eval_set: expected 8 features, got 3"):
+        fitted.fit(queries, eval_set=(queries.X[:, :3], queries.y, queries.qid))
+    np.testing.assert_array_equal(fitted.coef_, before)
+    small = MLE(C=1e16).fit(queries.X * 1e-8, queries.y, queries.qid)
+    usual = MLE(C=1.0).fit(queries)
+    np.testing.assert_allclose(small.coef_ * 1e-8, usual.coef_, rtol=1e-2, atol=1e-3)
+    with pytest.raises(TypeError, match="a collection of queries brings its own"):
+        MLE().fit(queries, queries.y)
+    for C in (np.inf, np.int64(3), np.float32(2.0)):
+        MLE(C=C, max_iter=3).fit(queries).save(tmp_path / "x.json")
+        json.loads((tmp_path / "x.json").read_text(), parse_constant=pytest.fail)
+        assert load(tmp_path / "x.json").C == C
+    with pytest.raises(TypeError, match="n_jobs: expected a whole number"):
+        MLE(n_jobs="2").fit(queries)
+    MLE(n_jobs=-1, max_iter=2).fit(queries)
+    assert L3("ap", space="pairs", kappa=0.0).fit(queries).converged_
+
+
+def test_feature_names(queries, tmp_path):
+    import pandas
+
+    table = pandas.DataFrame(queries.X, columns=[f"f{k}" for k in range(8)])
+    learner = MLE(max_iter=5).fit(table, queries.y, queries.qid)
+    learner.score(table, queries.y, queries.qid)
+    learner.save(tmp_path / "x.json")
+    load(tmp_path / "x.json").predict(table)
+    with pytest.raises(ValueError, match="feature names should match"):
+        learner.predict(table.iloc[:, ::-1])
+    learner.fit(queries)
+    learner.predict(queries.X)
 
 
 def test_every_learner_is_in_the_contract():

@@ -71,7 +71,7 @@ class Space(ABC):
 
     def __init__(self, batch: Batch, measure: Measure, threads: int | None = None) -> None:
         self.batch, self.measure = batch, measure
-        self.threads = threads or os.cpu_count() or 1
+        self.threads = (os.cpu_count() or 1) if threads in (None, -1) else int(threads or 1)
 
     @abstractmethod
     def log_sums(self, scores: FloatArray, kappa: float) -> tuple[FloatArray, FloatArray]:
