@@ -183,7 +183,9 @@ def _check(
         count("thin", thin)
     choice("keep", keep, ("draws", "moments"))
     size = 4.0 * chains * draws * dist.n_items
-    limit = MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = np.inf
+    if hasattr(os, "sysconf"):
+        limit = MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if keep == "draws" and size > limit:
         raise ValueError(
             f"draws: {size / 2**30:.0f} GiB of draws do not fit into memory; "
