@@ -44,7 +44,7 @@ def choose_kernel(problem: Problem, rng: np.random.Generator) -> str:
         order = _try(problem, name, order, rng, most / 8)[1]
     rates = {name: _try(problem, name, order, rng, most)[0] for name in names}
     best = max(rates.values())
-    close = [name for name in names if rates[name] > 0.5 * best]
+    close = [name for name in names if rates[name] > 0.25 * best]
     if len(close) > 1:
         rates = {name: _try(problem, name, order, rng, 5 * most)[0] for name in close}
     return max(close, key=lambda name: rates[name])
