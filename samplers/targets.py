@@ -65,15 +65,15 @@ class Problem:
 
     Attributes
     ----------
+    dist : Distribution
     target : Target
     normaliser : float or None
         The log of the sum of all weights, where it is known.
-    function : callable, optional
-        The log-weight of one order, for a target without a form of its own.
+    function, change : callables, optional
+        The log-weight of one order, and what a swap changes, for a target without a form of its
+        own.
     compiled : bool
         Whether the kernels are compiled for it.
-    has_levels : bool
-        Whether items come in classes that `flip` can use.
     """
 
     dist: Distribution
@@ -223,41 +223,21 @@ def restore(target: Target, state: State) -> None:
     n, order = len(state.order), state.order
     value = 0.0
     if target.kind <= SORTED:
-        for level in range(len(target.strides)):
-            state.counts[level] = 0
-        for k in range(n):
-            state.counts[target.levels[order[k]]] += 1
-        # From the last position up: counts holds what is at k or above.
-        number = 0
-        for level in range(len(target.strides)):
-            number += state.counts[level] * target.strides[level]
-        total = n
-        for k in range(n - 1, -1, -1):
-            item = order[k]
-            level = target.levels[item]
-            state.number[k + 1] = number
-            number -= target.strides[level]
-            state.counts[level] -= 1
-        state.number[0] = number
-        placed = state.counts  # all zero again
-        for k in range(n):
-            placed[target.levels[order[k]]] += 1
-        for k in range(n - 1, -1, -1):
-            level = target.levels[order[k]]
-            # Others above: k less those of the same level above. Others below: the rest.
-            same_above = placed[level] - 1
-            placed[level] -= 1
-            others_above = k - same_above
-            value -= target.scores[order[k]] * others_above
-            if target.table.shape[1] > 1:
-                value += target.table[level, state.number[k]]
-        # 0.5 s (below - above) = 0.5 s (others - 2 above): the first part does not change.
-        for level in range(len(target.strides)):
+        placed, number = state.counts, 0
+        for level in range(len(placed)):
             placed[level] = 0
         for k in range(n):
-            placed[target.levels[k]] += 1
+            level = target.levels[order[k]]
+            state.number[k] = number
+            value -= target.scores[order[k]] * (k - placed[level])  # others above
+            if target.table.shape[1] > 1:
+                value += target.table[level, number]
+            placed[level] += 1
+            number += target.strides[level]
+        state.number[n] = number
+        # 0.5 s (below - above) = 0.5 s (others - 2 above): the first part does not change.
         for item in range(n):
-            value += 0.5 * target.scores[item] * (total - placed[target.levels[item]])
+            value += 0.5 * target.scores[item] * (n - placed[target.levels[item]])
     elif target.kind == LUCE:
         state.sums[n] = 0.0
         for k in range(n - 1, -1, -1):

@@ -16,6 +16,7 @@ from permdist.samplers.moments import Moments
 from permdist.samplers.targets import Problem, State
 
 SLICE = 0.1  # seconds between two looks at the clock
+SAVE_EVERY = 1.0  # seconds between two writes of a checkpoint
 EXACT_BLOCK = 1024
 
 
@@ -104,7 +105,7 @@ class Worker:
         elif took > SLICE and self._pace > 1:
             self._pace //= 2
         if self.store is not None and (
-            self.done == self.total or time.perf_counter() - self._saved_at > 1.0
+            self.done == self.total or time.perf_counter() - self._saved_at > SAVE_EVERY
         ):
             self.save()
 
