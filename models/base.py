@@ -19,14 +19,16 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import validate_data
 
-from permdist._check import FloatArray, IntArray, count, finite, grades
+from permdist._check import FloatArray, IntArray, choice, count, finite, grades
 from permdist._files import write_atomically
 from permdist._groups import group_queries
 from permdist.data import Queries
+from permdist.data.queries import NORMALISATIONS
 from permdist.measures import Measure, evaluate, parse
 from permdist.models.spaces import Batch
 
 FORMAT = 1
+FLAT = 1e-13
 ALWAYS = ("n_features_in_", "feature_names_in_")
 
 
@@ -39,6 +41,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     coef_ : array of float, shape (features,)
+        Where `normalise` names several methods, one such block for each.
     n_iter_ : int
         Iterations of the optimiser.
     history_ : dict of lists
@@ -85,6 +88,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         self
         """
         self._check_parameters()
+        self._views()
         if isinstance(X, Queries):
             if y is not None or qid is not None:
                 raise TypeError("y, qid: a collection of queries brings its own")
@@ -102,8 +106,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             )
         if held_out is None and self.get_params(deep=False).get("early_stopping") is not None:
             raise ValueError("early_stopping: it needs an eval_set to look at")
-        if held_out is not None and self._normalises():
-            held_out = held_out.normalize()
+        if held_out is not None:
+            held_out = held_out.normalize(self._views())
         features, batch = self._training(queries)
         loss = self._prepare(batch)
         self._optimise(loss, features, held_out, self._start(features, batch))
@@ -112,7 +116,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> FloatArray:
         """Give the scores of documents, shape (documents,).
 
-        `qid` is needed only with ``normalise=True``, which looks at whole queries.
+        `qid` is needed only with `normalise`, which looks at whole queries.
         """
         self._need_fit()
         if isinstance(X, Queries):
@@ -124,11 +128,12 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 )
         else:
             features = validate_data(self, X, dtype=np.float64, reset=False)
-        if self._normalises():
+        views = self._views()
+        if views != ("raw",):
             ids = X.qid if isinstance(X, Queries) else qid
             if ids is None:
-                raise TypeError("qid: normalise=True needs the query of each document")
-            features = Queries(features, np.zeros(len(features), int), ids).normalize().X
+                raise TypeError("qid: normalise needs the query of each document")
+            features = Queries(features, np.zeros(len(features), int), ids).normalize(views).X
         return features @ self.coef_
 
     def rank(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> IntArray:
@@ -197,8 +202,15 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def _measure(self) -> Measure:
         return parse(self.get_params(deep=False).get("measure", "ap"))
 
-    def _normalises(self) -> bool:
-        return bool(self.get_params(deep=False).get("normalise", False))
+    def _views(self) -> tuple[str, ...]:
+        """Name the versions of the features that are put side by side."""
+        chosen = self.get_params(deep=False).get("normalise", False)
+        if isinstance(chosen, bool):
+            return ("minmax",) if chosen else ("raw",)
+        views = (chosen,) if isinstance(chosen, str) else tuple(chosen)
+        if not views:
+            raise ValueError("normalise: expected at least one method")
+        return tuple(choice("normalise", view, NORMALISATIONS) for view in views)
 
     def _need_fit(self) -> None:
         if not hasattr(self, "coef_"):
@@ -207,8 +219,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def _training(self, queries: Queries) -> tuple[FloatArray, Batch]:
         """Keep the queries that say something: those with at least two different labels."""
         params = self.get_params(deep=False)
-        if self._normalises():
-            queries = queries.normalize()
+        queries = queries.normalize(self._views())
         labels = queries.y if params.get("graded", False) else (queries.y > 0).astype(np.int64)
         starts = queries.ptr[:-1]
         useful = np.maximum.reduceat(labels, starts) > np.minimum.reduceat(labels, starts)
@@ -229,11 +240,11 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     def _check_width(self, width: int | None) -> None:
         """Refuse to go on from coefficients for another number of features."""
-        warm = getattr(self, "warm_start", False) and hasattr(self, "coef_")
-        if warm and width is not None and width != len(self.coef_):
-            raise ValueError(
-                f"X: expected {len(self.coef_)} features as before (warm_start), got {width}"
-            )
+        if not (getattr(self, "warm_start", False) and hasattr(self, "coef_")) or width is None:
+            return
+        before = len(self.coef_) // len(self._views())
+        if width != before:
+            raise ValueError(f"X: expected {before} features as before (warm_start), got {width}")
 
     def _start(self, features: FloatArray, batch: Batch) -> FloatArray:
         if getattr(self, "warm_start", False) and hasattr(self, "coef_"):
@@ -286,6 +297,13 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
         if held_out is not None:
             best.update(value=self._judge(held_out, start), coef=np.array(start))
+        if np.abs(loss(features @ start)[1]).max() < FLAT:
+            warnings.warn(
+                f"{type(self).__name__}: the loss does not change with the scores; is the measure "
+                "the same for all rankings of these queries?",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         # The tolerance is relative to the first gradient, where features are small.
         steepest = float(np.abs(objective(start)[1]).max())
         result = optimize.minimize(
@@ -361,7 +379,7 @@ def load(path: str | Path) -> Ranker:
     for name, value in state.items():
         if name == "coef_":
             value = finite("coef_", value, ndim=1)
-            if len(value) != state.get("n_features_in_"):
+            if len(value) != state.get("n_features_in_", 0) * len(learner._views()):
                 raise ValueError(f"{source}: not a learner's file, or a damaged one")
         elif name == "feature_names_in_":
             value = np.array(value, dtype=object)

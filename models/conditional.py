@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,11 +34,15 @@ class Conditional(Ranker):
     kappa : float
         The weight of the loss beside the likelihood, where a learner has both.
     scale : bool
-        Whether to divide score differences by the number of pairs of each query.
+        Whether to divide score differences by the number of pairs of each query, so that long
+        queries do not outweigh the others. Without it the objective is a sum over all pairs and
+        wants a C that is smaller by their typical number.
     graded : bool
         Whether all pairs of different labels count, or only those of good and bad.
-    normalise : bool
-        Whether to bring every feature of every query to the range from 0 to 1.
+    normalise : bool, str or sequence of str
+        How to scale every feature within its query: not at all, to the range from 0 to 1, or by
+        any of the methods of `permdist.data.Queries.normalize`. Several of them give the learner
+        as many versions of every feature, side by side.
     orders : int
         For the lattice: fixed orders of each class.
     sample_size, skew : int, float
@@ -66,9 +70,9 @@ class Conditional(Ranker):
         space: str | None = None,
         C: float = 1.0,
         kappa: float = 1.0,
-        scale: bool = False,
+        scale: bool = True,
         graded: bool = False,
-        normalise: bool = False,
+        normalise: bool | str | Sequence[str] = False,
         orders: int = 4,
         sample_size: int = 100,
         skew: float = -10.0,

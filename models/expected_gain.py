@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,9 +61,9 @@ class ExpectedGain(Conditional):
         space: str | None = None,
         C: float = 1.0,
         kappa: float = 1.0,
-        scale: bool = False,
+        scale: bool = True,
         graded: bool = False,
-        normalise: bool = False,
+        normalise: bool | str | Sequence[str] = False,
         orders: int = 4,
         sample_size: int = 100,
         skew: float = -10.0,

@@ -26,7 +26,7 @@ class MLE(Conditional):
     >>> learner.coef_.shape, learner.converged_
     ((25,), True)
     >>> round(learner.score(queries), 2)
-    0.51
+    0.5...
     """
 
     def _prepare(self, batch: Batch) -> Loss:

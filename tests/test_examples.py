@@ -17,6 +17,9 @@ SMALL = {
     "restart_smear": ["--size", "900"],
     "compare_conditional_models": ["--queries", "12"],
     "exact_and_sampled": ["--queries", "15"],
+    "sample_size_saturation": ["--queries", "8", "--seeds", "1"],
+    "restart_skew": ["--queries", "8", "--size", "5"],
+    "loss_and_exponent": ["--queries", "12"],
 }
 
 

@@ -34,6 +34,7 @@ LEARNERS = {
     "L3 interleavings": L3("ap", space="interleavings", max_iter=20),
     "ConvexLoss AUC": ConvexLoss("auc", space="pairs"),
     "ConvexLoss AP": ConvexLoss("ap"),
+    "ConvexLoss AP, three views": ConvexLoss("ap", normalise=("raw", "zscore", "rank")),
     "ConvexLoss NDCG, normalised": ConvexLoss("ndcg", normalise=True, scale=True, kappa=5.0),
     "ConvexLoss interleavings": ConvexLoss("rr", space="interleavings"),
     "ConvexLoss restart": ConvexLoss("ap", space="restart", sample_size=30),
@@ -52,7 +53,7 @@ def learner(request):
 
 def test_contract(learner, queries, tmp_path):
     assert learner.fit(queries.X, queries.y, queries.qid) is learner
-    assert learner.coef_.shape == (8,)
+    assert learner.coef_.shape == (8 * len(learner._views()),)
     assert np.isfinite(learner.coef_).all()
     assert learner.n_features_in_ == 8
     assert learner.n_iter_ == len(learner.history_["objective"]) > 0
@@ -67,7 +68,7 @@ def test_contract(learner, queries, tmp_path):
     value = learner.score(queries.X, queries.y, queries.qid)
     assert value == pytest.approx(learner.score(queries), abs=1e-12)
     untrained = clone(learner).fit(queries)
-    untrained.coef_ = np.zeros(8)
+    untrained.coef_ = np.zeros_like(learner.coef_)
     assert untrained.score(queries) < value <= 1.0
     again = clone(learner).fit(queries)
     np.testing.assert_array_equal(again.coef_, learner.coef_)
@@ -84,7 +85,7 @@ def test_the_objective_and_its_gradient(learner, queries):
     """The whole objective, from features to the regularised value, against a quotient."""
     features, batch = learner._training(queries)
     loss = learner._prepare(batch)
-    point = np.random.default_rng(0).normal(size=8) / 3
+    point = np.random.default_rng(0).normal(size=features.shape[1]) / 3
 
     def value(w):
         return loss(features @ w)[0]
@@ -104,7 +105,7 @@ def test_convex_learners_find_the_minimum_from_anywhere(name, queries):
     for seed in (None, 1, 2):
         start = learner._start(features, batch)
         if seed is not None:
-            start = np.random.default_rng(seed).normal(size=8)
+            start = np.random.default_rng(seed).normal(size=len(start))
         values.append(learner._optimise(loss, features, None, start))
     assert max(values) - min(values) < 2e-3 * (1.0 + abs(values[0]))
 
@@ -113,6 +114,20 @@ def test_same_bits_on_any_number_of_threads(queries):
     for name in ("MLE", "ConvexLoss AP", "ConvexLoss interleavings", "ConvexLoss restart"):
         one, two = (clone(LEARNERS[name]).set_params(n_jobs=n).fit(queries) for n in (1, 3))
         np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+def test_a_flat_objective_is_reported(queries):
+    from sklearn.exceptions import ConvergenceWarning
+
+    with pytest.warns(ConvergenceWarning, match="does not change with the scores"):
+        ExpectedGain("precision@500", n_starts=1).fit(queries)
+
+
+def test_too_many_grades_are_refused():
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(400, 2)), rng.integers(0, 5, 400), np.arange(400) // 100
+    with pytest.raises(ValueError, match=r"graded: merging the grades takes .* graded=False"):
+        ConvexLoss(graded=True).fit(X, y, qid)
 
 
 def test_kappa_zero_is_maximum_likelihood(queries):
@@ -133,7 +148,7 @@ def test_maximum_likelihood_over_pairs_is_logistic_regression(queries):
     # |w|^2 / C here is |w|^2 / 2 there, over a C of half of ours; both signs of each pair.
     peer = LogisticRegression(C=0.25, fit_intercept=False, tol=1e-10, max_iter=5000)
     peer.fit(np.concatenate([gaps, -gaps]), np.repeat([1, 0], len(gaps)))
-    ours = MLE(C=1.0, tol=1e-8, max_iter=2000).fit(queries)
+    ours = MLE(C=1.0, scale=False, tol=1e-8, max_iter=2000).fit(queries)
     np.testing.assert_allclose(ours.coef_, peer.coef_[0], rtol=1e-3, atol=1e-4)
 
 
@@ -264,7 +279,9 @@ def test_refusals(queries):
         (lambda: MLE().predict(X), NotFittedError, "MLE: call fit first"),
         (lambda: MLE().fit(queries).predict(X[:, :3]), ValueError, "X has 3 features, but MLE"),
         (lambda: MLE().fit(queries).score(X, y), TypeError, "qid: expected the query"),
-        (lambda: MLE(normalise=True).fit(queries).predict(X), TypeError, "normalise=True needs"),
+        (lambda: MLE(normalise="mean").fit(queries), ValueError, "normalise: expected one of"),
+        (lambda: MLE(normalise=()).fit(queries), ValueError, "normalise: expected at least one"),
+        (lambda: MLE(normalise=True).fit(queries).predict(X), TypeError, "normalise needs"),
         (lambda: MLE().fit(X, y, np.arange(len(y)) % 7), ValueError, "starts again"),
     ):
         with pytest.raises(error, match=message):

@@ -182,3 +182,21 @@ def test_extreme_values_are_normalised():
         queries = Queries(np.array(values)[:, None], [0, 1])
         assert sorted(queries.normalize().X.ravel()) == [0.0, 1.0]
         assert np.allclose(sorted(queries.normalize("zscore").X.ravel()), [-1.0, 1.0])
+
+
+def test_features_as_ranks_and_several_views():
+    X = np.array(
+        [[3.0, 1.0, 5.0], [1.0, 1.0, 5.0], [3.0, 1.0, 7.0], [2.0, 4.0, 0.0], [9.0, 4.0, 0.0]]
+    )
+    queries = Queries(X, [0, 1, 0, 1, 0], [1, 1, 1, 2, 2])
+    ranks = queries.normalize("rank").X
+    np.testing.assert_allclose(ranks[:, 0], [0.75, 0.0, 0.75, 0.0, 1.0])
+    np.testing.assert_allclose(ranks[:, 1], 0.0)
+    np.testing.assert_allclose(ranks[:, 2], [0.25, 0.25, 1.0, 0.0, 0.0])
+    both = queries.normalize(["raw", "zscore", "rank"])
+    assert both.n_features == 9
+    np.testing.assert_array_equal(both.X[:, :3], X)
+    np.testing.assert_array_equal(both.X[:, 3:6], queries.normalize("zscore").X)
+    np.testing.assert_array_equal(both.X[:, 6:], ranks)
+    with pytest.raises(ValueError, match="method: expected at least one"):
+        queries.normalize([])

@@ -90,6 +90,8 @@ class Space(ABC):
 
     def _spread(self, work: Callable[[int, int], None], cost: FloatArray) -> None:
         """Call ``work(first, last)`` on ranges of queries of about the same cost, in threads."""
+        if not len(cost):
+            return
         total = np.concatenate([[0.0], np.cumsum(cost)])
         parts = min(4 * self.threads, len(cost)) if self.threads > 1 else 1
         cuts = np.searchsorted(total, np.linspace(0.0, total[-1], parts + 1))

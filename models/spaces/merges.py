@@ -6,8 +6,6 @@ import numpy as np
 
 from permdist._check import FloatArray, IntArray, RandomState, as_rng, count
 from permdist._kernels import kernel
-from permdist.distributions import GoodBad
-from permdist.distributions.lattice import Lattice, Shape, interleave
 from permdist.distributions.merges import (
     _backward,
     _backward_mean,
@@ -16,7 +14,8 @@ from permdist.distributions.merges import (
     diagonal_steps,
 )
 from permdist.measures import Measure
-from permdist.models.spaces.base import Batch, Space, best_slopes
+from permdist.models.spaces.base import Batch, Space
+from permdist.models.spaces.grades import Grades, mix, packed, sum_grades
 
 
 class Interleavings(Space):
@@ -33,7 +32,8 @@ class Interleavings(Space):
         super().__init__(batch, measure, threads)
         self._binary = np.flatnonzero(batch.is_binary)
         self._graded = np.flatnonzero(~batch.is_binary)
-        self._arrangements = np.zeros(0, dtype=np.int64)
+        self._arrangements = self._graded_arrangements = np.zeros(0, dtype=np.int64)
+        self._grades = Grades(batch, self._graded, measure, self.n_orders)
         goods, bads, tables, at, offsets = [], [], [], [], []
         where: dict[tuple[int, ...], int] = {}
         size = 0
@@ -50,110 +50,45 @@ class Interleavings(Space):
             offsets.append(measure.offset(np.array(key[:2]), np.array(key[2:])))
             goods.append(a + np.flatnonzero(batch.labels[a:b] == high))
             bads.append(a + np.flatnonzero(batch.labels[a:b] == low))
-        self._goods, self._good_ptr = _packed(goods)
-        self._bads, self._bad_ptr = _packed(bads)
-        self._tables = np.concatenate(tables) if tables else np.zeros(0)
-        self._at = np.array(at, dtype=np.int64)
-        self._offsets = np.array(offsets)
-        p, m = np.diff(self._good_ptr), np.diff(self._bad_ptr)
+        good, good_ptr = packed(goods)
+        bad, bad_ptr = packed(bads)
+        table = np.concatenate(tables) if tables else np.zeros(0)
+        self._layout = good, good_ptr, bad, bad_ptr, table, np.array(at, dtype=np.int64)
+        self._offsets = np.empty(len(batch))
+        self._offsets[self._binary], self._offsets[self._graded] = offsets, self._grades.offsets
+        p, m = np.diff(good_ptr), np.diff(bad_ptr)
         self._cost = (p + 1.0) * (m + 1.0) + 20.0 * (p + m)
 
     def log_sums(self, scores: FloatArray, kappa: float) -> tuple[FloatArray, FloatArray]:
         """Sum over all interleavings."""
-        values, gradient = np.empty(len(self.batch)), np.zeros(len(scores))
-        found = np.empty(len(self._binary))
-        self._run(scores, -kappa, False, found, gradient)
-        values[self._binary] = found + kappa * (1.0 - self._offsets)
-        for q in self._graded.tolist():
-            values[q] = self._graded_log_sum(q, scores, kappa, gradient)
-        return values, gradient
+        values, gradient = self._run(scores, -kappa, False)
+        return values + kappa * (1.0 - self._offsets), gradient
 
     def mean_gains(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Average over all interleavings."""
-        values, gradient = np.empty(len(self.batch)), np.zeros(len(scores))
-        found = np.empty(len(self._binary))
-        self._run(scores, 0.0, True, found, gradient)
-        values[self._binary] = found + self._offsets
-        for q in self._graded.tolist():
-            values[q] = self._graded_mean(q, scores, gradient)
-        return values, gradient
+        values, gradient = self._run(scores, 0.0, True)
+        return values + self._offsets, gradient
 
     def _run(
-        self,
-        scores: FloatArray,
-        weight: float,
-        of_mean: bool,
-        values: FloatArray,
-        gradient: FloatArray,
-    ) -> None:
-        if not len(self._binary):
-            return
-        scale = self.batch.scale[self._binary]
-        layout = self._goods, self._good_ptr, self._bads, self._bad_ptr, self._arrangements
+        self, scores: FloatArray, weight: float, of_mean: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        values, gradient = np.empty(len(self.batch)), np.zeros(len(scores))
+        two, more = np.empty(len(self._binary)), np.empty(len(self._graded))
+        options = weight, of_mean
 
-        def work(first: int, last: int) -> None:
-            tables = self._tables, self._at
-            _sum_merges(
-                first,
-                last,
-                scores,
-                *layout,
-                self.n_orders,
-                scale,
-                *tables,
-                weight,
-                of_mean,
-                values,
-                gradient,
-            )
+        def sum_two(first: int, last: int) -> None:
+            order = self._arrangements, self.n_orders, self.batch.scale[self._binary]
+            _sum_merges(first, last, scores, *self._layout, *order, *options, two, gradient)
 
-        self._spread(work, self._cost)
+        def sum_more(first: int, last: int) -> None:
+            order = self._graded_arrangements, self.n_orders, self.batch.scale[self._graded]
+            layout = self._grades.layout
+            sum_grades(first, last, scores, *layout, *order, *options, more, gradient)
 
-    # ---- more than two grades: the general lattice ---------------------------------------------
-
-    def _shapes(self, q: int, model: GoodBad) -> list[Shape]:
-        return [model._shape]
-
-    def _graded_log_sum(
-        self, q: int, scores: FloatArray, kappa: float, gradient: FloatArray
-    ) -> float:
-        model, best = self._model(q, scores, kappa)
-        a, b = self.batch.ptr[q], self.batch.ptr[q + 1]
-        logs, slopes = [], []
-        for shape in self._shapes(q, model):
-            lattice = Lattice(shape, model._step_weights(shape))
-            logs.append(lattice.log_partition + model._constant)
-            slopes.append(model._walk(lattice.flows, shape, gather=True))
-        chances = np.exp(logs - np.max(logs))
-        gradient[a:b] = chances @ np.array(slopes) / chances.sum() - best
-        return float(np.max(logs) + np.log(chances.mean()) - best @ scores[a:b])
-
-    def _graded_mean(self, q: int, scores: FloatArray, gradient: FloatArray) -> float:
-        model, _ = self._model(q, scores, 0.0)
-        a, b = self.batch.ptr[q], self.batch.ptr[q + 1]
-        label = self.batch.labels[a:b]
-        logs, means, slopes, mean_slopes = [], [], [], []
-        for shape in self._shapes(q, model):
-            lattice = Lattice(shape, model._step_weights(shape))
-            steps = shape.steps_of(self.measure, label)
-            logs.append(lattice.log_partition)
-            means.append(lattice.expect(steps))
-            slopes.append(model._walk(lattice.flows, shape, gather=True))
-            mean_slopes.append(model._walk(lattice.expect_gradient(steps), shape, gather=True))
-        chances = np.exp(logs - np.max(logs))
-        chances /= chances.sum()
-        mean = float(chances @ np.array(means))
-        surplus = chances * (np.array(means) - mean)
-        gradient[a:b] = chances @ np.array(mean_slopes) + surplus @ np.array(slopes)
-        return mean + self.measure.offset(*np.unique(label, return_counts=True))
-
-    def _model(self, q: int, scores: FloatArray, kappa: float) -> tuple[GoodBad, FloatArray]:
-        """Make the model of a query, and the derivatives of F at its best ranking."""
-        a, b = self.batch.ptr[q], self.batch.ptr[q + 1]
-        label, scale = self.batch.labels[a:b], float(self.batch.scale[q])
-        options = {"space": "interleavings", "scale": scale, "tilt": self.measure, "kappa": kappa}
-        model = GoodBad(scores[a:b], label, **options)  # type: ignore[arg-type]
-        return model, scale * best_slopes(label)
+        self._spread(sum_two, self._cost)
+        self._spread(sum_more, self._grades.cells)
+        values[self._binary], values[self._graded] = two, more
+        return values, gradient
 
 
 class Lattices(Interleavings):
@@ -178,31 +113,23 @@ class Lattices(Interleavings):
         orders: int = 4,
         rng: RandomState = None,
     ) -> None:
-        super().__init__(batch, measure, threads)
         self.n_orders = count("orders", orders)
+        super().__init__(batch, measure, threads)
         generator = as_rng(rng)
-        parts: list[IntArray] = []
-        self._classes: dict[int, list[Shape]] = {}
+        two: list[IntArray] = []
+        more: list[IntArray] = []
         for q in range(len(batch)):
             a, b = batch.ptr[q], batch.ptr[q + 1]
             label = batch.labels[a:b]
             members = [a + np.flatnonzero(label == grade) for grade in np.unique(label)]
-            drawn = [[generator.permutation(c) for c in members] for _ in range(self.n_orders)]
-            if len(members) == 2:
-                parts += [np.concatenate([goods, bads]) for bads, goods in drawn]
-            else:
-                self._classes[q] = [interleave([c - a for c in one]) for one in drawn]
-        self._arrangements = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+            for _ in range(self.n_orders):
+                drawn = [generator.permutation(grade) for grade in members]
+                if len(members) == 2:
+                    two += drawn[::-1]
+                else:
+                    more += drawn
+        self._arrangements, self._graded_arrangements = packed(two)[0], packed(more)[0]
         self._cost *= self.n_orders
-
-    def _shapes(self, q: int, model: GoodBad) -> list[Shape]:
-        return self._classes[q]
-
-
-def _packed(parts: list[IntArray]) -> tuple[IntArray, IntArray]:
-    """Put arrays behind each other, and say where each starts."""
-    starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
-    return (np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)), starts
 
 
 # ---- kernels ------------------------------------------------------------------------------------
@@ -217,11 +144,11 @@ def _sum_merges(
     good_ptr: IntArray,
     bads: IntArray,
     bad_ptr: IntArray,
+    tables: FloatArray,
+    table_at: IntArray,
     arrangements: IntArray,
     n_orders: int,
     scales: FloatArray,
-    tables: FloatArray,
-    table_at: IntArray,
     weight: float,
     of_mean: bool,
     values: FloatArray,
@@ -266,19 +193,7 @@ def _sum_merges(
                 means[k] = along[-1]
                 passed, after = _backward_mean(shares, steps, along, first, p, m)
                 _slopes(passed, after, scale, mean_slopes[k])
-        largest = logs.max()
-        chances = np.exp(logs - largest)
-        total = chances.sum()
-        chances /= total
-        mean = (chances * means).sum()
-        values[q] = mean if of_mean else largest + np.log(total / orders)
-        for k in range(orders):
-            for i in range(n):
-                if of_mean:
-                    more = mean_slopes[k, i] + (means[k] - mean) * slopes[k, i]
-                else:
-                    more = slopes[k, i]
-                gradient[who[k, i]] += chances[k] * more
+        values[q] = mix(logs, means, slopes, mean_slopes, who, of_mean, gradient)
 
 
 @kernel

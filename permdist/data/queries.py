@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ from permdist._check import (
 from permdist._groups import group_queries
 from permdist._offer import offer_strategy
 from permdist._text import aligned
+
+NORMALISATIONS = ("minmax", "zscore", "rank", "raw")
 
 
 class Query(NamedTuple):
@@ -180,21 +183,37 @@ class Queries:
         spans = [np.arange(self.ptr[q], self.ptr[q + 1]) for q in chosen]
         return self._take(np.concatenate(spans))
 
-    def normalize(self, method: str = "minmax") -> Queries:
+    def normalize(self, method: str | Sequence[str] = "minmax") -> Queries:
         """Scale every feature within each query.
 
         Parameters
         ----------
-        method : {"minmax", "zscore"}
-            To the range 0 to 1, as LETOR does, or to mean 0 and standard deviation 1. A feature
-            that is constant in a query becomes 0 there.
+        method : {"minmax", "zscore", "rank", "raw"}, or several of them
+            To the range 0 to 1, as LETOR does; to mean 0 and standard deviation 1; to its rank in
+            the query, from 0 to 1, the mean one for equal values; or as it is. A feature that is
+            constant in a query becomes 0 there, but for ``"raw"``. Several methods give as many
+            copies of all features, side by side.
 
         Examples
         --------
-        >>> Queries([[1.0], [3.0], [2.0]], [0, 1, 0]).normalize().X.ravel()
-        array([0. , 1. , 0.5])
+        >>> queries = Queries([[1.0], [9.0], [3.0]], [0, 1, 0])
+        >>> queries.normalize().X.ravel()
+        array([0.  , 1.  , 0.25])
+        >>> queries.normalize(["raw", "rank"]).X
+        array([[1. , 0. ],
+               [9. , 1. ],
+               [3. , 0.5]])
         """
-        choice("method", method, ("minmax", "zscore"))
+        if not isinstance(method, str):
+            if not len(method):
+                raise ValueError("method: expected at least one")
+            views = [self.normalize(one).X for one in method]
+            return self._with_features(np.concatenate(views, axis=1))
+        choice("method", method, NORMALISATIONS)
+        if method == "raw":
+            return self
+        if method == "rank":
+            return self._with_features(_ranks(self.X, self.ptr))
         starts, sizes = self.ptr[:-1], self.sizes
         # Scaling down by a power of two is exact, and keeps huge values from overflowing.
         X = self.X * 2.0**-600 if np.abs(self.X).max(initial=0.0) > 1e150 else self.X
@@ -320,6 +339,18 @@ class Queries:
             np.maximum.at(highest, twin, labels)
             clash[low:high] = lowest[twin] != highest[twin]
         return clash
+
+
+def _ranks(X: FloatArray, ptr: IntArray) -> FloatArray:
+    """Turn features into ranks inside queries, from 0 to 1; constant ones into 0."""
+    from scipy.stats import rankdata  # slow to import, and rarely wanted
+
+    result = np.empty(X.shape)
+    for a, b in pairwise(ptr):
+        ranks = rankdata(X[a:b], axis=0) - 1.0
+        result[a:b] = ranks / max(1, b - a - 1)
+        result[a:b, (X[a:b] == X[a]).all(axis=0)] = 0.0
+    return result
 
 
 @dataclass(frozen=True)
