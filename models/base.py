@@ -1,22 +1,17 @@
-"""What every learner shares: data in, L-BFGS, scores and rankings out, and a plain file format."""
+"""What every learner shares: data in, scores and rankings out, and a plain file format."""
 
 from __future__ import annotations
 
 import json
-import sys
-import time
-import warnings
 from abc import abstractmethod
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from permdist._check import FloatArray, IntArray, choice, count, finite, grades
@@ -25,17 +20,17 @@ from permdist._groups import group_queries
 from permdist.data import Queries
 from permdist.data.queries import NORMALISATIONS
 from permdist.measures import Measure, evaluate, parse
+from permdist.models.history import Watch
 from permdist.models.spaces import Batch
 
 FORMAT = 1
-FLAT = 1e-13
 ALWAYS = ("n_features_in_", "feature_names_in_")
 
 
 class Ranker(BaseEstimator):  # type: ignore[misc]
-    """A linear ranking function ``X @ coef_``, fitted by its objective.
+    """A ranking function, linear (``X @ coef_``) unless a learner says otherwise.
 
-    A learner gives `_objective`, which turns scores into a value and its derivatives; everything
+    A learner gives `_learn`, which turns features and labels into fitted attributes; everything
     else is here.
 
     Attributes
@@ -45,8 +40,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     n_iter_ : int
         Iterations of the optimiser.
     history_ : dict of lists
-        ``objective``, ``gradient`` (its largest entry) and ``seconds`` at every iteration, and the
-        validation ``measure`` where there is an `eval_set`.
+        ``objective`` and ``seconds`` at every iteration, what else the learner's page names, and
+        the validation ``measure`` where there is an `eval_set`.
     converged_ : bool
         Whether the optimiser stopped because nothing was left to gain.
     n_features_in_ : int
@@ -57,8 +52,12 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     # ---- what a learner gives ------------------------------------------------------------------
 
     @abstractmethod
-    def _prepare(self, batch: Batch) -> Callable[[FloatArray], tuple[float, FloatArray]]:
-        """Turn the queries into a function of all scores: the loss and its gradient."""
+    def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
+        """Set the fitted attributes; tell `watch` about every iteration."""
+
+    def _scores(self, features: FloatArray) -> FloatArray:
+        """Score documents by their features, already normalised."""
+        return features @ self.coef_
 
     # ---- the estimator -------------------------------------------------------------------------
 
@@ -69,6 +68,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         qid: ArrayLike | None = None,
         *,
         eval_set: Queries | tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
+        warm_start_from: Ranker | None = None,
     ) -> Ranker:
         """Fit the ranking function.
 
@@ -82,6 +82,9 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         eval_set : Queries, or (X, y, qid), optional
             Validation data: its measure is noted at every iteration and, with `early_stopping`,
             decides when to stop and which coefficients to keep.
+        warm_start_from : Ranker, optional
+            A fitted linear learner of the same features, to start from: one that minimises an
+            easy bound, say, before one that minimises a tight one.
 
         Returns
         -------
@@ -109,8 +112,21 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if held_out is not None:
             held_out = held_out.normalize(self._views())
         features, batch = self._training(queries)
-        loss = self._prepare(batch)
-        self._optimise(loss, features, held_out, self._start(features, batch))
+        params = self.get_params(deep=False)
+        watch = Watch(
+            type(self).__name__,
+            held_out=held_out,
+            measure=self._measure(),
+            patience=params.get("early_stopping"),
+            verbose=bool(params.get("verbose")),
+        )
+        start = np.zeros(features.shape[1])
+        if warm_start_from is not None:
+            start = self._coefficients_of(warm_start_from, features.shape[1])
+        elif params.get("warm_start") and hasattr(self, "coef_"):
+            start = np.array(self.coef_)
+        self._learn(features, batch, watch, start)
+        self.history_, self.n_iter_ = watch.history, len(watch)
         return self
 
     def predict(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> FloatArray:
@@ -134,7 +150,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             if ids is None:
                 raise TypeError("qid: normalise needs the query of each document")
             features = Queries(features, np.zeros(len(features), int), ids).normalize(views).X
-        return features @ self.coef_
+        return self._scores(features)
 
     def rank(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> IntArray:
         """Give row numbers of the documents, each query's from its best down.
@@ -187,7 +203,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         params = self.get_params(deep=False)
-        C = params["C"]
+        C = params.get("C", 1.0)
         if isinstance(C, bool) or not (isinstance(C, int | float | np.number) and C > 0):
             raise ValueError(f"C: expected a positive number, got {C!r}")
         count("max_iter", params["max_iter"])
@@ -195,8 +211,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             count("early_stopping", params["early_stopping"])
         if params.get("n_jobs") not in (None, -1):
             count("n_jobs", params["n_jobs"])
-        tol = params["tol"]
-        if not (isinstance(tol, int | float | np.number) and tol >= 0):
+        tol = params.get("tol", 0.0)
+        if tol is not None and not (isinstance(tol, int | float | np.number) and tol >= 0):
             raise ValueError(f"tol: expected a number of at least 0, got {tol!r}")
 
     def _measure(self) -> Measure:
@@ -213,14 +229,14 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         return tuple(choice("normalise", view, NORMALISATIONS) for view in views)
 
     def _need_fit(self) -> None:
-        if not hasattr(self, "coef_"):
+        if not hasattr(self, "history_"):
             raise NotFittedError(f"{type(self).__name__}: call fit first")
 
     def _training(self, queries: Queries) -> tuple[FloatArray, Batch]:
         """Keep the queries that say something: those with at least two different labels."""
         params = self.get_params(deep=False)
         queries = queries.normalize(self._views())
-        labels = queries.y if params.get("graded", False) else (queries.y > 0).astype(np.int64)
+        labels = queries.y if params.get("graded", True) else (queries.y > 0).astype(np.int64)
         starts = queries.ptr[:-1]
         useful = np.maximum.reduceat(labels, starts) > np.minimum.reduceat(labels, starts)
         if not useful.any():
@@ -246,97 +262,18 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if width != before:
             raise ValueError(f"X: expected {before} features as before (warm_start), got {width}")
 
-    def _start(self, features: FloatArray, batch: Batch) -> FloatArray:
-        if getattr(self, "warm_start", False) and hasattr(self, "coef_"):
-            return np.array(self.coef_)
-        return np.zeros(features.shape[1])
-
-    def _optimise(
-        self,
-        loss: Callable[[FloatArray], tuple[float, FloatArray]],
-        features: FloatArray,
-        held_out: Queries | None,
-        start: FloatArray,
-    ) -> float:
-        """Minimise ``loss(X w) + |w|^2 / C`` by L-BFGS; set the fitted attributes."""
-        params = self.get_params(deep=False)
-        C, patience = float(params["C"]), params.get("early_stopping")
-        begin = time.perf_counter()
-        history: dict[str, list[float]] = {"objective": [], "gradient": [], "seconds": []}
-        best: dict[str, Any] = {"value": -np.inf, "coef": None, "at": 0}
-        seen: dict[bytes, tuple[float, float]] = {}
-
-        def objective(w: FloatArray) -> tuple[float, FloatArray]:
-            value, by_scores = loss(features @ w)
-            value += float(w @ w) / C
-            gradient = features.T @ by_scores + 2.0 / C * w
-            seen.clear()
-            seen[w.tobytes()] = (value, float(np.abs(gradient).max()))
-            return value, gradient
-
-        def note(w: FloatArray) -> None:
-            value, steepest = seen.get(w.tobytes()) or (np.nan, np.nan)
-            history["objective"].append(value)
-            history["gradient"].append(steepest)
-            history["seconds"].append(time.perf_counter() - begin)
-            if held_out is not None:
-                measured = self._judge(held_out, w)
-                history.setdefault("measure", []).append(measured)
-                at = len(history["objective"])
-                if measured > best["value"]:
-                    best.update(value=measured, coef=np.array(w), at=at)
-                elif patience is not None and at - best["at"] >= count("early_stopping", patience):
-                    raise StopIteration
-            if params.get("verbose"):
-                told = f", {measured:.4f} held out" if held_out is not None else ""
-                print(
-                    f"{type(self).__name__} {len(history['objective']):>4}: "
-                    f"objective {value:.6g}, gradient {steepest:.2g}{told}",
-                    file=sys.stderr,
-                )
-
-        if held_out is not None:
-            best.update(value=self._judge(held_out, start), coef=np.array(start))
-        if np.abs(loss(features @ start)[1]).max() < FLAT:
-            warnings.warn(
-                f"{type(self).__name__}: the loss does not change with the scores; is the measure "
-                "the same for all rankings of these queries?",
-                ConvergenceWarning,
-                stacklevel=3,
+    def _coefficients_of(self, other: Ranker, width: int) -> FloatArray:
+        other._need_fit()
+        if not hasattr(other, "coef_"):
+            raise ValueError(
+                f"warm_start_from: expected a linear learner, got {type(other).__name__}"
             )
-        # The tolerance is relative to the first gradient, where features are small.
-        steepest = float(np.abs(objective(start)[1]).max())
-        result = optimize.minimize(
-            objective,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            callback=note,
-            options={
-                "maxiter": params["max_iter"],
-                "gtol": params["tol"] * min(1.0, steepest),
-                "ftol": 1e-12,
-                "maxcor": 20,
-            },
-        )
-        stopped = patience is not None and best["coef"] is not None
-        self.coef_ = best["coef"] if stopped else np.array(result.x)
-        self.n_iter_, self.history_ = len(history["objective"]), history
-        self.converged_ = bool(result.success)
-        if self.n_iter_ == 0 and not result.success:
-            warnings.warn(
-                f"{type(self).__name__}: the optimiser could not take a step ({result.message}); "
-                "try space='lattice', or other features",
-                ConvergenceWarning,
-                stacklevel=3,
+        if len(other.coef_) != width or other._views() != self._views():
+            raise ValueError(
+                f"warm_start_from: expected {width} coefficients for features normalised in the "
+                f"same way, got {len(other.coef_)}"
             )
-        return float(result.fun)
-
-    def _judge(self, held_out: Queries, w: FloatArray) -> float:
-        """Measure coefficients on validation data, already normalised."""
-        measure = self._measure()
-        scores = held_out.X @ w
-        return float(evaluate(scores, held_out.y, held_out.qid, measure).mean(measure))
+        return np.array(other.coef_)
 
 
 def load(path: str | Path) -> Ranker:

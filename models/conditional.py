@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,14 +10,14 @@ from scipy import optimize
 
 from permdist._check import FloatArray, choice, finite
 from permdist.measures import AUC, Measure
-from permdist.models.base import Ranker
+from permdist.models.descent import Descent, Loss
 from permdist.models.spaces import SPACES, Batch, Pairs, Space
 from permdist.samplers import RestartSampler
 
-Loss = Callable[[FloatArray], tuple[float, FloatArray]]
+__all__ = ["Conditional", "Loss"]
 
 
-class Conditional(Ranker):
+class Conditional(Descent):
     """A learner of the conditional model ``Pr(y) proportional to exp F(y)`` of each query.
 
     Parameters
@@ -118,7 +118,7 @@ class Conditional(Ranker):
     def _start(self, features: FloatArray, batch: Batch) -> FloatArray:
         """Start from the likelihood over pairs where w = 0 is a kink: sorted classes all tie."""
         start = super()._start(features, batch)
-        if start.any() or not self._kinked():
+        if not self._kinked():
             return start
         pairs = Pairs(batch, AUC(), self.n_jobs)
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from permdist._check import FloatArray, as_rng, choice, count
-from permdist.data import Queries
 from permdist.measures import Measure
 from permdist.models.base import Ranker
 from permdist.models.conditional import Conditional, Loss
+from permdist.models.history import Watch
 from permdist.models.spaces import Batch, Space, Utilities
 from permdist.models.spaces.utilities import KINDS
 
@@ -121,28 +121,22 @@ class ExpectedGain(Conditional):
 
         return loss
 
-    def _optimise(
-        self,
-        loss: Loss,
-        features: FloatArray,
-        held_out: Queries | None,
-        start: FloatArray,
-    ) -> float:
+    def _optimise(self, loss: Loss, features: FloatArray, watch: Watch, start: FloatArray) -> float:
         rng = as_rng(self.random_state)
         found: list[float] = []
-        best: tuple[float, dict[str, Any]] | None = None
+        best: tuple[float, FloatArray, bool, dict[str, list[float]]] | None = None
         for number in range(count("n_starts", self.n_starts)):
             spread = 0.0 if number == 0 else 0.5 * max(1.0, float(np.abs(start).max()))
             begin = start + spread * rng.normal(size=len(start))
-            value = super()._optimise(loss, features, held_out, begin)
+            watch.restart()
+            value = super()._optimise(loss, features, watch, begin)
             found.append(value)
             merit = value
-            if held_out is not None and self.early_stopping is not None:
-                merit = -self._judge(held_out, self.coef_)
+            if watch.stops_early and watch.held_out is not None:
+                merit = -watch.judge(watch.held_out.X @ self.coef_)
             if best is None or merit < best[0]:
-                best = merit, {name: getattr(self, name) for name in Ranker.fitted}
+                best = merit, self.coef_, self.converged_, watch.history
         if best is not None:
-            for name, kept in best[1].items():
-                setattr(self, name, kept)
+            _, self.coef_, self.converged_, watch.history = best
         self.restarts_ = found
         return float(min(found))

@@ -70,6 +70,7 @@ def cross_validate(
     Parameters
     ----------
     learner : Ranker
+        One with `early_stopping` is shown the validation part while it is fitted.
     folds : iterable of (train, validation, test)
         For instance `permdist.data.load_letor_folds`.
     grid : mapping of str to sequences, optional
@@ -104,7 +105,9 @@ def cross_validate(
         seen: dict[str, float] = {}
         for setting in itertools.product(*values):
             params = dict(zip(names, setting, strict=True))
-            fitted = clone(learner).set_params(**params).fit(train)
+            fitted = clone(learner).set_params(**params)
+            stops = fitted.get_params(deep=False).get("early_stopping") is not None
+            fitted.fit(train, eval_set=validation if stops else None)
             measured = fitted.score(validation, measure=by)
             seen[_text(params)] = measured
             if best is None or measured > best[0]:

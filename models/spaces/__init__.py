@@ -1,6 +1,7 @@
 """The spaces of rankings that objectives sum over; one file each."""
 
 from permdist.models.spaces.base import Batch, Space
+from permdist.models.spaces.hinge import StructuredHinge
 from permdist.models.spaces.merges import Interleavings, Lattices
 from permdist.models.spaces.pairs import Pairs
 from permdist.models.spaces.restart import Restarts
@@ -21,5 +22,6 @@ __all__ = [
     "Pairs",
     "Restarts",
     "Space",
+    "StructuredHinge",
     "Utilities",
 ]

@@ -20,6 +20,8 @@ import numpy as np
 from permdist._check import FloatArray, IntArray
 from permdist.measures import Measure
 
+SMALL = 150_000.0  # less than this, in steps of some nanoseconds, is done before threads wake up
+
 
 @dataclass(frozen=True, eq=False)
 class Batch:
@@ -51,6 +53,12 @@ class Batch:
         """Whether each query has exactly two different labels."""
         return np.array([len(np.unique(self.labels[a:b])) == 2 for a, b in self.bounds], dtype=bool)
 
+    @cached_property
+    def levels(self) -> IntArray:
+        """The labels of each query, numbered from 0 without gaps."""
+        parts = [np.unique(self.labels[a:b], return_inverse=True)[1] for a, b in self.bounds]
+        return np.concatenate(parts).astype(np.int64)
+
     @property
     def bounds(self) -> list[tuple[int, int]]:
         """The first document of each query and the one after its last."""
@@ -70,8 +78,7 @@ class Space(ABC):
     """
 
     def __init__(self, batch: Batch, measure: Measure, threads: int | None = None) -> None:
-        self.batch, self.measure = batch, measure
-        self.threads = (os.cpu_count() or 1) if threads in (None, -1) else int(threads or 1)
+        self.batch, self.measure, self.threads = batch, measure, threads
 
     @abstractmethod
     def log_sums(self, scores: FloatArray, kappa: float) -> tuple[FloatArray, FloatArray]:
@@ -89,18 +96,23 @@ class Space(ABC):
         """Give the expected gain under ``exp F``, and derivatives, shapes as in `log_sums`."""
 
     def _spread(self, work: Callable[[int, int], None], cost: FloatArray) -> None:
-        """Call ``work(first, last)`` on ranges of queries of about the same cost, in threads."""
-        if not len(cost):
-            return
-        total = np.concatenate([[0.0], np.cumsum(cost)])
-        parts = min(4 * self.threads, len(cost)) if self.threads > 1 else 1
-        cuts = np.searchsorted(total, np.linspace(0.0, total[-1], parts + 1))
-        cuts[0], cuts[-1] = 0, len(cost)
-        ranges = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
-        if len(ranges) == 1:
-            work(*ranges[0])
-            return
-        list(_pool(self.threads).map(lambda part: work(*part), ranges))
+        spread(work, cost, self.threads)
+
+
+def spread(work: Callable[[int, int], None], cost: FloatArray, threads: int | None) -> None:
+    """Call ``work(first, last)`` on ranges of queries of about the same cost, in threads."""
+    if not len(cost):
+        return
+    workers = (os.cpu_count() or 1) if threads in (None, -1) else int(threads or 1)
+    total = np.concatenate([[0.0], np.cumsum(cost)])
+    parts = min(4 * workers, len(cost)) if workers > 1 and total[-1] > SMALL else 1
+    cuts = np.searchsorted(total, np.linspace(0.0, total[-1], parts + 1))
+    cuts[0], cuts[-1] = 0, len(cost)
+    ranges = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
+    if len(ranges) == 1:
+        work(*ranges[0])
+        return
+    list(_pool(workers).map(lambda part: work(*part), ranges))
 
 
 @lru_cache(maxsize=8)

@@ -44,7 +44,7 @@ class Restarts(Space):
             # The sampler flips pairs of a good and a bad item; the lowest grade counts as bad.
             drawn = sampler.sample(label - label.min(), size, generator).orders
             orders = np.concatenate([best[None], drawn])
-            parts.append(batch.scale[q] * (_exponents(orders, label) - best_slopes(label)))
+            parts.append(batch.scale[q] * (exponents(orders, label) - best_slopes(label)))
             losses.append(1.0 - measure(orders, label))
         self._slopes = np.concatenate([part.ravel() for part in parts]) if parts else np.zeros(0)
         self._losses = np.array(losses).reshape(len(batch), self._size)
@@ -70,7 +70,7 @@ class Restarts(Space):
         return values, gradient
 
 
-def _exponents(orders: IntArray, labels: IntArray) -> FloatArray:
+def exponents(orders: IntArray, labels: IntArray) -> FloatArray:
     """Give F's coefficients: items with other labels below less those above, as in the orders."""
     result = np.empty(orders.shape)
     label = labels[orders]

@@ -1,0 +1,450 @@
+"""Upper bounds of ``1 - measure``, each with an exact value: what bound-based learners minimise.
+
+Type-one bounds are functions of the measure itself; type-two bounds compare the scores of perfect
+permutations with those of all others. The latter run over merges of the classes, each in its best
+order: any other order of the same labels has the same measure and a smaller F.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from permdist._check import FloatArray, IntArray, choice, finite, grades
+from permdist._groups import group_queries
+from permdist._kernels import kernel
+from permdist.distributions.lattice import MAX_CELLS, Lattice, Shape, fits, grade_table
+from permdist.measures import AP, AUC, NDCG, Measure, parse
+
+KINDS = ("indicator", "exponential", "logistic", "hinge", "margin")
+MAX_PATTERNS = 20_000_000
+MAX_PAIRS = 300_000_000
+SAME = 1e-12
+
+
+@dataclass(frozen=True)
+class Bound(ABC):
+    """A function of the scores and labels of a query that is never below ``1 - measure``.
+
+    Parameters
+    ----------
+    measure : Measure or str
+        With values from 0 to 1.
+    """
+
+    measure: Measure | str = "ap"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "measure", parse(self.measure))
+
+    @property
+    def _gain(self) -> Measure:
+        return parse(self.measure)
+
+    def value(self, scores: ArrayLike, labels: ArrayLike) -> float:
+        """Give the bound of one query, exactly."""
+        score, label = finite("scores", scores, ndim=1), grades("labels", labels)
+        if label.shape != score.shape:
+            raise ValueError(f"labels: expected shape {score.shape} as scores, got {label.shape}")
+        return self._value(score, label)
+
+    def __call__(self, scores: ArrayLike, y: ArrayLike, qid: ArrayLike | None = None) -> float:
+        """Sum up the bound over queries."""
+        score, label = finite("scores", scores, ndim=1), grades("y", y)
+        ptr = group_queries(qid, len(label)).ptr
+        return float(sum(self.value(score[a:b], label[a:b]) for a, b in pairwise(ptr)))
+
+    @abstractmethod
+    def _value(self, scores: FloatArray, labels: IntArray) -> float: ...
+
+    def _measured(self, scores: FloatArray, labels: IntArray) -> float:
+        """Measure the ranking by score; a query that says nothing is ranked perfectly."""
+        return float(self._gain.from_scores(scores, labels)) if _says(labels) else 1.0
+
+
+@dataclass(frozen=True)
+class BasicLoss(Bound):
+    """What all the bounds are bounds of: ``1 - measure`` of the ranking by score.
+
+    References
+    ----------
+    Xu et al.: Direct Optimization of Evaluation Measures in Learning to Rank, equation (5).
+
+    Examples
+    --------
+    >>> BasicLoss("ap").value([0.3, 0.2, 0.1], [0, 1, 0])
+    0.5
+    """
+
+    def _value(self, scores: FloatArray, labels: IntArray) -> float:
+        return 1.0 - self._measured(scores, labels)
+
+
+@dataclass(frozen=True)
+class TypeOne(Bound):
+    """A convex function of the measure: ``exp(-E)``, or ``log2(1 + exp(-E))``.
+
+    Parameters
+    ----------
+    kind : {"exponential", "logistic"}
+
+    References
+    ----------
+    Xu et al.: Direct Optimization of Evaluation Measures in Learning to Rank, section 4.1.
+
+    Examples
+    --------
+    >>> round(TypeOne("ap").value([0.3, 0.2, 0.1], [0, 1, 0]), 4)
+    0.6065
+    """
+
+    kind: str = "exponential"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choice("kind", self.kind, ("exponential", "logistic"))
+
+    def _value(self, scores: FloatArray, labels: IntArray) -> float:
+        measured = self._measured(scores, labels)
+        if self.kind == "exponential":
+            return math.exp(-measured)
+        return math.log1p(math.exp(-measured)) / math.log(2.0)
+
+
+@dataclass(frozen=True)
+class TypeTwo(Bound):
+    """The worst (or the sum) over pairs of a perfect permutation p and another one, y.
+
+    With ``e = E(p) - E(y)`` and ``x = F(p) - F(y)``, the terms are
+
+    - ``"indicator"``: ``e [x <= 0]``, which is the bound (6) of the paper itself,
+    - ``"exponential"``: ``e exp(-x)``,
+    - ``"logistic"``: ``e log2(1 + exp(-x))``,
+    - ``"hinge"``: ``e max(0, 1 - x)``,
+    - ``"margin"``: ``max(0, e - x)``, the hinge of structural SVMs.
+
+    Parameters
+    ----------
+    kind : {"indicator", "exponential", "logistic", "hinge", "margin"}
+    over : {"max", "sum"}
+    pairs : {"all", "good-bad"}
+        F is the mean over ordered pairs of documents of ``+-(s_k - s_l)``, as in equation (2), or
+        over pairs of different labels, as SVMmap has it.
+
+    Notes
+    -----
+    The largest term is found by walking all merges of the classes, some 100,000 for 7 + 14
+    documents; for ``"margin"`` and AP, NDCG or AUC without a cut-off, by a longest path in
+    O(goods x bads) at any size. Sums run over all permutations of up to 8 documents or so; that of
+    exponentials, over subsets, up to 20.
+
+    References
+    ----------
+    Xu et al.: Direct Optimization of Evaluation Measures in Learning to Rank, section 4.2.
+
+    Examples
+    --------
+    >>> worst = TypeTwo("ap", kind="margin").value([0.3, 0.2, 0.1], [0, 1, 0])
+    >>> worst >= BasicLoss("ap").value([0.3, 0.2, 0.1], [0, 1, 0])
+    True
+    """
+
+    kind: str = "exponential"
+    over: str = "max"
+    pairs: str = "all"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choice("kind", self.kind, KINDS)
+        choice("over", self.over, ("max", "sum"))
+        choice("pairs", self.pairs, ("all", "good-bad"))
+
+    def margin(self, scores: ArrayLike, labels: ArrayLike) -> float:
+        """Give the smallest ``F(p) - F(y)``, which condition (9) of Theorem 3 is about.
+
+        Infinite where all permutations are perfect.
+        """
+        score, label = finite("scores", scores, ndim=1), grades("labels", labels)
+        if not _says(label):
+            return math.inf
+        merges = _Merges(score, label, self._gain, self.pairs)
+        return merges.lowest_perfect() - merges.largest("indicator", 0.0)[1]
+
+    def _value(self, scores: FloatArray, labels: IntArray) -> float:
+        if not _says(labels):
+            return 0.0
+        if self.over == "sum":
+            return self._sum(scores, labels)
+        merges = _Merges(scores, labels, self._gain, self.pairs)
+        if self.kind == "margin" and merges.one_perfect:
+            return merges.largest_margin()
+        return merges.largest(self.kind, merges.lowest_perfect())[0]
+
+    def _sum(self, scores: FloatArray, labels: IntArray) -> float:
+        merges = _Merges(scores, labels, self._gain, self.pairs)
+        n = len(scores)
+        if self.kind == "exponential" and merges.one_perfect and self.pairs == "all" and fits(n):
+            return merges.sum_of_exponentials()
+        if n > 9:
+            raise ValueError(
+                f"scores: the sum runs over all permutations, {n} documents are too many; use "
+                "over='max', or the exponential bound with AP, NDCG or AUC and pairs='all'"
+            )
+        orders = np.array(list(itertools.permutations(range(n))), dtype=np.int64)
+        exponents = merges.exponents(orders)
+        losses = merges.ideal - self._gain(orders, labels)
+        perfect = losses <= SAME
+        if float(perfect.sum()) * float((~perfect).sum()) > MAX_PAIRS:
+            raise ValueError(f"scores: {n} documents with these labels have too many permutations")
+        kind = KINDS.index(self.kind)
+        return float(_sum_terms(exponents[perfect], exponents[~perfect], losses[~perfect], kind))
+
+
+class _Merges:
+    """One query, its classes sorted by score: F and the measure step by step along a merge."""
+
+    def __init__(self, scores: FloatArray, labels: IntArray, measure: Measure, pairs: str) -> None:
+        self.scores, self.labels, self.measure = scores, labels, measure
+        self.grades, self.totals = np.unique(labels, return_counts=True)
+        self.ideal = measure.ideal(labels)
+        self.good_bad = pairs == "good-bad"
+        n = len(labels)
+        by_label = [scores[labels == grade] for grade in self.grades]
+        self._down = np.concatenate([np.sort(part)[::-1] for part in by_label])
+        self._up = np.concatenate([np.sort(part) for part in by_label])
+        couples = (n**2 - int((self.totals**2).sum())) // 2 if self.good_bad else n * (n - 1)
+        self._unit = 1.0 / couples
+        cells = float(np.prod(self.totals + 1.0)) * len(self.totals)
+        if cells > MAX_CELLS:
+            raise ValueError(f"labels: merging these grades would take {cells:,.0f} cells")
+        key = tuple(self.grades.tolist()), tuple(self.totals.tolist())
+        self._steps = grade_table(measure, *key)
+        self._offset = measure.offset(self.grades, self.totals)
+
+    @property
+    def one_perfect(self) -> bool:
+        """Whether only full agreement with the labels is perfect."""
+        measure = self.measure
+        whole = measure._cut >= len(self.labels)
+        if isinstance(measure, AP):
+            return whole and len(self.grades) == 2 and self.grades[0] == 0
+        return whole and isinstance(measure, NDCG | AUC)
+
+    def largest(self, kind: str, perfect: float) -> tuple[float, float]:
+        """Give the largest term, and the largest F, of an imperfect merge."""
+        patterns = math.factorial(len(self.labels))
+        for total in self.totals.tolist():
+            patterns //= math.factorial(total)
+        if patterns > MAX_PATTERNS:
+            raise ValueError(
+                f"labels: {patterns:,} merges are too many to walk; use kind='margin' with AP, "
+                "NDCG or AUC, or fewer documents"
+            )
+        found = _walk(
+            self._down,
+            self.totals,
+            self._steps,
+            self._unit,
+            self.good_bad,
+            self.ideal - self._offset,
+            perfect,
+            KINDS.index(kind),
+            False,
+        )
+        return float(found[0]), float(found[1])
+
+    def lowest_perfect(self) -> float:
+        """Give the smallest F of a perfect permutation: its classes in ascending order."""
+        if self.one_perfect:
+            order = np.lexsort((self.scores, -self.labels))
+            return float(self.exponents(order[None, :])[0])
+        missing = self.ideal - self._offset
+        options = self._unit, self.good_bad, missing, 0.0, 0, True
+        return float(_walk(self._up, self.totals, self._steps, *options)[1])
+
+    def largest_margin(self) -> float:
+        """Find the largest ``e - x`` by a longest path, and take at least 0."""
+        found = _best_deviation(self._down, self.totals, self._steps, self._unit, self.good_bad)
+        return max(0.0, self.ideal - self._offset + float(found) - self.lowest_perfect())
+
+    def exponents(self, orders: IntArray) -> FloatArray:
+        """Give F of orders, shape (orders,)."""
+        n = orders.shape[1]
+        if not self.good_bad:
+            coefficients = n - 1.0 - 2.0 * np.arange(n)
+            return self._unit * (self.scores[orders] @ coefficients)
+        total = np.zeros(len(orders))
+        for t, u in itertools.combinations(range(n), 2):
+            i, j = orders[:, t], orders[:, u]
+            total += (self.labels[i] != self.labels[j]) * (self.scores[i] - self.scores[j])
+        return self._unit * total
+
+    def sum_of_exponentials(self) -> float:
+        """Sum ``e exp(-x)`` over all pairs, by dynamic programmes over subsets."""
+        n = len(self.scores)
+        shape = Shape.of_orders(n)
+        place = n - 1.0 - 2.0 * shape.counts.sum(axis=1)
+        lattice = Lattice(shape, self._unit * place[:, None] * self.scores[None, :])
+        steps = shape.steps_of(self.measure, self.labels)
+        missing = self.ideal - self._offset - lattice.expect(steps)
+        log_sum, above = lattice.log_partition, 0
+        for grade, total in zip(self.grades[::-1], self.totals[::-1], strict=True):
+            members = self.scores[self.labels == grade]
+            inner = Shape.of_orders(int(total))
+            place = n - 1.0 - 2.0 * (above + inner.counts.sum(axis=1))
+            weights = -self._unit * place[:, None] * members[None, :]
+            log_sum += Lattice(inner, weights).log_partition
+            above += int(total)
+        return float(missing * np.exp(log_sum))
+
+
+def _says(labels: IntArray) -> bool:
+    """Tell whether there are two different labels."""
+    return len(labels) > 1 and bool((labels != labels[0]).any())
+
+
+# ---- kernels ------------------------------------------------------------------------------------
+
+
+@kernel
+def _term(kind: int, loss: float, x: float) -> float:
+    """Evaluate one term; kinds are numbered as in KINDS."""
+    if kind == 0:
+        return loss if x <= 0.0 else 0.0
+    if kind == 1:
+        return loss * np.exp(-x)
+    if kind == 2:
+        smooth = max(0.0, -x) + np.log1p(np.exp(-abs(x)))
+        return loss * smooth / np.log(2.0)
+    if kind == 3:
+        return loss * max(0.0, 1.0 - x)
+    return max(0.0, loss - x)
+
+
+@kernel
+def _coefficient(n: int, placed: int, total: int, own: int, good_bad: bool) -> float:
+    """Give the factor of a score in F, when `placed` items are above, `own` of its class."""
+    if good_bad:
+        return float(n - total - 2 * (placed - own))
+    return float(n - 1 - 2 * placed)
+
+
+@kernel
+def _walk(
+    scores: FloatArray,
+    totals: IntArray,
+    steps: FloatArray,
+    unit: float,
+    good_bad: bool,
+    ideal: float,
+    perfect: float,
+    kind: int,
+    of_perfect: bool,
+) -> tuple[float, float]:
+    """Walk all merges; give the largest term and the largest F of the imperfect ones.
+
+    With of_perfect: 0 and the smallest F of the perfect ones. Scores are class after class, steps
+    (levels, states).
+    """
+    levels, n = len(totals), len(scores)
+    strides, first = np.ones(levels + 1, np.int64), np.zeros(levels + 1, np.int64)
+    for c in range(levels):
+        strides[c + 1] = strides[c] * (totals[c] + 1)
+        first[c + 1] = first[c] + totals[c]
+    counts, taken = np.zeros(levels, np.int64), np.full(n + 1, -1)
+    gain, exponent = np.zeros(n + 1), np.zeros(n + 1)
+    best, extreme = 0.0, np.inf if of_perfect else -np.inf
+    depth, state = 0, 0
+    while depth >= 0:
+        if depth == n:
+            loss = ideal - gain[n]
+            if of_perfect:
+                if loss <= SAME:
+                    extreme = min(extreme, exponent[n])
+            elif loss > SAME:
+                extreme = max(extreme, exponent[n])
+                best = max(best, _term(kind, loss, perfect - exponent[n]))
+        else:
+            c = taken[depth] + 1
+            while c < levels and counts[c] == totals[c]:
+                c += 1
+            if c < levels:
+                taken[depth] = c
+                factor = _coefficient(n, depth, totals[c], counts[c], good_bad)
+                gain[depth + 1] = gain[depth] + steps[c, state]
+                score = scores[first[c] + counts[c]]
+                exponent[depth + 1] = exponent[depth] + unit * factor * score
+                counts[c] += 1
+                state += strides[c]
+                depth += 1
+                taken[depth] = -1
+                continue
+        depth -= 1
+        if depth >= 0:
+            c = taken[depth]
+            counts[c] -= 1
+            state -= strides[c]
+    return best, extreme
+
+
+@kernel
+def _best_deviation(
+    scores: FloatArray, totals: IntArray, steps: FloatArray, unit: float, good_bad: bool
+) -> float:
+    """Find the largest F less measure of a merge that leaves the perfect one somewhere."""
+    levels, n = len(totals), len(scores)
+    strides, first = np.ones(levels + 1, np.int64), np.zeros(levels + 1, np.int64)
+    for c in range(levels):
+        strides[c + 1] = strides[c] * (totals[c] + 1)
+        first[c + 1] = first[c] + totals[c]
+    states = strides[levels]
+    ahead = np.full(states, -np.inf)  # the best from here to the end
+    ahead[states - 1] = 0.0
+    counts, placed = totals.copy(), n
+    for state in range(states - 2, -1, -1):
+        c = 0
+        while counts[c] == 0:
+            counts[c] = totals[c]
+            placed += totals[c]
+            c += 1
+        counts[c] -= 1
+        placed -= 1
+        for c in range(levels):
+            if counts[c] < totals[c]:
+                factor = _coefficient(n, placed, totals[c], counts[c], good_bad)
+                step = unit * factor * scores[first[c] + counts[c]] - steps[c, state]
+                ahead[state] = max(ahead[state], step + ahead[state + strides[c]])
+    best, so_far, state, placed = -np.inf, 0.0, 0, 0
+    counts[:] = 0
+    for perfect in range(levels - 1, -1, -1):
+        for _ in range(totals[perfect]):
+            for c in range(perfect, -1, -1):
+                if counts[c] == totals[c]:
+                    continue
+                factor = _coefficient(n, placed, totals[c], counts[c], good_bad)
+                step = unit * factor * scores[first[c] + counts[c]] - steps[c, state]
+                if c == perfect:
+                    stay = step
+                else:
+                    best = max(best, so_far + step + ahead[state + strides[c]])
+            so_far += stay
+            counts[perfect] += 1
+            state += strides[perfect]
+            placed += 1
+    return best
+
+
+@kernel
+def _sum_terms(perfect: FloatArray, exponents: FloatArray, losses: FloatArray, kind: int) -> float:
+    """Sum up all terms."""
+    total = 0.0
+    for p in perfect:
+        for y in range(len(exponents)):
+            total += _term(kind, losses[y], p - exponents[y])
+    return total

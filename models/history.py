@@ -1,0 +1,98 @@
+"""What is noted while a learner works: its history, and when validation says to stop."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from permdist._check import FloatArray
+from permdist.data import Queries
+from permdist.measures import Measure, evaluate
+
+
+class Watch:
+    """The notes of one fit.
+
+    Parameters
+    ----------
+    name : str
+        The learner's, for what is printed.
+    held_out : Queries, optional
+        Validation data, already normalised.
+    measure : Measure
+        What to judge it by.
+    patience : int, optional
+        Iterations without a better measure after which to stop.
+    verbose : bool
+
+    Attributes
+    ----------
+    history : dict of lists
+        One entry for each iteration.
+    best : Any
+        The state with the best measure on the validation data, where there is any.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        held_out: Queries | None,
+        measure: Measure,
+        patience: int | None,
+        verbose: bool,
+    ) -> None:
+        self.name, self.held_out, self.measure = name, held_out, measure
+        self.patience, self.verbose = patience, verbose
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget everything: the learner starts again."""
+        self.history: dict[str, list[float]] = {"objective": [], "seconds": []}
+        self.best: Any = None
+        self._highest, self._best_at = -float("inf"), 0
+        self._begin = time.perf_counter()
+
+    def __len__(self) -> int:
+        return len(self.history["objective"])
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether validation decides which state to keep."""
+        return self.patience is not None and self.held_out is not None
+
+    def judge(self, scores: FloatArray) -> float:
+        """Measure scores of the validation data."""
+        held_out = self.held_out
+        assert held_out is not None
+        result = evaluate(scores, held_out.y, held_out.qid, self.measure)
+        return float(result.mean(self.measure))
+
+    def first(self, state: Any, scores: FloatArray) -> None:
+        """Take the starting point as the best so far."""
+        self.best, self._highest = state, self.judge(scores)
+
+    def note(self, state: Any, scores: FloatArray | None, **values: float) -> bool:
+        """Note one iteration, and the scores it gives to the validation data.
+
+        Returns
+        -------
+        bool
+            Whether validation says that it is time to stop.
+        """
+        for key, value in values.items():
+            self.history.setdefault(key, []).append(float(value))
+        self.history["seconds"].append(time.perf_counter() - self._begin)
+        told = ", ".join(f"{key} {value:.6g}" for key, value in values.items())
+        stop = False
+        if self.held_out is not None and scores is not None:
+            measured = self.judge(scores)
+            self.history.setdefault("measure", []).append(measured)
+            told += f", {measured:.4f} held out"
+            if measured > self._highest:
+                self.best, self._highest, self._best_at = state, measured, len(self)
+            stop = self.patience is not None and len(self) - self._best_at >= self.patience
+        if self.verbose:
+            print(f"{self.name} {len(self):>4}: {told}", file=sys.stderr)
+        return stop

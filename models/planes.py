@@ -1,0 +1,142 @@
+"""Cutting planes: the minimum of a convex risk and the square of w, with a certificate.
+
+Every plane is a lower bound of the risk that touches it somewhere; the largest of them is
+minimised by a small quadratic programme, whose value is a lower bound of the minimum.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from permdist._check import FloatArray
+
+IDLE = 30  # a plane that carried no weight so many times goes
+
+Risk = Callable[[FloatArray], tuple[float, FloatArray]]
+Note = Callable[[FloatArray, float, float], bool]
+
+
+class Minimum(NamedTuple):
+    """What cutting planes came to.
+
+    Attributes
+    ----------
+    w : array of float
+    value : float
+        ``risk(w) + |w|^2 / C``.
+    lower : float
+        No w has a smaller value than this.
+    converged : bool
+        Whether the two are as close as was asked for.
+    planes : int
+    """
+
+    w: FloatArray
+    value: float
+    lower: float
+    converged: bool
+    planes: int
+
+
+def minimise(
+    risk: Risk,
+    start: FloatArray,
+    C: float,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    note: Note | None = None,
+) -> Minimum:
+    """Minimise ``risk(w) + |w|^2 / C`` for a convex risk that is never negative.
+
+    Parameters
+    ----------
+    risk : callable
+        Takes w; returns the risk and a subgradient.
+    start : array of float, shape (features,)
+    C : float
+        Finite.
+    tol : float
+        The largest difference between the value and its lower bound, relative to the value.
+    max_iter : int
+    note : callable, optional
+        Called with the best w so far, its value and the lower bound; True stops.
+
+    Returns
+    -------
+    Minimum
+    """
+    if not np.isfinite(C):
+        raise ValueError("C: expected a finite number, cutting planes need the square of w")
+    slopes = np.zeros((1, len(start)))  # a risk is never below 0: the first plane
+    heights, idle = np.zeros(1), np.zeros(1, dtype=np.int64)
+    gram = np.zeros((1, 1))
+    best, best_value, lower, converged = np.array(start), np.inf, 0.0, False
+    point = np.array(start)
+    for _ in range(max_iter):
+        value, slope = risk(point)
+        whole = value + float(point @ point) / C
+        if whole < best_value:
+            best, best_value = point, whole
+        products = slopes @ slope
+        gram = np.block([[gram, products[:, None]], [products[None, :], slope @ slope]])
+        slopes = np.concatenate([slopes, slope[None, :]])
+        heights = np.append(heights, value - slope @ point)
+        idle = np.append(idle, 0)
+        weights = _dual(0.5 * C * gram, heights)
+        if weights is None:
+            warnings.warn(
+                "the quadratic programme of the cutting planes was not solved; the best "
+                f"coefficients so far are off by {best_value - lower:.3g} at most",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+            break
+        direction = weights @ slopes
+        lower = max(lower, float(weights @ heights - 0.25 * C * direction @ direction))
+        point = -0.5 * C * direction
+        if note is not None and note(best, best_value, lower):
+            break
+        if best_value - lower <= tol * best_value:
+            converged = True
+            break
+        idle = np.where(weights > 1e-9, 0, idle + 1)
+        kept = idle < IDLE
+        slopes, heights, idle = slopes[kept], heights[kept], idle[kept]
+        gram = gram[np.ix_(kept, kept)]
+    return Minimum(best, best_value, lower, converged, len(heights))
+
+
+def _dual(hessian: FloatArray, heights: FloatArray) -> FloatArray | None:
+    """Maximise ``heights @ a - a @ hessian @ a / 2`` over weights a that add up to 1."""
+    import piqp
+
+    n = len(heights)
+    # Steep planes and shallow ones meet in one programme: bring its numbers to a common size.
+    unit = max(float(np.abs(heights).max()), float(np.diag(hessian).max()), 1e-300)
+    solver = piqp.DenseSolver()
+    solver.settings.eps_abs = 1e-10
+    solver.settings.eps_rel = 1e-10
+    solver.settings.max_iter = 500
+    solver.setup(
+        hessian / unit,
+        -heights / unit,
+        np.ones((1, n)),
+        np.ones(1),
+        None,
+        None,
+        None,
+        np.zeros(n),
+        np.full(n, np.inf),
+    )
+    status = solver.solve()
+    found = np.maximum(np.asarray(solver.result.x), 0.0)
+    total = float(found.sum())
+    if status != piqp.PIQP_SOLVED and not 0.99 < total < 1.01:
+        return None
+    return found / total
