@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -187,10 +187,10 @@ class Potentials:
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
         """Give the loss ``sum exp(H(i) - H(j))`` and potentials, which are relative to it."""
-        return _potentials(scores, *self._layout)  # type: ignore[no-any-return]
+        return _potentials(scores, *self._layout)
 
 
-def _bins(features: FloatArray, thresholds: int | None) -> tuple[IntArray, FloatArray, IntArray]:
+def _bins(features: FloatArray, thresholds: int | None) -> tuple[Any, FloatArray, IntArray]:
     """Count the thresholds that each value exceeds.
 
     Returns

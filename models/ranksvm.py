@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from permdist._check import FloatArray, IntArray, choice
 from permdist._kernels import kernel
@@ -151,6 +153,13 @@ def learn_by_planes(
     early = watch.stops_early and watch.best is not None
     learner.coef_ = watch.best if early else found.w
     learner.converged_ = found.converged
+    if not np.abs(features @ found.w).max() > 1e-9:
+        warnings.warn(
+            f"{type(learner).__name__}: the minimum is at w = 0, where all documents score the "
+            "same; a larger C or another measure may do better",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
 
 @kernel

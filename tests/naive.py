@@ -398,3 +398,111 @@ def accept_reject_law(signs, p, m):
             law[key] = law.get(key, 0.0) + theta
     total = sum(law.values())
     return {key: weight / total for key, weight in law.items()}
+
+
+# ---- bound-based learners -----------------------------------------------------------------------
+
+
+def query_exponent(scores, labels, order, pairs):
+    """F of a whole ranking: the mean of +-(s_k - s_l) over all pairs, or those that differ."""
+    place = ranks(order)
+    n, total, number = len(scores), 0.0, 0
+    for i, j in itertools.combinations(range(n), 2):
+        if pairs == "good-bad" and labels[i] == labels[j]:
+            continue
+        total += (1 if place[i] < place[j] else -1) * (scores[i] - scores[j])
+        number += 1
+    return total / (number if pairs == "good-bad" else n * (n - 1))
+
+
+TERMS = {
+    "indicator": lambda e, x: e * (x <= 1e-12),
+    "exponential": lambda e, x: e * math.exp(-x),
+    "logistic": lambda e, x: e * math.log2(1.0 + math.exp(-x)),
+    "hinge": lambda e, x: e * max(0.0, 1.0 - x),
+    "margin": lambda e, x: max(0.0, e - x),
+}
+
+
+def permutations_of(scores, labels, measure, pairs):
+    """(measure, F, order) of the perfect permutations, and of all others."""
+    rows = []
+    for order in itertools.permutations(range(len(scores))):
+        value = float(measure(np.array(order), labels))
+        rows.append((value, query_exponent(scores, labels, order, pairs), order))
+    ideal = max(value for value, _, _ in rows)
+    perfect = [row for row in rows if row[0] >= ideal - 1e-12]
+    return perfect, [row for row in rows if row[0] < ideal - 1e-12]
+
+
+def type_two(scores, labels, measure, kind, over, pairs):
+    perfect, rest = permutations_of(scores, labels, measure, pairs)
+    terms = [TERMS[kind](p[0] - y[0], p[1] - y[1]) for p in perfect for y in rest]
+    return (max(terms, default=0.0)) if over == "max" else sum(terms)
+
+
+def structured_hinge(scores, labels, measure, scale):
+    best = np.argsort(-labels, kind="stable")
+    base = pair_exponent(scores, labels, best, scale)
+    return max(
+        pair_exponent(scores, labels, order, scale) - base + 1.0 - float(measure(order, labels))
+        for order in map(np.array, itertools.permutations(range(len(scores))))
+    )
+
+
+def pairs_of(labels, qid):
+    """All (lower, higher) pairs of documents of a query."""
+    n = len(labels)
+    return [
+        (i, j) for i in range(n) for j in range(n) if qid[i] == qid[j] and labels[i] < labels[j]
+    ]
+
+
+def pair_hinges(scores, labels, qid, power):
+    return sum(max(0.0, 1.0 - scores[j] + scores[i]) ** power for i, j in pairs_of(labels, qid))
+
+
+def rankboost(X, labels, qid, rounds):
+    """RankBoost with thresholds, pair by pair; returns H of the documents and every r."""
+    pairs = pairs_of(labels, qid)
+    D = np.full(len(pairs), 1.0 / len(pairs))
+    H, found = np.zeros(len(labels)), []
+    low, high = np.array(pairs).T
+    for _ in range(rounds):
+        best = 0.0
+        for k in range(X.shape[1]):
+            values = np.unique(X[:, k])
+            for threshold in (values[:-1] + values[1:]) / 2:
+                h = (X[:, k] > threshold).astype(float)
+                r = float(D @ (h[high] - h[low]))
+                if abs(r) > abs(best) + 1e-12:
+                    best, chosen = r, h
+        alpha = 0.5 * math.log((1.0 + best) / (1.0 - best))
+        H += alpha * chosen
+        D *= np.exp(alpha * (chosen[low] - chosen[high]))
+        D /= D.sum()
+        found.append(best)
+    return H, found
+
+
+def adarank(X, labels, queries, measure, rounds):
+    """AdaRank to the letter: chosen features, their weights, and the distributions."""
+
+    def measured(scores, rows):
+        return float(measure.from_scores(scores[rows], labels[rows]))
+
+    P = np.full(len(queries), 1.0 / len(queries))
+    f, chosen, alphas = np.zeros(len(labels)), [], []
+    for _ in range(rounds):
+        phi = [
+            sum(p * measured(X[:, k], rows) for p, rows in zip(P, queries, strict=True))
+            for k in range(X.shape[1])
+        ]
+        k = int(np.argmax(phi))
+        alpha = 0.5 * math.log((1.0 + phi[k]) / (1.0 - phi[k]))
+        f += alpha * X[:, k]
+        P = np.array([math.exp(-measured(f, rows)) for rows in queries])
+        P /= P.sum()
+        chosen.append(k)
+        alphas.append(alpha)
+    return chosen, alphas

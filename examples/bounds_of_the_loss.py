@@ -1,0 +1,85 @@
+"""How tight are the bounds that learners minimise? Both types of them, above the loss itself.
+
+Above, type-one bounds over the measure and type-two bounds over F(p) - F(y). Below, both along all
+directions of w for 7 relevant and 14 irrelevant documents in the plane, shaded where condition (9)
+of Theorem 3 holds. At |w| = 1 that is nowhere; ``--length 60`` is enough where F compares good with
+bad documents, and no length is where it compares all, as the order of equal labels counts then.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from permdist.models.bounds import BasicLoss, TypeOne, TypeTwo
+
+LABELS = np.repeat([1, 0], [7, 14])
+COLOURS = {"all pairs": "#dd8452", "good-bad pairs": "#55a868"}
+
+
+def draw_shapes(left, right):
+    """Draw the bounds as functions of what they bound."""
+    E, x, e = np.linspace(0.0, 1.0, 101), np.linspace(-1.5, 2.0, 351), 0.5
+    lines = np.log2(1.0 + np.exp(-E)), np.exp(-E), 1.0 - E
+    left.plot(E, np.transpose(lines), label=["log2(1 + exp(-E))", "exp(-E)", "basic loss, 1 - E"])
+    left.set(title="(a) type-one bounds", xlabel="measure E", ylabel="loss of a query")
+    right.plot(x, e * np.exp(-x), label="e exp(-x)")
+    right.plot(x, e * np.log2(1.0 + np.exp(-x)), label="e log2(1 + exp(-x))")
+    right.plot(x, e * np.maximum(0.0, 1.0 - x), label="e max(0, 1 - x)")
+    right.plot(x, np.maximum(0.0, e - x), label="max(0, e - x)")
+    right.plot(x, np.where(x <= 0.0, e, 0.0), label="e [x <= 0]")
+    right.set(title="(b) type-two bounds, e = 0.5", xlabel="x = F(p) - F(y)", ylim=(-0.05, 2.1))
+    for ax in (left, right):
+        ax.lines[-1].set(color="0.3")
+        ax.legend(frameon=False)
+
+
+def draw_plane(ax, X, angles, length):
+    """Draw the bounds along all directions; print where they are least and how wide margins are."""
+    scores = [length * X @ (np.cos(theta), np.sin(theta)) for theta in angles]
+    basic = np.array([BasicLoss("ap").value(score, LABELS) for score in scores])
+    one = np.array([TypeOne("ap").value(score, LABELS) for score in scores])
+    ax.plot(angles, one, color="#4c72b0", label="type one")
+    for name, colour in COLOURS.items():
+        bound = TypeTwo("ap", pairs=name.removesuffix(" pairs"))
+        two = np.array([bound.value(score, LABELS) for score in scores])
+        margin = np.array([bound.margin(score, LABELS) for score in scores])
+        holds = margin >= 1.0 - basic
+        ax.plot(angles, two, color=colour, label=f"type two, {name}")
+        shade = {"where": holds, "alpha": 0.2, "transform": ax.get_xaxis_transform()}
+        ax.fill_between(angles, 0, 1, color=colour, label=f"(9) holds, {name}", **shade)
+        least = f"{margin.max():8.3f} {two.min():10.3f} {one.min():7.3f}"
+        print(f"  {name:<14} {least} {np.mean(two < one):13.0%} {np.mean(holds):10.0%}")
+    ax.plot(angles, basic, color="0.3", label="basic loss, 1 - AP")
+    ax.set(xlabel="direction of w", ylabel="loss of a query", ylim=(-0.05, 2.1))
+    ax.set_xticks(np.arange(5) * np.pi / 2, ["0", "π/2", "π", "3π/2", "2π"])
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--points", type=int, default=200, help="directions of w")
+    parser.add_argument("--length", type=float, default=1.0, help="the length of w")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=Path("bounds_of_the_loss.png"))
+    options = parser.parse_args(arguments)
+    rng, angles = np.random.default_rng(options.seed), np.linspace(0.0, 2 * np.pi, options.points)
+    figure = Figure(figsize=(11, 8), layout="constrained")
+    axes = figure.subplots(2, 2)
+    draw_shapes(*axes[0])
+    print("  F over           margin   type two     one  two below one  (9) holds")
+    for ax, letter, variance in zip(axes[1], "cd", (0.2, 1.3), strict=True):
+        print(f"variances 0.2 and {variance}")
+        spread = np.sqrt([0.2, variance]) * rng.normal(size=(len(LABELS), 2))
+        draw_plane(ax, spread + np.where(LABELS > 0, 1.0, -1.0)[:, None], angles, options.length)
+        ax.set(title=f"({letter}) variances 0.2 and {variance}, |w| = {options.length:g}")
+    for ax in axes.flat:
+        ax.spines[["top", "right"]].set_visible(False)
+    keys = axes[1, 0].get_legend_handles_labels()
+    figure.legend(*keys, loc="outside lower center", ncols=3, frameon=False)
+    figure.savefig(options.output, dpi=110)
+    print(f"\nThe picture: {options.output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+"""The inner steps of bound-based learners against slow, obvious versions of themselves."""
+
+import naive
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+
+from permdist import data
+from permdist.measures import parse
+from permdist.models import SVMNDCG, AdaRank, PermuRank, RankBoost, RankSVM, SVMMap, planes
+from permdist.models.permurank import LOSSES, WorkingSets, _pair_losses, most_violated
+from permdist.models.planes import minimise
+from permdist.models.spaces import Batch, StructuredHinge
+
+
+@pytest.fixture(scope="module")
+def queries():
+    whole = data.make_letor(14, n_features=5, rng=3)
+    return whole.where([len(np.unique(query.y)) > 1 for query in whole])
+
+
+def rows_of(queries):
+    return [np.arange(a, b) for a, b in zip(queries.ptr[:-1], queries.ptr[1:], strict=True)]
+
+
+# ---- AdaRank -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["ap", "ndcg@5"])
+def test_adarank_to_the_letter(name, queries):
+    learner = AdaRank(name, accept="all", max_iter=6, patience=100).fit(queries)
+    rounds = len(learner.features_)
+    chosen, alphas = naive.adarank(queries.X, queries.y, rows_of(queries), parse(name), rounds)
+    # The literal algorithm may stay with a feature that changes nothing; ours passes it over.
+    same = next((t for t in range(rounds) if chosen[t] != learner.features_[t]), rounds)
+    assert same >= 1
+    np.testing.assert_allclose(learner.alphas_[:same], alphas[:same], rtol=1e-12)
+    if same < rounds:
+        assert chosen[same] in learner.features_[:same]
+
+
+def test_theorem_four(queries):
+    for accept in ("better", "all"):
+        learner = AdaRank("ap", accept=accept, max_iter=30).fit(queries)
+        history = learner.history_
+        assert all(
+            t >= g - 1e-12 for t, g in zip(history["train"], history["guarantee"], strict=True)
+        )
+    better = AdaRank("ap").fit(queries).history_["train"]
+    assert (np.diff(better) > 0).all()
+
+
+def test_adarank_is_not_caught_by_one_feature():
+    """The first feature is the best under all weights: the algorithm to the letter never leaves."""
+    rng = np.random.default_rng(0)
+    y = np.tile([1, 0, 0, 1, 0], 8)
+    X = np.column_stack(
+        [y + rng.normal(size=40), rng.normal(size=40), 0.5 * y + rng.normal(size=40)]
+    )
+    learner = AdaRank("ap", accept="all", max_iter=20).fit(X, y, np.arange(40) // 5)
+    assert len(set(learner.features_)) > 1
+
+
+# ---- RankBoost -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("graded", [False, True])
+def test_rankboost_pair_by_pair(queries, graded):
+    y = queries.y if graded else (queries.y > 0).astype(int)
+    learner = RankBoost(max_iter=8).fit(queries.X, y, queries.qid)
+    H, found = naive.rankboost(queries.X, y, queries.qid, 8)
+    np.testing.assert_allclose(learner.history_["r"], found, rtol=1e-9)
+    np.testing.assert_allclose(learner.predict(queries.X), H, rtol=1e-9, atol=1e-12)
+    loss = np.mean([np.exp(H[i] - H[j]) for i, j in naive.pairs_of(y, queries.qid)])
+    assert learner.history_["objective"][-1] == pytest.approx(loss, rel=1e-10)
+
+
+@pytest.mark.parametrize("options", [{}, {"weak": "feature"}, {"thresholds": 4}, {"scale": True}])
+def test_rankboosts_loss_stays_below_its_bound(queries, options):
+    history = RankBoost(max_iter=40, **options).fit(queries).history_
+    assert all(
+        loss <= bound * (1 + 1e-12)
+        for loss, bound in zip(history["objective"], history["bound"], strict=True)
+    )
+
+
+def test_rankboost_separates_what_can_be_separated():
+    X, y = np.arange(6.0)[:, None], np.array([0, 0, 0, 1, 1, 1])
+    learner = RankBoost(max_iter=5).fit(X, y)
+    assert learner.score(X, y, np.zeros(6)) == 1.0
+    assert np.isfinite(learner.predict(X)).all()
+    neighbours = np.array([[1.0], [np.nextafter(1.0, 2.0)]])  # no number lies between them
+    assert RankBoost(max_iter=1).fit(neighbours, [0, 1]).predict(neighbours)[1] > 0.0
+
+
+# ---- RankSVM -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_hinges_are_counted_right(queries, power):
+    rng = np.random.default_rng(0)
+    learner = RankSVM(loss="hinge" if power == 1 else "squared_hinge", scale=False)
+    features, batch = learner._training(queries)
+    loss = learner._prepare(batch)
+    qid = np.repeat(np.arange(len(batch)), np.diff(batch.ptr))
+    for scores in (
+        rng.normal(size=len(features)),
+        np.round(rng.normal(size=len(features))),
+        100.0 + 3.0 * rng.normal(size=len(features)),
+    ):
+        expected = naive.pair_hinges(scores, batch.labels, qid, power)
+        assert loss(scores)[0] == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_ranksvm_is_linear_svc_on_pairs(queries, loss):
+    pairs = np.array(naive.pairs_of(queries.y, queries.qid))
+    gaps = queries.X[pairs[:, 1]] - queries.X[pairs[:, 0]]
+    C = 0.05
+    # |w|^2 / 2 + C' sum there is |w|^2 / (2 C') + sum, and every pair is there with both signs.
+    peer = LinearSVC(C=C / 4, loss=loss, fit_intercept=False, dual=True, tol=1e-9, max_iter=10**6)
+    peer.fit(np.concatenate([gaps, -gaps]), np.repeat([1, 0], len(gaps)))
+    learner = RankSVM(loss=loss, scale=False, C=C, tol=1e-7, max_iter=5000).fit(queries)
+    assert learner.converged_
+    np.testing.assert_allclose(learner.coef_, peer.coef_[0], rtol=2e-3, atol=1e-3)
+
+
+# ---- structural SVMs ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["ap", "ndcg", "auc", "rr", "precision@2", "ndcg@2"])
+def test_loss_augmented_inference_equals_enumeration(name):
+    rng, measure = np.random.default_rng(0), parse(name)
+    for trial in range(12):
+        n = int(rng.integers(2, 7))
+        labels = rng.integers(0, 2 + trial % 2, n)
+        labels[:2] = 0, 1
+        scores = 2.0 * rng.normal(size=n)
+        hinge = StructuredHinge(Batch(labels, np.array([0, n]), np.array([0.3])), measure)
+        values, gradient = hinge(scores)
+        assert values[0] == pytest.approx(naive.structured_hinge(scores, labels, measure, 0.3))
+        quotient = naive.gradient(lambda s, h=hinge: h(s)[0][0], scores)
+        np.testing.assert_allclose(gradient, quotient, atol=1e-6)
+
+
+def test_the_quadratic_programme_is_solved_to_its_optimum(queries):
+    """Against subgradient-free truth: the value of a smooth solver started at the answer."""
+    from scipy.optimize import minimize as descend
+
+    learner = SVMMap(C=1.0, tol=1e-6, max_iter=3000).fit(queries)
+    features, batch = learner._training(queries)
+    loss = learner._prepare(batch)
+
+    def objective(w):
+        return loss(features @ w)[0] + w @ w
+
+    lower, value = learner.history_["lower"][-1], learner.history_["objective"][-1]
+    assert value == pytest.approx(objective(learner.coef_), rel=1e-12)
+    assert lower <= value <= lower * (1 + 1e-6)
+    found = descend(objective, learner.coef_, method="Nelder-Mead", options={"maxiter": 2000})
+    assert found.fun >= lower - 1e-9
+    assert (np.diff(learner.history_["lower"]) >= 0).all()
+
+
+def test_gap_and_graded_labels(queries):
+    for learner in (SVMMap(C=3.0), SVMMap("auc", C=3.0), SVMNDCG(C=1.0, graded=True)):
+        learner.fit(queries)
+        assert learner.converged_
+        gap = learner.history_["objective"][-1] - learner.history_["lower"][-1]
+        assert gap <= 1e-3 * learner.history_["objective"][-1]
+    with pytest.raises(ValueError, match="C: expected a finite number"):
+        SVMMap(C=np.inf).fit(queries)
+
+
+def test_a_minimum_at_zero_is_reported(queries):
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=queries.X.shape)
+    with pytest.warns(ConvergenceWarning, match="the minimum is at w = 0"):
+        SVMNDCG("ndcg@2", C=1e-6).fit(noise, queries.y, queries.qid)
+
+
+def test_a_programme_that_fails_is_reported(queries, monkeypatch):
+    monkeypatch.setattr(planes, "_dual", lambda hessian, heights: None)
+    with pytest.warns(ConvergenceWarning, match="was not solved"):
+        learner = SVMMap().fit(queries)
+    assert not learner.converged_
+
+
+def test_cutting_planes_find_a_known_minimum():
+    found = minimise(lambda w: (abs(w[0] - 3.0), np.array([np.sign(w[0] - 3.0)])), np.zeros(1), 4.0)
+    assert found.w[0] == pytest.approx(2.0, abs=1e-2)  # |w - 3| + w^2 / 4
+    assert found.converged
+    assert found.lower <= 2.0 + 1e-9 <= found.value + 1e-3
+
+
+# ---- PermuRank -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pairs", ["all", "good-bad"])
+def test_the_most_violated_permutations(pairs):
+    rng, measure = np.random.default_rng(0), parse("ndcg")
+    for trial in range(40):
+        n = int(rng.integers(2, 6))
+        labels = rng.integers(0, 3, n)
+        labels[:2] = 0, 1
+        scores = rng.normal(size=n) + (3.0 * labels if trial % 3 == 0 else 0.0)
+        perfect, rest = naive.permutations_of(scores, labels, measure, pairs)
+        lowest, highest = most_violated(scores, labels)
+        F = [naive.query_exponent(scores, labels, order, pairs) for order in (lowest, highest)]
+        assert F[0] == pytest.approx(min(row[1] for row in perfect), abs=1e-12)
+        assert F[1] == pytest.approx(max(row[1] for row in rest), abs=1e-12)
+        sets = WorkingSets(np.eye(n), Batch(labels, np.array([0, n]), np.ones(1)), measure, pairs)
+        assert sets._phi(0, highest) @ scores == pytest.approx(F[1], abs=1e-12)
+
+
+def test_working_sets_grow_until_nothing_is_new(queries):
+    learner = PermuRank("ap", C=1e-4, max_iter=60).fit(queries)
+    assert learner.converged_
+    assert (np.diff(learner.history_["imperfect"]) >= 0).all()
+    features, batch = learner._training(queries)
+    sets = WorkingSets(features, batch, parse("ap"), "good-bad")
+    scores = np.random.default_rng(0).normal(size=len(features))
+    assert sets.add(scores)
+    assert not sets.add(scores)
+    assert sets.sizes() == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_losses_on_the_working_sets(kind):
+    rng = np.random.default_rng(0)
+    good, bad, losses = rng.normal(size=5), rng.normal(size=7), rng.random(7)
+    ptr, other = np.array([0, 2, 5]), np.array([0, 3, 7])
+    layout = losses, ptr, other, LOSSES.index(kind)
+    value, by_good, by_bad = _pair_losses(good, bad, *layout)
+    expected = 0.0
+    for q in range(2):
+        for p in range(ptr[q], ptr[q + 1]):
+            for y in range(other[q], other[q + 1]):
+                term = naive.TERMS[kind](losses[y], good[p] - bad[y])
+                expected += term / (ptr[q + 1] - ptr[q])
+    assert value == pytest.approx(expected, rel=1e-12)
+    quotient = naive.gradient(lambda g: _pair_losses(g, bad, *layout)[0], good)
+    np.testing.assert_allclose(by_good, quotient, atol=1e-6)
+    quotient = naive.gradient(lambda b: _pair_losses(good, b, *layout)[0], bad)
+    np.testing.assert_allclose(by_bad, quotient, atol=1e-6)
+
+
+def test_refusals(queries):
+    for call, message in (
+        (lambda: AdaRank("tau").fit(queries), "expected values from 0 to 1"),
+        (lambda: AdaRank(directions="down").fit(queries), "directions: expected one of"),
+        (lambda: AdaRank(accept="some").fit(queries), "accept: expected one of"),
+        (lambda: RankBoost(weak="tree").fit(queries), "weak: expected one of"),
+        (lambda: RankBoost(thresholds=0).fit(queries), "thresholds: expected at least 1"),
+        (lambda: RankSVM(loss="huber").fit(queries), "loss: expected one of"),
+        (lambda: RankSVM(C=-1.0).fit(queries), "C: expected a positive number"),
+        (lambda: PermuRank(loss="huber").fit(queries), "loss: expected one of"),
+        (lambda: PermuRank(pairs="some").fit(queries), "pairs: expected one of"),
+        (
+            lambda: RankBoost().fit(queries, warm_start_from=AdaRank().fit(queries)),
+            "only weak='feature' makes a linear model",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -1,0 +1,85 @@
+"""Bounds of the loss: exact values against enumeration, and which lies below which."""
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from permdist import strategies
+from permdist.measures import parse
+from permdist.models.bounds import KINDS, BasicLoss, TypeOne, TypeTwo
+
+MEASURES = ["ap", "ndcg", "auc", "ndcg@2", "precision@2", "rr"]
+
+
+@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("pairs", ["all", "good-bad"])
+def test_type_two_equals_enumeration(name, pairs):
+    rng, measure = np.random.default_rng(1), parse(name)
+    for trial in range(6):
+        n = int(rng.integers(3, 6))
+        labels = rng.integers(0, 2 + trial % 2, n)
+        labels[:2] = 0, 1
+        scores = 3.0 * rng.normal(size=n)
+        for kind in KINDS:
+            for over in ("max", "sum"):
+                bound = TypeTwo(name, kind=kind, over=over, pairs=pairs)
+                expected = naive.type_two(scores, labels, measure, kind, over, pairs)
+                assert bound.value(scores, labels) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+        perfect, rest = naive.permutations_of(scores, labels, measure, pairs)
+        if rest:
+            margin = min(p[1] for p in perfect) - max(y[1] for y in rest)
+            found = TypeTwo(name, pairs=pairs).margin(scores, labels)
+            assert found == pytest.approx(margin, abs=1e-12)
+
+
+def test_the_longest_path_equals_the_walk_at_size():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([1, 0], [5, 9])
+    for pairs in ("all", "good-bad"):
+        for name in ("ap", "ndcg", "auc"):
+            from permdist.models.bounds import _Merges
+
+            scores = rng.normal(size=14)
+            merges = _Merges(scores, labels, parse(name), pairs)
+            walked = merges.largest("margin", merges.lowest_perfect())[0]
+            assert merges.largest_margin() == pytest.approx(walked, abs=1e-12)
+
+
+@given(strategies.labelled_queries(max_items=5), st.sampled_from(["ap", "ndcg", "auc", "ndcg@2"]))
+def test_the_order_of_the_bounds(query, name):
+    scores, labels = query
+    basic = BasicLoss(name).value(scores, labels)
+    exponential, logistic = (
+        TypeOne(name, kind=k).value(scores, labels) for k in ("exponential", "logistic")
+    )
+    assert basic <= exponential + 1e-12 <= logistic + 1e-9
+    for pairs in ("all", "good-bad"):
+        lowest = TypeTwo(name, kind="indicator", pairs=pairs).value(scores, labels)
+        assert basic <= lowest + 1e-9
+        for kind in KINDS[1:]:
+            largest = TypeTwo(name, kind=kind, pairs=pairs).value(scores, labels)
+            total = TypeTwo(name, kind=kind, over="sum", pairs=pairs).value(scores, labels)
+            assert lowest <= largest + 1e-9
+            assert largest <= total + 1e-9 * (1.0 + total)
+
+
+def test_one_class_and_bad_input():
+    for bound in (TypeTwo("ap"), TypeTwo("ap", over="sum"), BasicLoss("ap")):
+        assert bound.value([1.0, 2.0], [1, 1]) == 0.0
+        assert bound.value([1.0], [0]) == 0.0
+    assert TypeTwo("ap").margin([1.0, 2.0], [1, 1]) == np.inf
+    assert TypeTwo("ap")([1.0, 2.0, 0.0, 5.0], [0, 1, 0, 1], [1, 1, 2, 2]) == pytest.approx(
+        TypeTwo("ap").value([1.0, 2.0], [0, 1]) + TypeTwo("ap").value([0.0, 5.0], [0, 1])
+    )
+    with pytest.raises(ValueError, match="kind: expected one of"):
+        TypeTwo("ap", kind="cubic")
+    with pytest.raises(ValueError, match="labels: expected shape"):
+        TypeTwo("ap").value([1.0, 2.0], [1])
+    many = np.arange(40) % 2
+    with pytest.raises(ValueError, match="merges are too many to walk"):
+        TypeTwo("ap").value(np.arange(40.0), many)
+    with pytest.raises(ValueError, match="over='max'"):
+        TypeTwo("ap", kind="hinge", over="sum").value(np.arange(40.0), many)
+    assert TypeTwo("ap", kind="margin").value(np.arange(40.0), many) > 0.0
