@@ -17,33 +17,79 @@ import numpy as np
 from scipy.stats import ttest_rel
 
 from permdist import data
-from permdist.models import L3, MLE, ConvexLoss, ExpectedGain, cross_validate
+from permdist.models import (
+    L3,
+    MLE,
+    SVMNDCG,
+    AdaRank,
+    ConvexLoss,
+    ExpectedGain,
+    PermuRank,
+    RankBoost,
+    RankSVM,
+    SVMMap,
+    cross_validate,
+)
 
-# The objective without `scale` is a sum over all pairs, some 100 a query: it wants a smaller C.
+# Without `scale` the objective is a sum over all pairs, some 100 a query: it wants a smaller C.
 SUMS = {"C": [1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0]}
 SCALED = {"C": [0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0]}
+TILTED = {"C": [1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1], "kappa": [1.0, 30.0, 100.0]}
+HINGES = {"C": [3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]}
+MAP, NDCG = "letor4:map", "letor4:ndcg@10"
+VIEWS = ("raw", "zscore", "rank")
+BOOST = {"early_stopping": 300, "measure": MAP}
 
 LEARNERS = {
-    "MLE": (MLE(scale=True), SCALED),
-    "MLE, unscaled": (MLE(), SUMS),
-    "MLE, interleavings": (MLE(space="interleavings"), SUMS),
-    "ExpectedGain AUC": (ExpectedGain("auc", space="pairs", n_starts=1), SUMS),
-    "ExpectedGain AP": (ExpectedGain("ap", n_starts=1), SUMS),
-    "ExpectedGain NDCG": (ExpectedGain("ndcg@10", n_starts=1), SUMS),
-    "L3 AUC": (L3("auc", space="pairs"), SUMS),
-    "L3 AP": (L3("ap"), SUMS),
-    "L3 NDCG": (L3("ndcg@10"), SUMS),
-    "ConvexLoss AUC": (ConvexLoss("auc", space="pairs", scale=True), SCALED),
-    "ConvexLoss AUC, unscaled": (ConvexLoss("auc", space="pairs"), SUMS),
-    "ConvexLoss AP": (ConvexLoss("ap"), SUMS),
-    "ConvexLoss AP, scaled": (ConvexLoss("ap", scale=True), SCALED),
-    "ConvexLoss AP, interleavings": (ConvexLoss("ap", space="interleavings"), SUMS),
-    "ConvexLoss AP, restart": (ConvexLoss("ap", space="restart"), SUMS),
-    "ConvexLoss NDCG": (ConvexLoss("ndcg@10"), SUMS),
-    "ConvexLoss NDCG, graded": (ConvexLoss("ndcg@10", graded=True), SUMS),
+    "MLE": (MLE(), SCALED),
+    "MLE, unscaled": (MLE(scale=False), SUMS),
+    "MLE, lattice, unscaled": (MLE(space="lattice", scale=False), SUMS),
+    "MLE, interleavings, unscaled": (MLE(space="interleavings", scale=False), SUMS),
+    "ExpectedGain AUC": (ExpectedGain("auc", space="pairs", n_starts=1), SCALED),
+    "ExpectedGain AP": (ExpectedGain("ap", n_starts=1), SCALED),
+    "ExpectedGain NDCG": (ExpectedGain("ndcg@10", n_starts=1), SCALED),
+    "L3 AUC": (L3("auc", space="pairs"), SCALED),
+    "L3 AP, unscaled": (L3("ap", scale=False), SUMS),
+    "L3 NDCG, unscaled": (L3("ndcg@10", scale=False), SUMS),
+    "ConvexLoss AUC": (ConvexLoss("auc", space="pairs"), SCALED),
+    "ConvexLoss AUC, unscaled": (ConvexLoss("auc", space="pairs", scale=False), SUMS),
+    "ConvexLoss AP": (ConvexLoss("ap"), SCALED),
+    "ConvexLoss AP, unscaled": (ConvexLoss("ap", scale=False), SUMS),
+    "ConvexLoss AP, interleavings": (ConvexLoss("ap", space="interleavings"), SCALED),
+    "ConvexLoss AP, restart": (ConvexLoss("ap", space="restart", scale=False), SUMS),
+    "ConvexLoss NDCG, unscaled": (ConvexLoss("ndcg@10", scale=False), SUMS),
+    "ConvexLoss NDCG, graded": (ConvexLoss("ndcg@10", scale=False, graded=True), SUMS),
+    "ConvexLoss AUC, kappa": (ConvexLoss("auc", space="pairs", scale=False), TILTED),
+    "ConvexLoss AP, kappa": (ConvexLoss("ap", scale=False), TILTED),
+    "ConvexLoss NDCG, kappa": (ConvexLoss("ndcg@10", scale=False), TILTED),
+    "ConvexLoss AUC, kappa, 3 views": (
+        ConvexLoss("auc", space="pairs", scale=False, normalise=VIEWS),
+        TILTED,
+    ),
+    "ConvexLoss AP, kappa, 3 views": (ConvexLoss("ap", scale=False, normalise=VIEWS), TILTED),
+    "AdaRank AP": (AdaRank("ap"), {}),
+    "AdaRank AP, all accepted": (AdaRank(accept="all", max_iter=500, patience=500, **BOOST), {}),
+    "AdaRank NDCG@5, both ways": (AdaRank("ndcg@5", directions="both"), {}),
+    "AdaRank NDCG@10, 3 views": (AdaRank("ndcg@10", directions="both", normalise=VIEWS), {}),
+    "RankBoost": (RankBoost(**BOOST), {}),
+    "RankBoost, raw features": (RankBoost(weak="feature", **BOOST), {}),
+    "RankBoost, 3 views": (RankBoost(normalise=VIEWS, **BOOST), {}),
+    "RankSVM": (RankSVM(), HINGES),
+    "RankSVM, hinge": (RankSVM(loss="hinge"), HINGES),
+    "SVMMap": (SVMMap(), HINGES),
+    "SVMNDCG": (SVMNDCG(), HINGES),
+    "SVMMap, AUC": (SVMMap("auc"), HINGES),
+    "PermuRank": (
+        PermuRank(max_iter=15, early_stopping=6, measure=MAP),
+        {"C": [1e-4, 1e-3, 0.01, 0.1]},
+    ),
+    "PermuRank, all pairs": (
+        PermuRank(pairs="all", max_iter=15, early_stopping=6, measure=MAP),
+        {"C": [1e-4, 1e-3, 0.01, 0.1]},
+    ),
 }
 
-# MAP and NDCG@10 on MQ2008, from the pages of LETOR 4.0 and from the papers of the learners.
+# MAP on MQ2008, from the pages of LETOR 4.0 and from the papers of the learners.
 PUBLISHED = {
     "RankSVM-Struct": 0.4696,
     "RankBoost": 0.4775,
@@ -52,7 +98,6 @@ PUBLISHED = {
     "AdaRank-NDCG": 0.4824,
     "BoltzRank": 0.4848,
 }
-MAP, NDCG = "letor4:map", "letor4:ndcg@10"
 
 
 def main(folder, wanted):
@@ -71,7 +116,8 @@ def main(folder, wanted):
         p = "" if same else f"{ttest_rel(values, first).pvalue:6.2f}"
         begin = time.perf_counter()
         for fitted, fold in zip(found.learners, folds, strict=True):
-            fitted.fit(fold.train)
+            stops = fitted.get_params()["early_stopping"] is not None
+            fitted.fit(fold.train, eval_set=fold.validation if stops else None)
         seconds = (time.perf_counter() - begin) / len(folds)
         error = values.std(ddof=1) / np.sqrt(len(values))
         print(

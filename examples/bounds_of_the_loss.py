@@ -1,9 +1,8 @@
 """How tight are the bounds that learners minimise? Both types of them, above the loss itself.
 
-Above, type-one bounds over the measure and type-two bounds over F(p) - F(y). Below, both along all
-directions of w for 7 relevant and 14 irrelevant documents in the plane, shaded where condition (9)
-of Theorem 3 holds. At |w| = 1 that is nowhere; ``--length 60`` is enough where F compares good with
-bad documents, and no length is where it compares all, as the order of equal labels counts then.
+Type-one bounds over the measure, type-two bounds over F(p) - F(y), and both along all directions of
+w for two sets of points, shaded where condition (9) of Theorem 3 holds: nowhere at |w| = 1. With
+``--length 60`` it does for good-bad pairs; for all pairs, the order of equal labels forbids it.
 """
 
 import argparse
@@ -15,7 +14,6 @@ from matplotlib.figure import Figure
 from permdist.models.bounds import BasicLoss, TypeOne, TypeTwo
 
 LABELS = np.repeat([1, 0], [7, 14])
-COLOURS = {"all pairs": "#dd8452", "good-bad pairs": "#55a868"}
 
 
 def draw_shapes(left, right):
@@ -28,11 +26,10 @@ def draw_shapes(left, right):
     right.plot(x, e * np.log2(1.0 + np.exp(-x)), label="e log2(1 + exp(-x))")
     right.plot(x, e * np.maximum(0.0, 1.0 - x), label="e max(0, 1 - x)")
     right.plot(x, np.maximum(0.0, e - x), label="max(0, e - x)")
-    right.plot(x, np.where(x <= 0.0, e, 0.0), label="e [x <= 0]")
+    right.plot(x, np.where(x <= 0.0, e, 0.0), color="0.3", label="e [x <= 0]")
     right.set(title="(b) type-two bounds, e = 0.5", xlabel="x = F(p) - F(y)", ylim=(-0.05, 2.1))
-    for ax in (left, right):
-        ax.lines[-1].set(color="0.3")
-        ax.legend(frameon=False)
+    left.legend(frameon=False)
+    right.legend(frameon=False)
 
 
 def draw_plane(ax, X, angles, length):
@@ -41,16 +38,15 @@ def draw_plane(ax, X, angles, length):
     basic = np.array([BasicLoss("ap").value(score, LABELS) for score in scores])
     one = np.array([TypeOne("ap").value(score, LABELS) for score in scores])
     ax.plot(angles, one, color="#4c72b0", label="type one")
-    for name, colour in COLOURS.items():
-        bound = TypeTwo("ap", pairs=name.removesuffix(" pairs"))
-        two = np.array([bound.value(score, LABELS) for score in scores])
-        margin = np.array([bound.margin(score, LABELS) for score in scores])
-        holds = margin >= 1.0 - basic
-        ax.plot(angles, two, color=colour, label=f"type two, {name}")
-        shade = {"where": holds, "alpha": 0.2, "transform": ax.get_xaxis_transform()}
-        ax.fill_between(angles, 0, 1, color=colour, label=f"(9) holds, {name}", **shade)
-        least = f"{margin.max():8.3f} {two.min():10.3f} {one.min():7.3f}"
-        print(f"  {name:<14} {least} {np.mean(two < one):13.0%} {np.mean(holds):10.0%}")
+    for pairs, colour in (("all", "#dd8452"), ("good-bad", "#55a868")):
+        bound = TypeTwo("ap", pairs=pairs)
+        found = [(bound.value(score, LABELS), bound.margin(score, LABELS)) for score in scores]
+        two, margin = np.transpose(found)
+        holds, shade = margin >= 1.0 - basic, {"color": colour, "alpha": 0.2, "linewidth": 0}
+        ax.plot(angles, two, color=colour, label=f"type two, {pairs} pairs")
+        ax.fill_between(angles, -1, 3, holds, label=f"(9) holds, {pairs} pairs", **shade)
+        shares = f"{(two < one).mean():15.0%}{holds.mean():11.0%}"
+        print(f"  {pairs:<10}{margin.max():10.3f}{two.min():10.3f}{one.min():10.3f}{shares}")
     ax.plot(angles, basic, color="0.3", label="basic loss, 1 - AP")
     ax.set(xlabel="direction of w", ylabel="loss of a query", ylim=(-0.05, 2.1))
     ax.set_xticks(np.arange(5) * np.pi / 2, ["0", "π/2", "π", "3π/2", "2π"])
@@ -67,16 +63,15 @@ def main(arguments=None):
     figure = Figure(figsize=(11, 8), layout="constrained")
     axes = figure.subplots(2, 2)
     draw_shapes(*axes[0])
-    print("  F over           margin   type two     one  two below one  (9) holds")
+    print("variance  pairs of F  margin  type two  type one  two below one  (9) holds")
     for ax, letter, variance in zip(axes[1], "cd", (0.2, 1.3), strict=True):
-        print(f"variances 0.2 and {variance}")
         spread = np.sqrt([0.2, variance]) * rng.normal(size=(len(LABELS), 2))
         draw_plane(ax, spread + np.where(LABELS > 0, 1.0, -1.0)[:, None], angles, options.length)
         ax.set(title=f"({letter}) variances 0.2 and {variance}, |w| = {options.length:g}")
     for ax in axes.flat:
         ax.spines[["top", "right"]].set_visible(False)
-    keys = axes[1, 0].get_legend_handles_labels()
-    figure.legend(*keys, loc="outside lower center", ncols=3, frameon=False)
+    handles = axes[1, 0].get_legend_handles_labels()[0]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(options.output, dpi=110)
     print(f"\nThe picture: {options.output}")
 

@@ -1,8 +1,8 @@
 """Boosting by the measure against boosting by pairs: which pairs, and which queries, go better.
 
 AdaRank on NDCG@10 against RankBoost on the test queries of every fold: pairs of documents in the
-right order by their labels, how many pairs queries have, and the mean AP of queries with few and
-with many pairs. ``--data`` takes a folder with LETOR folds.
+right order by their labels, how many pairs queries have, and the mean AP by the number of pairs.
+``--data`` takes a folder with LETOR folds.
 """
 
 import argparse
@@ -20,7 +20,8 @@ LEARNERS = {
     "AdaRank": AdaRank("ndcg@10", directions="both", early_stopping=30),
     "RankBoost": RankBoost(measure="ndcg@10", thresholds=50, early_stopping=30),
 }
-EDGES = [1, *(step * 10**power for power in range(1, 7) for step in (1, 2, 5))]
+YLABELS = "share of pairs in the right order", "test queries", "mean AP, with one standard error"
+EDGES = [0, *(step * 10**power for power in range(1, 7) for step in (1, 2, 5))]
 
 
 def judge(queries, scores, ordered, precision):
@@ -49,36 +50,33 @@ def main(arguments=None):
         test = test.clean(conflicts=None)
         for name, learner in LEARNERS.items():
             scores = learner.fit(train, eval_set=validation).predict(test)
-            found = ordered.setdefault(name, {}), precision.setdefault(name, [])
-            judge(test, scores, *found)
+            judge(test, scores, ordered.setdefault(name, {}), precision.setdefault(name, []))
         pairs += [(len(one.y) ** 2 - (np.bincount(one.y) ** 2).sum()) // 2 for one in test]
     group = np.searchsorted(EDGES, pairs, side="right")
-    members = [group == g for g in np.unique(group)]
-    names = [f"{EDGES[g - 1]}-{EDGES[g] - 1}" for g in np.unique(group)]
-    figure = Figure(figsize=(14, 4.4), layout="constrained")
-    first, second, third = figure.subplots(1, 3, width_ratios=(2, 3, 3))
-    second.bar(names, [own.sum() for own in members], color="0.6")
+    groups, counts = np.unique(group, return_counts=True)
+    names = [f"{EDGES[g - 1]}-{EDGES[g] - 1}" for g in groups]
     kinds = sorted(ordered["AdaRank"], reverse=True)
-    sizes = [*(len(ordered["AdaRank"][kind]) for kind in kinds), *(own.sum() for own in members)]
-    print(" " * 10 + "".join(f"{text:>10}" for text in (*kinds, *names)))
-    print(f"{'number':<10}" + "".join(f"{size:10,}" for size in sizes))
+    figure = Figure(figsize=(14, 4.6), layout="constrained")
+    first, second, third = figure.subplots(1, 3, width_ratios=(2, 3, 3))
+    second.bar(range(len(names)), counts, color="0.6")
+    table = [[*kinds, *names], [*(len(ordered["AdaRank"][kind]) for kind in kinds), *counts]]
     for name, shift in zip(LEARNERS, (-0.2, 0.2), strict=True):
-        right = [np.mean(ordered[name][kind]) for kind in kinds]
-        parts = [np.array(precision[name])[own] for own in members]
-        means, errors = zip(
-            *((part.mean(), part.std() / len(part) ** 0.5) for part in parts), strict=True
-        )
-        first.bar(np.arange(len(kinds)) + shift, right, 0.38, label=name)
-        third.bar(np.arange(len(names)) + shift, means, 0.38, yerr=errors, label=name)
-        print(f"{name:<10}" + "".join(f"{value:10.4f}" for value in (*right, *means)))
-    first.set(xlabel="labels of the pair", ylabel="share of pairs in the right order")
-    first.set_xticks(range(len(kinds)), kinds)
-    second.set(xlabel="pairs of the query", ylabel="test queries")
-    third.set(xlabel="pairs of the query", ylabel="mean AP, with one standard error")
-    for ax in (second, third):
+        values = [np.array(ordered[name][kind]) for kind in kinds]
+        values += [np.array(precision[name])[group == g] for g in groups]
+        means, errors = np.transpose([(one.mean(), one.std() / len(one) ** 0.5) for one in values])
+        cut = len(kinds)
+        first.bar(np.arange(cut) + shift, means[:cut], 0.38)
+        third.bar(np.arange(len(names)) + shift, means[cut:], 0.38, yerr=errors[cut:], label=name)
+        table.append(means)
+    print("pairs         number   AdaRank RankBoost")
+    for row in zip(*table, strict=True):
+        print("{:<10}{:10,}{:10.4f}{:10.4f}".format(*row))
+    for ax, text in zip(figure.axes, YLABELS, strict=True):
+        ax.set(xlabel="pairs of the query", ylabel=text)
         ax.set_xticks(range(len(names)), names, rotation=45, ha="right")
-    for ax in figure.axes:
         ax.spines[["top", "right"]].set_visible(False)
+    first.set_xticks(range(len(kinds)), kinds, rotation=0, ha="center")
+    first.set(xlabel="labels of the pair")
     third.legend(frameon=False)
     figure.savefig(options.output, dpi=110)
     print(f"\nThe picture: {options.output}")

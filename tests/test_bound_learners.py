@@ -68,7 +68,7 @@ def test_adarank_is_not_caught_by_one_feature():
 @pytest.mark.parametrize("graded", [False, True])
 def test_rankboost_pair_by_pair(queries, graded):
     y = queries.y if graded else (queries.y > 0).astype(int)
-    learner = RankBoost(max_iter=8).fit(queries.X, y, queries.qid)
+    learner = RankBoost(max_iter=8, thresholds=None).fit(queries.X, y, queries.qid)
     H, found = naive.rankboost(queries.X, y, queries.qid, 8)
     np.testing.assert_allclose(learner.history_["r"], found, rtol=1e-9)
     np.testing.assert_allclose(learner.predict(queries.X), H, rtol=1e-9, atol=1e-12)

@@ -35,12 +35,14 @@ class Grades:
             totals.append(tuple(total.tolist()))
             members.append(a + np.argsort(batch.labels[a:b], kind="stable"))
         self.cells = np.array([np.prod(np.array(t) + 1.0) * len(t) for t in totals])
-        total_cells = float(self.cells.sum()) * max(1, orders)
+        # Two classes grow with the product of their sizes, which is no more than there are pairs.
+        many = np.array([len(t) > 2 for t in totals], dtype=bool)
+        total_cells = float(self.cells[many].sum()) * max(1, orders)
         if total_cells > MAX_CELLS:
             raise ValueError(
                 f"graded: merging the grades takes {total_cells:,.0f} cells at every step, the "
                 f"limit is {MAX_CELLS:,} (a query has grades of "
-                f"{list(totals[self.cells.argmax()])} documents); use graded=False, "
+                f"{list(totals[(self.cells * many).argmax()])} documents); use graded=False, "
                 "space='restart', or fewer grades"
             )
         where: dict[Any, int] = {}
