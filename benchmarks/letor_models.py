@@ -117,7 +117,7 @@ def main(folder, wanted):
         begin = time.perf_counter()
         for fitted, fold in zip(found.learners, folds, strict=True):
             stops = fitted.get_params()["early_stopping"] is not None
-            fitted.fit(fold.train, eval_set=fold.validation if stops else None)
+            fitted.fit(fold.train, eval_set=fold.vali if stops else None)
         seconds = (time.perf_counter() - begin) / len(folds)
         error = values.std(ddof=1) / np.sqrt(len(values))
         print(

@@ -45,8 +45,8 @@ def draw_plane(ax, X, angles, length):
         holds, shade = margin >= 1.0 - basic, {"color": colour, "alpha": 0.2, "linewidth": 0}
         ax.plot(angles, two, color=colour, label=f"type two, {pairs} pairs")
         ax.fill_between(angles, -1, 3, holds, label=f"(9) holds, {pairs} pairs", **shade)
-        shares = f"{(two < one).mean():15.0%}{holds.mean():11.0%}"
-        print(f"  {pairs:<10}{margin.max():10.3f}{two.min():10.3f}{one.min():10.3f}{shares}")
+        row = f"{two.min():10.3f}{one.min():10.3f}{(two < one).mean():15.0%}{holds.mean():11.0%}"
+        print(f"{ax.get_title()[:3]} {pairs:<10}{margin.max():8.3f}{row}")
     ax.plot(angles, basic, color="0.3", label="basic loss, 1 - AP")
     ax.set(xlabel="direction of w", ylabel="loss of a query", ylim=(-0.05, 2.1))
     ax.set_xticks(np.arange(5) * np.pi / 2, ["0", "π/2", "π", "3π/2", "2π"])
@@ -63,11 +63,11 @@ def main(arguments=None):
     figure = Figure(figsize=(11, 8), layout="constrained")
     axes = figure.subplots(2, 2)
     draw_shapes(*axes[0])
-    print("variance  pairs of F  margin  type two  type one  two below one  (9) holds")
+    print("    pairs of F  margin  type two  type one  two below one  (9) holds")
     for ax, letter, variance in zip(axes[1], "cd", (0.2, 1.3), strict=True):
         spread = np.sqrt([0.2, variance]) * rng.normal(size=(len(LABELS), 2))
-        draw_plane(ax, spread + np.where(LABELS > 0, 1.0, -1.0)[:, None], angles, options.length)
         ax.set(title=f"({letter}) variances 0.2 and {variance}, |w| = {options.length:g}")
+        draw_plane(ax, spread + np.where(LABELS > 0, 1.0, -1.0)[:, None], angles, options.length)
     for ax in axes.flat:
         ax.spines[["top", "right"]].set_visible(False)
     handles = axes[1, 0].get_legend_handles_labels()[0]

@@ -20,6 +20,10 @@ SMALL = {
     "sample_size_saturation": ["--queries", "8", "--seeds", "1"],
     "restart_skew": ["--queries", "8", "--size", "5"],
     "loss_and_exponent": ["--queries", "12"],
+    "bounds_of_the_loss": ["--points", "12"],
+    "learning_curves": ["--queries", "20", "--rounds", "9"],
+    "pairs_and_queries": ["--queries", "15"],
+    "compare_bound_learners": ["--queries", "12"],
 }
 
 
