@@ -19,8 +19,9 @@ LABELS = np.repeat([1, 0], [7, 14])
 def draw_shapes(left, right):
     """Draw the bounds as functions of what they bound."""
     E, x, e = np.linspace(0.0, 1.0, 101), np.linspace(-1.5, 2.0, 351), 0.5
-    lines = np.log2(1.0 + np.exp(-E)), np.exp(-E), 1.0 - E
-    left.plot(E, np.transpose(lines), label=["log2(1 + exp(-E))", "exp(-E)", "basic loss, 1 - E"])
+    lines = np.transpose([np.exp(-E), np.log2(1.0 + np.exp(-E))])
+    left.plot(E, lines, label=["exp(-E)", "log2(1 + exp(-E))"])
+    left.plot(E, 1.0 - E, color="0.3", label="basic loss, 1 - E")
     left.set(title="(a) type-one bounds", xlabel="measure E", ylabel="loss of a query")
     right.plot(x, e * np.exp(-x), label="e exp(-x)")
     right.plot(x, e * np.log2(1.0 + np.exp(-x)), label="e log2(1 + exp(-x))")
@@ -28,8 +29,6 @@ def draw_shapes(left, right):
     right.plot(x, np.maximum(0.0, e - x), label="max(0, e - x)")
     right.plot(x, np.where(x <= 0.0, e, 0.0), color="0.3", label="e [x <= 0]")
     right.set(title="(b) type-two bounds, e = 0.5", xlabel="x = F(p) - F(y)", ylim=(-0.05, 2.1))
-    left.legend(frameon=False)
-    right.legend(frameon=False)
 
 
 def draw_plane(ax, X, angles, length):
@@ -45,7 +44,7 @@ def draw_plane(ax, X, angles, length):
         holds, shade = margin >= 1.0 - basic, {"color": colour, "alpha": 0.2, "linewidth": 0}
         ax.plot(angles, two, color=colour, label=f"type two, {pairs} pairs")
         ax.fill_between(angles, -1, 3, holds, label=f"(9) holds, {pairs} pairs", **shade)
-        row = f"{two.min():10.3f}{one.min():10.3f}{(two < one).mean():15.0%}{holds.mean():11.0%}"
+        row = f"{two.min():10.4g}{one.min():10.3f}{(two < one).mean():15.0%}{holds.mean():11.0%}"
         print(f"{ax.get_title()[:3]} {pairs:<10}{margin.max():8.3f}{row}")
     ax.plot(angles, basic, color="0.3", label="basic loss, 1 - AP")
     ax.set(xlabel="direction of w", ylabel="loss of a query", ylim=(-0.05, 2.1))
@@ -60,8 +59,7 @@ def main(arguments=None):
     parser.add_argument("--output", type=Path, default=Path("bounds_of_the_loss.png"))
     options = parser.parse_args(arguments)
     rng, angles = np.random.default_rng(options.seed), np.linspace(0.0, 2 * np.pi, options.points)
-    figure = Figure(figsize=(11, 8), layout="constrained")
-    axes = figure.subplots(2, 2)
+    axes = (figure := Figure(figsize=(11, 8), layout="constrained")).subplots(2, 2)
     draw_shapes(*axes[0])
     print("    pairs of F  margin  type two  type one  two below one  (9) holds")
     for ax, letter, variance in zip(axes[1], "cd", (0.2, 1.3), strict=True):
@@ -70,6 +68,8 @@ def main(arguments=None):
         draw_plane(ax, spread + np.where(LABELS > 0, 1.0, -1.0)[:, None], angles, options.length)
     for ax in axes.flat:
         ax.spines[["top", "right"]].set_visible(False)
+    for ax in axes[0]:
+        ax.legend(frameon=False)
     handles = axes[1, 0].get_legend_handles_labels()[0]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(options.output, dpi=110)

@@ -17,6 +17,7 @@ from permdist.models.planes import minimise
 from permdist.models.spaces import Batch
 from permdist.models.spaces.restart import exponents
 
+FINEST = 1e-6
 LOSSES = ("hinge", "margin", "logistic", "exponential")
 
 
@@ -44,7 +45,8 @@ class PermuRank(Ranker):
     max_iter : int
         Rounds at most.
     tol : float
-        How well each round is minimised: the duality gap, or the gradient, relative.
+        How well each round is minimised: the duality gap, or the gradient, relative. It is made
+        finer where no set changes any more, down to 1e-6.
     normalise : bool, str or sequence of str
         How to scale every feature within its query, as in `MLE`.
     early_stopping : int, optional
@@ -58,7 +60,7 @@ class PermuRank(Ranker):
     Attributes
     ----------
     history_ : dict of lists
-        ``objective`` of each round; ``train``, the mean measure; ``perfect`` and ``imperfect``, the
+        ``objective`` of each round; ``train``, the mean measure over queries with two labels; ``perfect`` and ``imperfect``, the
         mean sizes of the working sets.
 
     Notes
@@ -124,9 +126,9 @@ class PermuRank(Ranker):
         rng = np.random.default_rng(self.random_state)
         scores = features @ start if start.any() else rng.normal(size=len(features))
         sets.add(scores)
-        w, stable = np.array(start), False
+        w, stable, tol = np.array(start), False, float(self.tol)
         for _ in range(self.max_iter):
-            w, value = self._minimise(sets.flat(), w)
+            w, value = self._minimise(sets.flat(), w, tol)
             scores = features @ w
             changed = sets.add(scores)
             sizes = sets.sizes()
@@ -135,13 +137,18 @@ class PermuRank(Ranker):
             stop = watch.note(
                 w, held_out, objective=value, train=train, perfect=sizes[0], imperfect=sizes[1]
             )
-            if stop or not changed:
-                stable = not changed
+            if stop:
                 break
+            # Where no set has changed, the last minimum may only have been too rough to tell.
+            if not changed:
+                stable = tol <= FINEST
+                if stable:
+                    break
+                tol *= 0.1
         self.coef_ = watch.best if watch.stops_early and watch.best is not None else w
         self.converged_ = stable
 
-    def _minimise(self, flat: Flat, start: FloatArray) -> tuple[FloatArray, float]:
+    def _minimise(self, flat: Flat, start: FloatArray, tol: float) -> tuple[FloatArray, float]:
         kind = LOSSES.index(self.loss)
 
         def risk(w: FloatArray) -> tuple[float, FloatArray]:
@@ -150,7 +157,7 @@ class PermuRank(Ranker):
             return value, flat.perfect.T @ by_good + flat.imperfect.T @ by_bad
 
         if kind < 2:
-            found = minimise(risk, start, float(self.C), tol=float(self.tol))
+            found = minimise(risk, start, float(self.C), tol=tol)
             return found.w, found.value
 
         def objective(w: FloatArray) -> tuple[float, FloatArray]:
@@ -163,7 +170,7 @@ class PermuRank(Ranker):
             start,
             jac=True,
             method="L-BFGS-B",
-            options={"maxiter": 500, "gtol": self.tol * min(1.0, steepest)},
+            options={"maxiter": 500, "gtol": tol * min(1.0, steepest)},
         )
         return np.asarray(result.x), float(result.fun)
 

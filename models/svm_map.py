@@ -103,7 +103,10 @@ class SVMMap(Descent):
 
 
 class SVMNDCG(SVMMap):
-    """The structural SVM for NDCG: `SVMMap` with another measure, and graded labels.
+    """The structural SVM for NDCG: `SVMMap` with another measure.
+
+    ``graded=True`` counts all pairs of different labels and lets NDCG see the grades; it searches
+    a lattice of all counts of grades, which is slower.
 
     Examples
     --------
