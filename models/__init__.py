@@ -1,14 +1,22 @@
 """Learners: scikit-learn estimators that fit a ranking function to labelled queries."""
 
 from permdist.models.adarank import AdaRank
+from permdist.models.approx import Approx, ApproxAP, ApproxNDCG
 from permdist.models.base import Ranker, load
+from permdist.models.boltzrank import BoltzRank
 from permdist.models.convex_loss import ConvexLoss
+from permdist.models.diffrank import DiffRank
 from permdist.models.expected_gain import ExpectedGain
+from permdist.models.feature_rank import BLFeatureRank, FeatureRank
 from permdist.models.l3 import L3
+from permdist.models.listmle import ListMLE
+from permdist.models.listnet import ListNet
 from permdist.models.mle import MLE
 from permdist.models.permurank import PermuRank
+from permdist.models.rank_cosine import RankCosine
 from permdist.models.rankboost import RankBoost
 from permdist.models.ranksvm import RankSVM
+from permdist.models.softrank import SoftRank
 from permdist.models.svm_map import SVMNDCG, SVMMap
 from permdist.models.validation import CrossValidation, cross_validate
 
@@ -17,14 +25,25 @@ __all__ = [
     "MLE",
     "SVMNDCG",
     "AdaRank",
+    "Approx",
+    "ApproxAP",
+    "ApproxNDCG",
+    "BLFeatureRank",
+    "BoltzRank",
     "ConvexLoss",
     "CrossValidation",
+    "DiffRank",
     "ExpectedGain",
+    "FeatureRank",
+    "ListMLE",
+    "ListNet",
     "PermuRank",
     "RankBoost",
+    "RankCosine",
     "RankSVM",
     "Ranker",
     "SVMMap",
+    "SoftRank",
     "cross_validate",
     "load",
 ]

@@ -57,8 +57,9 @@ class AdaRank(Ranker):
         one that ranks small values first.
     alphas_ : list of float
     history_ : dict of lists
-        ``objective`` is the bound; ``train`` the mean measure over queries with two labels; ``phi`` and ``delta`` are the
-        quantities of Theorem 4, and ``guarantee`` the lower bound on ``train`` that they give.
+        ``objective`` is the bound; ``train`` the mean measure over queries with two labels;
+        ``phi`` and ``delta`` are the quantities of Theorem 4, and ``guarantee`` the lower bound on
+        ``train`` that they give.
 
     Notes
     -----

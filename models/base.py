@@ -48,6 +48,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     """
 
     fitted: ClassVar[tuple[str, ...]] = ("coef_", "n_iter_", "history_", "converged_")
+    by_query: ClassVar[bool] = False  # whether a score depends on the other documents
 
     # ---- what a learner gives ------------------------------------------------------------------
 
@@ -55,8 +56,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
         """Set the fitted attributes; tell `watch` about every iteration."""
 
-    def _scores(self, features: FloatArray) -> FloatArray:
-        """Score documents by their features, already normalised."""
+    def _scores(self, features: FloatArray, ptr: IntArray | None) -> FloatArray:
+        """Score documents by their features, already normalised; ptr where `by_query` asks."""
         return features @ self.coef_
 
     # ---- the estimator -------------------------------------------------------------------------
@@ -145,12 +146,14 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         else:
             features = validate_data(self, X, dtype=np.float64, reset=False)
         views = self._views()
-        if views != ("raw",):
-            ids = X.qid if isinstance(X, Queries) else qid
-            if ids is None:
-                raise TypeError("qid: normalise needs the query of each document")
-            features = Queries(features, np.zeros(len(features), int), ids).normalize(views).X
-        return self._scores(features)
+        if not self.by_query and views == ("raw",):
+            return self._scores(features, None)
+        ids = X.qid if isinstance(X, Queries) else qid
+        if ids is None:
+            who = type(self).__name__ if self.by_query else "normalise"
+            raise TypeError(f"qid: {who} needs the query of each document")
+        queries = Queries(features, np.zeros(len(features), int), ids).normalize(views)
+        return self._scores(queries.X, queries.ptr)
 
     def rank(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> IntArray:
         """Give row numbers of the documents, each query's from its best down.

@@ -60,8 +60,8 @@ class PermuRank(Ranker):
     Attributes
     ----------
     history_ : dict of lists
-        ``objective`` of each round; ``train``, the mean measure over queries with two labels; ``perfect`` and ``imperfect``, the
-        mean sizes of the working sets.
+        ``objective`` of each round; ``train``, the mean measure over queries with two labels;
+        ``perfect`` and ``imperfect``, the mean sizes of the working sets.
 
     Notes
     -----

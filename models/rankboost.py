@@ -108,7 +108,7 @@ class RankBoost(Ranker):
         if self.thresholds is not None:
             count("thresholds", self.thresholds)
 
-    def _scores(self, features: FloatArray) -> FloatArray:
+    def _scores(self, features: FloatArray, ptr: IntArray | None) -> FloatArray:
         if hasattr(self, "coef_"):
             return features @ self.coef_
         return _add_stumps(features, self.stumps_, 0, np.zeros(len(features)))

@@ -64,7 +64,7 @@ class Restarts(Space):
 
         def work(first: int, last: int) -> None:
             inputs = scores, self.batch.ptr, self._slopes, self._losses
-            _sum_sample(first, last, *inputs, kappa, of_mean, values, gradient)
+            sum_sample(first, last, *inputs, kappa, of_mean, values, gradient)
 
         self._spread(work, np.diff(self.batch.ptr).astype(float))
         return values, gradient
@@ -85,7 +85,7 @@ def exponents(orders: IntArray, labels: IntArray) -> FloatArray:
 
 
 @kernel
-def _sum_sample(
+def sum_sample(
     first_query: int,
     last_query: int,
     scores: FloatArray,
