@@ -506,3 +506,115 @@ def adarank(X, labels, queries, measure, rounds):
         chosen.append(k)
         alphas.append(alpha)
     return chosen, alphas
+
+
+# ---- listwise and approximation learners --------------------------------------------------------
+
+SIGMOIDS = {
+    "logistic": lambda x: 1.0 / (1.0 + math.exp(-x)),
+    "tanh": lambda x: 0.5 * (1.0 + math.tanh(x)),
+    "erf": lambda x: 0.5 * (1.0 + math.erf(x)),
+    "arctan": lambda x: 0.5 + math.atan(x) / math.pi,
+}
+
+
+def smooth_positions(scores, alpha, sigmoid):
+    f, n = SIGMOIDS[sigmoid], len(scores)
+    return [
+        1.0 + sum(f(alpha * (scores[j] - scores[i])) for j in range(n) if j != i) for i in range(n)
+    ]
+
+
+def smooth_measure(name, scores, labels, alpha, beta, sigmoid):
+    """The smooth version of a measure, by double loops."""
+    f, n = SIGMOIDS[sigmoid], len(scores)
+    position = smooth_positions(scores, alpha, sigmoid)
+    kind, _, cut = name.partition("@")
+    good = [i for i in range(n) if labels[i] > 0]
+
+    def inside(i):
+        return f(beta * (int(cut) + 0.5 - position[i])) if cut and int(cut) < n else 1.0
+
+    if kind == "ndcg":
+        ideal = dcg(sorted(labels, reverse=True), int(cut) if cut else None)
+        terms = ((2.0 ** labels[i] - 1.0) / math.log2(1.0 + position[i]) * inside(i) for i in good)
+        return sum(terms) / ideal
+    if kind == "precision":
+        return sum(inside(i) for i in good) / int(cut)
+    if kind == "ap":
+        total = 0.0
+        for y in good:
+            above = sum(f(beta * (position[y] - position[x])) for x in good if x != y)
+            total += (1.0 + above) / position[y]
+        return total / len(good)
+    if kind == "rr":
+        total = 0.0
+        for x in good:
+            first = math.prod(f(beta * (position[y] - position[x])) for y in good if y != x)
+            total += first / position[x]
+        return total
+    signs = [
+        1.0 - 2.0 * f(alpha * (scores[j] - scores[i]))
+        for i in range(n)
+        for j in range(n)
+        if labels[i] > labels[j]
+    ]
+    return sum(signs) / len(signs)
+
+
+def list_net(scores, labels, k):
+    """Cross entropy over all ordered choices of k documents."""
+    total = 0.0
+    for choice in itertools.permutations(range(len(scores)), min(k, len(scores))):
+        chance, log_chance, left = 1.0, 0.0, list(range(len(scores)))
+        for item in choice:
+            chance *= math.exp(labels[item]) / sum(math.exp(labels[j]) for j in left)
+            log_chance += scores[item] - math.log(sum(math.exp(scores[j]) for j in left))
+            left.remove(item)
+        total -= chance * log_chance
+    return total
+
+
+def list_mle(scores, labels):
+    """Every document against those of its label and below."""
+    n = len(scores)
+    return sum(
+        math.log(sum(math.exp(scores[j]) for j in range(n) if labels[j] <= labels[i])) - scores[i]
+        for i in range(n)
+    )
+
+
+def quasi_knn_order(values, centres):
+    """Rank values by equations (6) to (8), pair by pair: each value's number of beaten ones."""
+    k = len(centres)
+    interval = [min(range(k), key=lambda c: abs(v - centres[c])) for v in values]
+
+    def better(i, j):
+        if interval[i] != interval[j]:
+            return interval[i] > interval[j]
+        upper = max(interval[i], 1)
+        return (values[i] - values[j]) * (centres[upper] - centres[upper - 1]) > 0
+
+    return [sum(better(i, j) for j in range(len(values))) for i in range(len(values))]
+
+
+def diff_rank(h, labels, qid, sizes, prec, rounds):
+    """DiffRank pair by pair: the weights, the normalisers and the errors of the first rounds."""
+    place = {}
+    for query in set(qid):
+        members = [i for i in range(len(labels)) if qid[i] == query]
+        members.sort(key=lambda i: -labels[i])
+        place |= {item: position for position, item in enumerate(members)}
+    pairs = [(i, j) for j, i in pairs_of(labels, qid) if place[i] < prec]
+    D = np.full(len(pairs), 1.0 / len(pairs))
+    H, rows = np.zeros(len(labels)), []
+    for k in range(rounds):
+        gaps = np.array([(h[k][i] - h[k][j]) / max(1, sizes[i] - 1) for i, j in pairs])
+        r = float(D @ gaps)
+        weight = 0.5 * math.log((1.0 + r) / (1.0 - r))
+        D = D * np.exp(-weight * gaps)
+        Z = float(D.sum())
+        D /= Z
+        H += weight * h[k] / np.maximum(1, sizes - 1)
+        rows.append((weight, Z, np.mean([H[i] - H[j] < 0 for i, j in pairs])))
+    return rows
