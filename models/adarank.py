@@ -53,13 +53,13 @@ class AdaRank(Ranker):
     ----------
     coef_ : array of float, shape (features,)
     features_ : list of int
-        The feature of each round, numbered from 0; with ``directions="both"``, -1 - number for
-        one that ranks small values first.
+        The feature of each round up to the model that is kept, numbered from 0; with
+        ``directions="both"``, -1 - number for one that ranks small values first.
     alphas_ : list of float
     history_ : dict of lists
         ``objective`` is the bound; ``train`` the mean measure over queries with two labels;
-        ``phi`` and ``delta`` are the quantities of Theorem 4, and ``guarantee`` the lower bound on
-        ``train`` that they give.
+        ``feature`` and ``alpha`` all that was added; ``phi`` and ``delta`` are the quantities of
+        Theorem 4, and ``guarantee`` the lower bound on ``train`` that they give.
 
     Notes
     -----
@@ -111,12 +111,7 @@ class AdaRank(Ranker):
         count("patience", self.patience)
         choice("accept", self.accept, ("better", "all"))
         choice("directions", self.directions, ("up", "both"))
-        measure = self._measure()
-        low, high = measure.range
-        if low < 0.0 or high > 1.0:
-            raise ValueError(
-                f"measure: expected values from 0 to 1, {measure.name!r} has {low} to {high}"
-            )
+        self._need_unit_range()
 
     def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
         measure = self._measure()
@@ -130,10 +125,16 @@ class AdaRank(Ranker):
         if self.directions == "both":
             table = np.concatenate([table, [measured(-column) for column in columns]])
         width = len(columns)
+        # A feature that is constant in every query ranks nothing: ties would speak for it.
+        starts = batch.ptr[:-1]
+        useless = (
+            np.maximum.reduceat(features, starts) == np.minimum.reduceat(features, starts)
+        ).all(axis=0)
+        useless = np.tile(useless, len(table) // width)
         coef, scores = np.array(start), features @ start
         current = measured(scores) if start.any() else np.zeros(len(batch))
         gap = float(np.exp(-current).mean())  # Theorem 4: no more than this is missing
-        passed_over = np.zeros(len(table), dtype=bool)
+        passed_over = useless.copy()
         chosen: list[int] = []
         alphas: list[float] = []
         best, best_at, kept = float(current.mean()), 0, np.array(coef)
@@ -154,7 +155,7 @@ class AdaRank(Ranker):
             if self.accept == "better" and train <= best + self.tol:
                 continue
             if not np.array_equal(after, current) or not chosen:
-                passed_over[:] = False
+                passed_over = useless.copy()
             delta = float((after - current - abs(alpha) * table[k]).min())
             gap *= np.exp(-delta) * np.sqrt(1.0 - phi**2)
             scores, current = trial, after
@@ -171,10 +172,13 @@ class AdaRank(Ranker):
                 phi=phi,
                 delta=delta,
                 alpha=abs(alpha),
+                feature=chosen[-1],
                 guarantee=1.0 - gap,
             )
             if stop or len(chosen) - best_at >= self.patience:
                 break
-        self.coef_ = watch.best if watch.stops_early and watch.best is not None else kept
-        self.features_, self.alphas_ = chosen, alphas
+        if watch.stops_early and watch.best is not None:
+            kept, best_at = watch.best, watch.best_at
+        self.coef_ = kept
+        self.features_, self.alphas_ = chosen[:best_at], alphas[:best_at]
         self.converged_ = len(chosen) < self.max_iter

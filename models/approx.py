@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from permdist._check import FloatArray, choice
+from permdist._check import FloatArray, as_rng, choice
 from permdist.measures import NDCG, RR, Measure
 from permdist.models.history import Watch
 from permdist.models.listwise import Listwise, Work
@@ -140,13 +140,17 @@ class Approx(Listwise):
             units = np.full(len(batch), 1.0 if isinstance(measure, RR) else float(measure._cut))
         units = np.where(units > 0.0, units, 1.0)
         cut = float(measure._cut)
-        options = alpha, float(self.beta), kind, WINDOWS[kind], code_of(measure), cut, log2
+        slopes = alpha, float(self.beta)
+        shape = kind, WINDOWS[kind]
+        code = code_of(measure)
 
         def work(
             first: int, last: int, scores: FloatArray, values: FloatArray, gradient: FloatArray
         ) -> None:
             layout = gains, batch.levels, batch.ptr, units
-            sum_measures(first, last, scores, *layout, *options, values, gradient)
+            sum_measures(
+                first, last, scores, *layout, *slopes, *shape, code, cut, log2, values, gradient
+            )
 
         return work
 
@@ -168,7 +172,7 @@ class Approx(Listwise):
         self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray
     ) -> None:
         """Follow Algorithm 1: all models are judged, and the best one is kept."""
-        rng = np.random.default_rng(self.random_state)
+        rng = as_rng(self.random_state)
         work = self._work(batch, float(self.alpha))
         parts = [np.ascontiguousarray(features[a:b]) for a, b in batch.bounds]
         w, scores = np.array(start), np.zeros(len(features))

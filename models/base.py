@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from abc import abstractmethod
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import validate_data
 
 from permdist._check import FloatArray, IntArray, choice, count, finite, grades
@@ -24,7 +25,8 @@ from permdist.models.history import Watch
 from permdist.models.spaces import Batch
 
 FORMAT = 1
-ALWAYS = ("n_features_in_", "feature_names_in_")
+ALWAYS = ("n_features_in_", "feature_names_in_", "views_")
+SAME = 1e-12
 
 
 class Ranker(BaseEstimator):  # type: ignore[misc]
@@ -91,8 +93,17 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        before = dict(self.__dict__)
+        try:
+            return self._fit(X, y, qid, eval_set, warm_start_from)
+        except BaseException:  # a fit that fails, or is interrupted, changes nothing
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X: Any, y: Any, qid: Any, eval_set: Any, warm_start_from: Any) -> Ranker:
         self._check_parameters()
-        self._views()
+        views = self._views()
         if isinstance(X, Queries):
             if y is not None or qid is not None:
                 raise TypeError("y, qid: a collection of queries brings its own")
@@ -111,7 +122,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if held_out is None and self.get_params(deep=False).get("early_stopping") is not None:
             raise ValueError("early_stopping: it needs an eval_set to look at")
         if held_out is not None:
-            held_out = held_out.normalize(self._views())
+            held_out = held_out.normalize(views)
         features, batch = self._training(queries)
         params = self.get_params(deep=False)
         watch = Watch(
@@ -126,9 +137,25 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             start = self._coefficients_of(warm_start_from, features.shape[1])
         elif params.get("warm_start") and hasattr(self, "coef_"):
             start = np.array(self.coef_)
+        watch.begin(start)
         self._learn(features, batch, watch, start)
-        self.history_, self.n_iter_ = watch.history, len(watch)
+        self.history_, self.n_iter_, self.views_ = watch.history, len(watch), views
+        self._warn_if_flat(features, batch)
         return self
+
+    def _warn_if_flat(self, features: FloatArray, batch: Batch) -> None:
+        """Say so where no document scores higher than another one of its query."""
+        scores = self._scores(features, batch.ptr)
+        starts = batch.ptr[:-1]
+        spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
+        if not spread.max() > SAME * np.abs(scores).max(initial=0.0):
+            warnings.warn(
+                f"{type(self).__name__}: all documents of a query score the same, nothing was "
+                "learned; are the features constant, is the measure the same for all rankings, "
+                "or C too small?",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def predict(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> FloatArray:
         """Give the scores of documents, shape (documents,).
@@ -145,7 +172,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 )
         else:
             features = validate_data(self, X, dtype=np.float64, reset=False)
-        views = self._views()
+        views = tuple(self.views_)
         if not self.by_query and views == ("raw",):
             return self._scores(features, None)
         ids = X.qid if isinstance(X, Queries) else qid
@@ -215,8 +242,24 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if params.get("n_jobs") not in (None, -1):
             count("n_jobs", params["n_jobs"])
         tol = params.get("tol", 0.0)
-        if tol is not None and not (isinstance(tol, int | float | np.number) and tol >= 0):
+        number = isinstance(tol, int | float | np.number) and not isinstance(tol, bool)
+        if tol is not None and not (number and tol >= 0):
             raise ValueError(f"tol: expected a number of at least 0, got {tol!r}")
+
+    def _need_unit_range(self) -> None:
+        """Refuse measures with values outside [0, 1]."""
+        measure = self._measure()
+        low, high = measure.range
+        if low < 0.0 or high > 1.0:
+            raise ValueError(
+                f"measure: expected values from 0 to 1, {measure.name!r} has {low} to {high}"
+            )
+
+    def _check_state(self) -> None:
+        """Refuse fitted attributes, read from a file, that cannot belong together."""
+        coef = getattr(self, "coef_", None)
+        if coef is not None and len(coef) != self.n_features_in_ * len(self.views_):
+            raise ValueError("coef_")
 
     def _measure(self) -> Measure:
         return parse(self.get_params(deep=False).get("measure", "ap"))
@@ -224,8 +267,10 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def _views(self) -> tuple[str, ...]:
         """Name the versions of the features that are put side by side."""
         chosen = self.get_params(deep=False).get("normalise", False)
-        if isinstance(chosen, bool):
+        if chosen is None or isinstance(chosen, bool):
             return ("minmax",) if chosen else ("raw",)
+        if not isinstance(chosen, str | list | tuple):
+            raise TypeError(f"normalise: expected True, False or names of methods, got {chosen!r}")
         views = (chosen,) if isinstance(chosen, str) else tuple(chosen)
         if not views:
             raise ValueError("normalise: expected at least one method")
@@ -261,17 +306,26 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         """Refuse to go on from coefficients for another number of features."""
         if not (getattr(self, "warm_start", False) and hasattr(self, "coef_")) or width is None:
             return
-        before = len(self.coef_) // len(self._views())
+        if tuple(self.views_) != self._views():
+            raise ValueError(
+                f"normalise: expected {tuple(self.views_)} as before (warm_start), got "
+                f"{self._views()}"
+            )
+        before = len(self.coef_) // len(self.views_)
         if width != before:
             raise ValueError(f"X: expected {before} features as before (warm_start), got {width}")
 
     def _coefficients_of(self, other: Ranker, width: int) -> FloatArray:
+        if not isinstance(other, Ranker):
+            raise TypeError(
+                f"warm_start_from: expected a fitted learner, got {type(other).__name__}"
+            )
         other._need_fit()
         if not hasattr(other, "coef_"):
             raise ValueError(
                 f"warm_start_from: expected a linear learner, got {type(other).__name__}"
             )
-        if len(other.coef_) != width or other._views() != self._views():
+        if len(other.coef_) != width or tuple(other.views_) != self._views():
             raise ValueError(
                 f"warm_start_from: expected {width} coefficients for features normalised in the "
                 f"same way, got {len(other.coef_)}"
@@ -319,11 +373,14 @@ def load(path: str | Path) -> Ranker:
     for name, value in state.items():
         if name == "coef_":
             value = finite("coef_", value, ndim=1)
-            if len(value) != state.get("n_features_in_", 0) * len(learner._views()):
-                raise ValueError(f"{source}: not a learner's file, or a damaged one")
         elif name == "feature_names_in_":
             value = np.array(value, dtype=object)
         setattr(learner, name, value)
+    if "history_" in state:
+        try:
+            learner._check_state()
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{source}: not a learner's file, or a damaged one") from error
     return learner
 
 
@@ -345,7 +402,11 @@ def _number(value: Any) -> Any:
 
 
 def _as_queries(data: Any) -> Queries:
-    return data if isinstance(data, Queries) else _queries(*data)
+    if isinstance(data, Queries):
+        return data
+    if not isinstance(data, tuple | list) or len(data) != 3:
+        raise TypeError("eval_set: expected a collection of queries, or (X, y, qid)")
+    return _queries(*data)
 
 
 def _queries(X: Any, y: Any, qid: Any) -> Queries:

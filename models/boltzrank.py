@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, count
+from permdist._check import FloatArray, IntArray, as_rng, count
 from permdist.distributions.lattice import Lattice, Shape
 from permdist.measures import Measure
 from permdist.models.descent import Descent, Loss
@@ -113,7 +113,7 @@ class BoltzRank(Descent):
         sizes = np.diff(batch.ptr)
         small = np.flatnonzero(sizes <= self.exact)
         large = np.flatnonzero(sizes > self.exact)
-        parts = [
+        parts: list[_Exact | _Sampled] = [
             _Exact(batch, small, self._measure(), self.sharpness),
             _Sampled(
                 batch,
@@ -121,7 +121,7 @@ class BoltzRank(Descent):
                 self._measure(),
                 self.sharpness,
                 self.sample_size,
-                np.random.default_rng(self.random_state),
+                as_rng(self.random_state),
             ),
         ]
         mix = float(self.mix)
@@ -235,7 +235,7 @@ class _Sampled:
 
 def _factors(n: int) -> FloatArray:
     """Give the factor of a score in F at each position."""
-    return 2.0 * (n - 1.0 - 2.0 * np.arange(n)) / (n * (n - 1.0))
+    return np.asarray(2.0 * (n - 1.0 - 2.0 * np.arange(n)) / (n * (n - 1.0)), dtype=np.float64)
 
 
 def _places(n: int, shape: Shape) -> FloatArray:

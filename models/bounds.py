@@ -30,7 +30,9 @@ SAME = 1e-12
 
 @dataclass(frozen=True)
 class Bound(ABC):
-    """A function of the scores and labels of a query that is never below ``1 - measure``.
+    """A function of scores and labels that is never below what the ranking by score loses.
+
+    That is the best value any ranking can have, 1 for most measures, less that of this one.
 
     Parameters
     ----------
@@ -41,7 +43,10 @@ class Bound(ABC):
     measure: Measure | str = "ap"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "measure", parse(self.measure))
+        measure = parse(self.measure)
+        if measure.range[0] < 0.0 or measure.range[1] > 1.0:
+            raise ValueError(f"measure: expected values from 0 to 1, got {measure.name!r}")
+        object.__setattr__(self, "measure", measure)
 
     @property
     def _gain(self) -> Measure:
@@ -49,14 +54,11 @@ class Bound(ABC):
 
     def value(self, scores: ArrayLike, labels: ArrayLike) -> float:
         """Give the bound of one query, exactly."""
-        score, label = finite("scores", scores, ndim=1), grades("labels", labels)
-        if label.shape != score.shape:
-            raise ValueError(f"labels: expected shape {score.shape} as scores, got {label.shape}")
-        return self._value(score, label)
+        return self._value(*_checked(scores, labels, "labels"))
 
     def __call__(self, scores: ArrayLike, y: ArrayLike, qid: ArrayLike | None = None) -> float:
         """Sum up the bound over queries."""
-        score, label = finite("scores", scores, ndim=1), grades("y", y)
+        score, label = _checked(scores, y, "y")
         ptr = group_queries(qid, len(label)).ptr
         return float(sum(self.value(score[a:b], label[a:b]) for a, b in pairwise(ptr)))
 
@@ -70,7 +72,7 @@ class Bound(ABC):
 
 @dataclass(frozen=True)
 class BasicLoss(Bound):
-    """What all the bounds are bounds of: ``1 - measure`` of the ranking by score.
+    """What all the bounds are bounds of: the measure of the best ranking less that by score.
 
     References
     ----------
@@ -83,7 +85,9 @@ class BasicLoss(Bound):
     """
 
     def _value(self, scores: FloatArray, labels: IntArray) -> float:
-        return 1.0 - self._measured(scores, labels)
+        if not _says(labels):
+            return 0.0
+        return max(0.0, self._gain.ideal(labels) - self._measured(scores, labels))
 
 
 @dataclass(frozen=True)
@@ -170,7 +174,7 @@ class TypeTwo(Bound):
 
         Infinite where all permutations are perfect.
         """
-        score, label = finite("scores", scores, ndim=1), grades("labels", labels)
+        score, label = _checked(scores, labels, "labels")
         if not _says(label):
             return math.inf
         merges = _Merges(score, label, self._gain, self.pairs)
@@ -189,9 +193,10 @@ class TypeTwo(Bound):
     def _sum(self, scores: FloatArray, labels: IntArray) -> float:
         merges = _Merges(scores, labels, self._gain, self.pairs)
         n = len(scores)
-        if self.kind == "exponential" and merges.one_perfect and self.pairs == "all" and fits(n):
+        by_subsets = self.kind == "exponential" and merges.one_perfect and self.pairs == "all"
+        if n > 8 and by_subsets and fits(n):
             return merges.sum_of_exponentials()
-        if n > 9:
+        if n > 8:
             raise ValueError(
                 f"scores: the sum runs over all permutations, {n} documents are too many; use "
                 "over='max', or the exponential bound with AP, NDCG or AUC and pairs='all'"
@@ -293,6 +298,10 @@ class _Merges:
         lattice = Lattice(shape, self._unit * place[:, None] * self.scores[None, :])
         steps = shape.steps_of(self.measure, self.labels)
         missing = self.ideal - self._offset - lattice.expect(steps)
+        if missing < 1e-6:
+            raise ValueError(
+                "scores: too far apart for this sum, its digits cancel; use over='max'"
+            )
         log_sum, above = lattice.log_partition, 0
         for grade, total in zip(self.grades[::-1], self.totals[::-1], strict=True):
             members = self.scores[self.labels == grade]
@@ -302,6 +311,13 @@ class _Merges:
             log_sum += Lattice(inner, weights).log_partition
             above += int(total)
         return float(missing * np.exp(log_sum))
+
+
+def _checked(scores: ArrayLike, labels: ArrayLike, name: str) -> tuple[FloatArray, IntArray]:
+    score, label = finite("scores", scores, ndim=1), grades(name, labels)
+    if label.shape != score.shape:
+        raise ValueError(f"{name}: expected shape {score.shape} as scores, got {label.shape}")
+    return score, label
 
 
 def _says(labels: IntArray) -> bool:

@@ -90,9 +90,10 @@ class Descent(Ranker):
         self.coef_ = watch.best if watch.stops_early else np.array(result.x)
         self.converged_ = bool(result.success)
         if len(watch) == 0 and not result.success:
+            advice = "space='lattice', or " if "space" in params else ""
             warnings.warn(
                 f"{type(self).__name__}: the optimiser could not take a step ({result.message}); "
-                "try space='lattice', or other features",
+                f"try {advice}other features",
                 ConvergenceWarning,
                 stacklevel=3,
             )

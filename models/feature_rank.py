@@ -102,6 +102,11 @@ class FeatureRank(Ranker):
         if params["early_stopping"] is not None:
             count("early_stopping", params["early_stopping"])
 
+    def _check_state(self) -> None:
+        shape = np.shape(np.asarray(self.centres_, dtype=float))
+        if len(shape) != 2 or shape[0] != self.n_features_in_ * len(self.views_):
+            raise ValueError("centres_")
+
     def _scores(self, features: FloatArray, ptr: IntArray | None) -> FloatArray:
         assert ptr is not None
         h = Intervals(np.asarray(self.centres_)).ranks(features, ptr)

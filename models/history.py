@@ -6,6 +6,8 @@ import sys
 import time
 from typing import Any
 
+import numpy as np
+
 from permdist._check import FloatArray
 from permdist.data import Queries
 from permdist.measures import Measure, evaluate
@@ -32,6 +34,8 @@ class Watch:
         One entry for each iteration.
     best : Any
         The state with the best measure on the validation data, where there is any.
+    best_at : int
+        The iteration it came from, 0 for where the learner started.
     """
 
     def __init__(
@@ -51,7 +55,7 @@ class Watch:
         """Forget everything: the learner starts again."""
         self.history: dict[str, list[float]] = {"objective": [], "seconds": []}
         self.best: Any = None
-        self._highest, self._best_at = -float("inf"), 0
+        self._highest, self.best_at = -float("inf"), 0
         self._begin = time.perf_counter()
 
     def __len__(self) -> int:
@@ -68,6 +72,11 @@ class Watch:
         assert held_out is not None
         result = evaluate(scores, held_out.y, held_out.qid, self.measure)
         return float(result.mean(self.measure))
+
+    def begin(self, start: FloatArray) -> None:
+        """Take coefficients that a linear learner starts from as the best so far, if any."""
+        if self.held_out is not None and start.any():
+            self.first(np.array(start), self.held_out.X @ start)
 
     def first(self, state: Any, scores: FloatArray) -> None:
         """Take the starting point as the best so far."""
@@ -91,8 +100,8 @@ class Watch:
             self.history.setdefault("measure", []).append(measured)
             told += f", {measured:.4f} held out"
             if measured > self._highest:
-                self.best, self._highest, self._best_at = state, measured, len(self)
-            stop = self.patience is not None and len(self) - self._best_at >= self.patience
+                self.best, self._highest, self.best_at = state, measured, len(self)
+            stop = self.patience is not None and len(self) - self.best_at >= self.patience
         if self.verbose:
             print(f"{self.name} {len(self):>4}: {told}", file=sys.stderr)
         return stop

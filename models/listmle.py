@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, choice
+from permdist._check import FloatArray, IntArray, as_rng, choice
 from permdist._kernels import kernel
 from permdist.measures import Measure
 from permdist.models.listwise import Listwise, Work
@@ -92,7 +92,7 @@ class ListMLE(Listwise):
         n, ptr = len(batch.labels), batch.ptr
         keys = np.arange(n, dtype=float)
         if self.ties == "random":
-            keys = np.random.default_rng(self.random_state).random(n)
+            keys = as_rng(self.random_state).random(n)
         order = np.lexsort((keys, -batch.labels, batch.query_of))
         # Where the documents start that a document is compared with: itself, or its label's first.
         start = np.arange(n)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, count
+from permdist._check import FloatArray, IntArray, choice, count
 from permdist._kernels import kernel
 from permdist.measures import Measure
 from permdist.models.listwise import Listwise, Work
@@ -26,6 +26,9 @@ class ListNet(Listwise):
     ----------
     k : int
         How many places are chosen.
+    target : {"softmax", "label"}
+        The labels' model: documents are chosen in proportion to ``exp(label / temperature)``, as
+        in the paper, or to their labels, so that bad ones never are.
     temperature : float
         Labels are divided by it.
 
@@ -49,6 +52,7 @@ class ListNet(Listwise):
         self,
         k: int = 1,
         *,
+        target: str = "softmax",
         temperature: float = 1.0,
         C: float = 100.0,
         measure: str | Measure = "ndcg@10",
@@ -72,16 +76,21 @@ class ListNet(Listwise):
             verbose=verbose,
         )
         self.k = k
+        self.target = target
         self.temperature = temperature
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         count("k", self.k)
+        choice("target", self.target, ("softmax", "label"))
         if not self.temperature > 0.0:
             raise ValueError(f"temperature: expected a positive number, got {self.temperature!r}")
 
     def _kernel(self, batch: Batch) -> tuple[Work, FloatArray]:
-        targets = batch.labels / float(self.temperature)
+        targets = batch.labels.astype(float)
+        if self.target == "softmax":
+            highest = np.maximum.reduceat(targets, batch.ptr[:-1])
+            targets = np.exp((targets - highest[batch.query_of]) / float(self.temperature))
         k, ptr = self.k, batch.ptr
         cost = np.diff(ptr).astype(float) ** k
         if cost.sum() > LARGEST:
@@ -109,8 +118,8 @@ def _cross_entropy(
     """Add up ``-P log Q`` over choices of the next document, for all that may come before it."""
     for q in range(first_query, last_query):
         a, n = ptr[q], ptr[q + 1] - ptr[q]
-        s, t = scores[a : a + n], targets[a : a + n]
-        odds, wanted = np.exp(s - s.max()), np.exp(t - t.max())
+        s, wanted = scores[a : a + n], targets[a : a + n]
+        odds = np.exp(s - s.max())
         logs = s - s.max()
         depth = min(k, n)
         taken = np.zeros(n, np.bool_)
@@ -127,8 +136,10 @@ def _cross_entropy(
                         total += odds[i]
                         target_total += wanted[i]
                         mean += wanted[i] * logs[i]
-                if total <= 0.0:  # all that remain are beyond the range of doubles
-                    total = 1e-300
+                total = max(total, 1e-300)  # all that remain may be beyond the range of doubles
+                if target_total <= 0.0:  # nothing is left that the target would choose
+                    level -= 1
+                    continue
                 value += chance[level] * (np.log(total) - mean / target_total)
                 for i in range(n):
                     if not taken[i]:
@@ -137,7 +148,7 @@ def _cross_entropy(
             else:
                 taken[path[level]] = False
             following = path[level] + 1
-            while following < n and taken[following]:
+            while following < n and (taken[following] or wanted[following] <= 0.0):
                 following += 1
             if level + 1 >= depth or following >= n:
                 level -= 1

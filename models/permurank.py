@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import optimize
+from sklearn.exceptions import ConvergenceWarning
 
-from permdist._check import FloatArray, IntArray, choice
+from permdist._check import FloatArray, IntArray, as_rng, choice
 from permdist._kernels import kernel
 from permdist.measures import Measure
 from permdist.models.base import Ranker
@@ -18,6 +20,7 @@ from permdist.models.spaces import Batch
 from permdist.models.spaces.restart import exponents
 
 FINEST = 1e-6
+INNER = 300
 LOSSES = ("hinge", "margin", "logistic", "exponential")
 
 
@@ -117,18 +120,28 @@ class PermuRank(Ranker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        self._need_unit_range()
         choice("loss", self.loss, LOSSES)
         choice("pairs", self.pairs, ("good-bad", "all"))
 
     def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
         measure = self._measure()
         sets = WorkingSets(features, batch, measure, self.pairs)
-        rng = np.random.default_rng(self.random_state)
+        rng = as_rng(self.random_state)
         scores = features @ start if start.any() else rng.normal(size=len(features))
         sets.add(scores)
         w, stable, tol = np.array(start), False, float(self.tol)
         for _ in range(self.max_iter):
-            w, value = self._minimise(sets.flat(), w, tol)
+            w, value, solved = self._minimise(sets.flat(), w, tol)
+            if not (np.isfinite(value) and solved):
+                warnings.warn(
+                    f"PermuRank: a round was not solved (objective {value:.3g}); use a smaller C "
+                    "or smaller features (normalise=True)",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
+                if not np.isfinite(value):
+                    raise ValueError("X: the loss overflows; scale the features down")
             scores = features @ w
             changed = sets.add(scores)
             sizes = sets.sizes()
@@ -146,9 +159,11 @@ class PermuRank(Ranker):
                     break
                 tol *= 0.1
         self.coef_ = watch.best if watch.stops_early and watch.best is not None else w
-        self.converged_ = stable
+        self.converged_ = stable and solved
 
-    def _minimise(self, flat: Flat, start: FloatArray, tol: float) -> tuple[FloatArray, float]:
+    def _minimise(
+        self, flat: Flat, start: FloatArray, tol: float
+    ) -> tuple[FloatArray, float, bool]:
         kind = LOSSES.index(self.loss)
 
         def risk(w: FloatArray) -> tuple[float, FloatArray]:
@@ -157,8 +172,8 @@ class PermuRank(Ranker):
             return value, flat.perfect.T @ by_good + flat.imperfect.T @ by_bad
 
         if kind < 2:
-            found = minimise(risk, start, float(self.C), tol=tol)
-            return found.w, found.value
+            found = minimise(risk, start, float(self.C), tol=tol, max_iter=INNER)
+            return found.w, found.value, found.converged
 
         def objective(w: FloatArray) -> tuple[float, FloatArray]:
             value, gradient = risk(w)
@@ -172,7 +187,8 @@ class PermuRank(Ranker):
             method="L-BFGS-B",
             options={"maxiter": 500, "gtol": tol * min(1.0, steepest)},
         )
-        return np.asarray(result.x), float(result.fun)
+        solved = bool(result.success) or "ABNORMAL" in str(result.message)
+        return np.asarray(result.x), float(result.fun), solved
 
 
 class Flat(NamedTuple):

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from permdist._check import FloatArray
 
 IDLE = 30  # a plane that carried no weight so many times goes
+SHORTEST = 0.05
 
 Risk = Callable[[FloatArray], tuple[float, FloatArray]]
 Note = Callable[[FloatArray, float, float], bool]
@@ -77,12 +78,16 @@ def minimise(
     heights, idle = np.zeros(1), np.zeros(1, dtype=np.int64)
     gram = np.zeros((1, 1))
     best, best_value, lower, converged = np.array(start), np.inf, 0.0, False
-    point = np.array(start)
+    point, step, improved = np.array(start), 1.0, False
     for _ in range(max_iter):
         value, slope = risk(point)
         whole = value + float(point @ point) / C
         if whole < best_value:
+            improved, step = np.isfinite(best_value), min(1.0, 2.0 * step)
             best, best_value = point, whole
+        else:
+            # Before anything has improved, the first steps may be too long by any factor.
+            step = max(SHORTEST, 0.5 * step) if improved else 0.1 * step
         products = slopes @ slope
         gram = np.block([[gram, products[:, None]], [products[None, :], slope @ slope]])
         slopes = np.concatenate([slopes, slope[None, :]])
@@ -99,7 +104,8 @@ def minimise(
             break
         direction = weights @ slopes
         lower = max(lower, float(weights @ heights - 0.25 * C * direction @ direction))
-        point = -0.5 * C * direction
+        # The minimum over the planes can be far away from where they touch: stay near the best.
+        point = best + step * (-0.5 * C * direction - best)
         if note is not None and note(best, best_value, lower):
             break
         if best_value - lower <= tol * best_value:

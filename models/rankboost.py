@@ -16,6 +16,7 @@ from permdist.models.spaces import Batch
 from permdist.models.spaces.base import spread
 
 LARGEST = 1.0 - 1e-12
+SMALLEST = 1e-13  # an r below this is rounding
 
 
 class RankBoost(Ranker):
@@ -108,6 +109,16 @@ class RankBoost(Ranker):
         if self.thresholds is not None:
             count("thresholds", self.thresholds)
 
+    def _check_state(self) -> None:
+        if hasattr(self, "coef_"):
+            super()._check_state()
+            return
+        numbers = [int(k) for k in self.stumps_["feature"]]
+        width = self.n_features_in_ * len(self.views_)
+        same = len({len(self.stumps_[name]) for name in ("feature", "threshold", "alpha")}) == 1
+        if not same or not all(0 <= k < width for k in numbers):
+            raise ValueError("stumps_")
+
     def _scores(self, features: FloatArray, ptr: IntArray | None) -> FloatArray:
         if hasattr(self, "coef_"):
             return features @ self.coef_
@@ -128,6 +139,8 @@ class RankBoost(Ranker):
         self, features: FloatArray, potentials: Potentials, watch: Watch, start: FloatArray
     ) -> None:
         width = np.ptp(features, axis=0)
+        if not np.isfinite(width).all():
+            raise ValueError("X: a feature spans more than a double can hold; scale it down")
         unit = np.where(width > 0.0, width, np.inf)
         coef, bound = np.array(start), 1.0
         scores = features @ coef
@@ -138,7 +151,7 @@ class RankBoost(Ranker):
             r_of = (potential @ features) / unit
             k = int(np.argmax(np.abs(r_of)))
             r = float(np.clip(r_of[k], -LARGEST, LARGEST))
-            if r == 0.0:
+            if abs(r) < SMALLEST:
                 break
             alpha = 0.5 * np.log((1.0 + r) / (1.0 - r)) / unit[k]
             coef[k] += alpha
@@ -147,6 +160,8 @@ class RankBoost(Ranker):
             bound *= np.sqrt(1.0 - r * r)
             held_out = None if watch.held_out is None else watch.held_out.X @ coef
             if watch.note(np.array(coef), held_out, objective=loss / first, r=r, bound=bound):
+                break
+            if not loss > 0.0:  # every pair is so far apart that nothing is left to gain
                 break
         self.coef_ = watch.best if watch.stops_early and watch.best is not None else coef
         self.converged_ = len(watch) < self.max_iter
@@ -161,7 +176,7 @@ class RankBoost(Ranker):
         for number in range(self.max_iter):
             k, cut, best = self._best_stump(bins, ptr, potential)
             r = float(np.clip(best, -LARGEST, LARGEST))
-            if abs(r) < 1e-15:
+            if abs(r) < SMALLEST:
                 break
             alpha = 0.5 * np.log((1.0 + r) / (1.0 - r))
             _step(bins[k], cut, alpha, scores)
@@ -173,6 +188,8 @@ class RankBoost(Ranker):
             if held_out is not None and held_out_scores is not None:
                 held_out_scores = _add_stumps(held_out.X, stumps, number, held_out_scores)
             if watch.note(number + 1, held_out_scores, objective=loss / first, r=r, bound=bound):
+                break
+            if not loss > 0.0:
                 break
         if watch.stops_early and watch.best is not None:
             stumps = {name: entries[: watch.best] for name, entries in stumps.items()}
@@ -287,7 +304,7 @@ def _potentials(
             as_lower = up[i] * higher[label + 1]
             total += scales[q] * as_higher
             out[a + i] = scales[q] * (as_higher - as_lower)
-    return total, out / total
+    return total, out / total if total > 0.0 else out
 
 
 @kernel

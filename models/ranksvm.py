@@ -153,12 +153,13 @@ def learn_by_planes(
     early = watch.stops_early and watch.best is not None
     learner.coef_ = watch.best if early else found.w
     learner.converged_ = found.converged
-    if not np.abs(features @ found.w).max() > 1e-9:
+    if not (found.converged or early):
+        gap = (found.value - found.lower) / found.value
         warnings.warn(
-            f"{type(learner).__name__}: the minimum is at w = 0, where all documents score the "
-            "same; a larger C or another measure may do better",
+            f"{type(learner).__name__}: stopped with a duality gap of {gap:.2g} of the objective; "
+            "use a smaller C, smaller features (normalise=True) or a larger max_iter",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

@@ -18,7 +18,7 @@ from permdist.measures import AP, NDCG, RR, KendallTau, Measure, Precision
 SIGMOIDS = ("logistic", "tanh", "erf", "arctan")
 # Where each is 0 to the last digit beside a position of at least 1; arctan never is.
 WINDOWS = (37.0, 18.5, 6.0, math.inf)
-MEASURES = {NDCG: 0, AP: 1, Precision: 2, RR: 3, KendallTau: 4}
+MEASURES: tuple[type[Measure], ...] = (NDCG, AP, Precision, RR, KendallTau)
 
 
 def smooth_positions(
@@ -54,7 +54,7 @@ def smooth_positions(
 
 def code_of(measure: Measure) -> int:
     """Give a measure's number in the kernel; refuse those that have no smooth version."""
-    for kind, code in MEASURES.items():
+    for code, kind in enumerate(MEASURES):
         if isinstance(measure, kind):
             return code
     raise ValueError(

@@ -562,13 +562,15 @@ def smooth_measure(name, scores, labels, alpha, beta, sigmoid):
     return sum(signs) / len(signs)
 
 
-def list_net(scores, labels, k):
+def list_net(scores, labels, k, weight=math.exp):
     """Cross entropy over all ordered choices of k documents."""
     total = 0.0
     for choice in itertools.permutations(range(len(scores)), min(k, len(scores))):
         chance, log_chance, left = 1.0, 0.0, list(range(len(scores)))
         for item in choice:
-            chance *= math.exp(labels[item]) / sum(math.exp(labels[j]) for j in left)
+            if weight(labels[item]) == 0.0 and not any(weight(labels[j]) for j in left):
+                break
+            chance *= weight(labels[item]) / sum(weight(labels[j]) for j in left)
             log_chance += scores[item] - math.log(sum(math.exp(scores[j]) for j in left))
             left.remove(item)
         total -= chance * log_chance

@@ -8,7 +8,16 @@ from sklearn.svm import LinearSVC
 
 from permdist import data
 from permdist.measures import parse
-from permdist.models import SVMNDCG, AdaRank, PermuRank, RankBoost, RankSVM, SVMMap, planes
+from permdist.models import (
+    SVMNDCG,
+    AdaRank,
+    PermuRank,
+    RankBoost,
+    RankSVM,
+    SVMMap,
+    load,
+    planes,
+)
 from permdist.models.permurank import LOSSES, WorkingSets, _pair_losses, most_violated
 from permdist.models.planes import minimise
 from permdist.models.spaces import Batch, StructuredHinge
@@ -29,15 +38,16 @@ def rows_of(queries):
 
 @pytest.mark.parametrize("name", ["ap", "ndcg@5"])
 def test_adarank_to_the_letter(name, queries):
-    learner = AdaRank(name, accept="all", max_iter=6, patience=100).fit(queries)
-    rounds = len(learner.features_)
-    chosen, alphas = naive.adarank(queries.X, queries.y, rows_of(queries), parse(name), rounds)
+    X = queries.X[:, np.ptp(queries.X, axis=0) > 0]
+    learner = AdaRank(name, accept="all", max_iter=6, patience=100).fit(X, queries.y, queries.qid)
+    added = learner.history_["feature"]
+    chosen, alphas = naive.adarank(X, queries.y, rows_of(queries), parse(name), len(added))
     # The literal algorithm may stay with a feature that changes nothing; ours passes it over.
-    same = next((t for t in range(rounds) if chosen[t] != learner.features_[t]), rounds)
+    same = next((t for t in range(len(added)) if chosen[t] != added[t]), len(added))
     assert same >= 1
-    np.testing.assert_allclose(learner.alphas_[:same], alphas[:same], rtol=1e-12)
-    if same < rounds:
-        assert chosen[same] in learner.features_[:same]
+    np.testing.assert_allclose(learner.history_["alpha"][:same], alphas[:same], rtol=1e-12)
+    if same < len(added):
+        assert chosen[same] in added[:same]
 
 
 def test_theorem_four(queries):
@@ -59,7 +69,9 @@ def test_adarank_is_not_caught_by_one_feature():
         [y + rng.normal(size=40), rng.normal(size=40), 0.5 * y + rng.normal(size=40)]
     )
     learner = AdaRank("ap", accept="all", max_iter=20).fit(X, y, np.arange(40) // 5)
-    assert len(set(learner.features_)) > 1
+    assert len(set(learner.history_["feature"])) > 1
+    weights = np.bincount(learner.features_, learner.alphas_, minlength=3)
+    np.testing.assert_allclose(learner.coef_, weights)
 
 
 # ---- RankBoost -----------------------------------------------------------------------------------
@@ -176,14 +188,15 @@ def test_gap_and_graded_labels(queries):
 def test_a_minimum_at_zero_is_reported(queries):
     rng = np.random.default_rng(0)
     noise = rng.normal(size=queries.X.shape)
-    with pytest.warns(ConvergenceWarning, match="the minimum is at w = 0"):
+    with pytest.warns(ConvergenceWarning, match="nothing was learned"):
         SVMNDCG("ndcg@2", C=1e-6).fit(noise, queries.y, queries.qid)
 
 
 def test_a_programme_that_fails_is_reported(queries, monkeypatch):
     monkeypatch.setattr(planes, "_dual", lambda hessian, heights: None)
-    with pytest.warns(ConvergenceWarning, match="was not solved"):
+    with pytest.warns(ConvergenceWarning) as told:
         learner = SVMMap().fit(queries)
+    assert any("was not solved" in str(entry.message) for entry in told)
     assert not learner.converged_
 
 
@@ -264,3 +277,78 @@ def test_refusals(queries):
     ):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+# ---- faults that were found once -----------------------------------------------------------------
+
+
+def test_separable_data_stay_finite():
+    for options in ({"weak": "feature"}, {}):
+        learner = RankBoost(max_iter=500, **options).fit([[0.0], [1.0]], [0, 1], [0, 0])
+        assert np.isfinite(learner.predict([[0.0], [1.0]])).all()
+        assert learner.n_iter_ < 500
+
+
+def test_large_features_are_no_trouble_or_are_reported(queries):
+    for learner in (SVMMap(max_iter=200), RankSVM(loss="hinge", max_iter=200)):
+        with pytest.warns(ConvergenceWarning, match="duality gap") as told:
+            learner.fit(queries.X * 1e8, queries.y, queries.qid)
+        assert learner.score(queries.X * 1e8, queries.y, queries.qid) > 0.3
+        assert not learner.converged_
+        assert len(told) == 1
+
+
+def test_a_fit_that_fails_changes_nothing(queries):
+    learner = RankBoost(max_iter=5).fit(queries)
+    before = learner.predict(queries)
+    with pytest.raises(ValueError, match="nothing to learn from"):
+        learner.fit(queries.X[:, :2], 0 * queries.y, queries.qid)
+    with pytest.raises(ValueError, match="makes a linear model"):
+        learner.fit(queries, warm_start_from=RankSVM().fit(queries))
+    np.testing.assert_array_equal(learner.predict(queries), before)
+
+
+def test_normalise_belongs_to_the_fit(queries):
+    learner = RankSVM(warm_start=True, normalise="minmax").fit(queries)
+    before = learner.predict(queries)
+    learner.set_params(normalise=("raw", "rank"))
+    np.testing.assert_array_equal(learner.predict(queries), before)
+    with pytest.raises(ValueError, match="as before"):
+        learner.fit(queries)
+    for wrong in (3, {"raw"}):
+        with pytest.raises(TypeError, match="normalise: expected"):
+            RankSVM(normalise=wrong).fit(queries)
+    RankSVM(normalise=None, max_iter=2).fit(queries)
+
+
+def test_clear_words(queries, tmp_path):
+    X, y, qid = queries.X, queries.y, queries.qid
+    for call, error, message in (
+        (lambda: RankSVM().fit(X, y, qid, eval_set=(X, y)), TypeError, "eval_set: expected"),
+        (lambda: RankSVM().fit(X, y, qid, warm_start_from="x"), TypeError, "warm_start_from"),
+        (lambda: PermuRank(random_state="x").fit(queries), TypeError, "rng"),
+        (lambda: PermuRank("tau").fit(queries), ValueError, "expected values from 0 to 1"),
+        (lambda: SVMMap(tol=True).fit(queries), ValueError, "tol: expected a number"),
+        (lambda: queries.normalize(None), TypeError, "method: expected"),
+    ):
+        with pytest.raises(error, match=message):
+            call()
+    path = tmp_path / "stumps.json"
+    RankBoost(max_iter=3).fit(queries).save(path)
+    path.write_text(path.read_text().replace('"feature": [', '"feature": [99, '))
+    with pytest.raises(ValueError, match="a damaged one"):
+        load(path)
+
+
+@pytest.mark.parametrize("learner", [PermuRank(max_iter=2), RankBoost(), AdaRank(), RankSVM()])
+def test_features_that_say_nothing(learner, queries):
+    with pytest.warns(ConvergenceWarning, match="nothing was learned"):
+        learner.fit(np.ones_like(queries.X), queries.y, queries.qid)
+
+
+def test_the_start_counts_as_a_round(queries):
+    first = RankSVM(C=100.0).fit(queries)
+    held_out = data.make_letor(12, n_features=5, rng=8)
+    for learner in (PermuRank(early_stopping=1), SVMMap(early_stopping=1)):
+        learner.fit(queries, eval_set=held_out, warm_start_from=first)
+        assert learner.score(held_out) >= first.score(held_out) - 1e-12

@@ -73,6 +73,14 @@ def test_one_class_and_bad_input():
     assert TypeTwo("ap")([1.0, 2.0, 0.0, 5.0], [0, 1, 0, 1], [1, 1, 2, 2]) == pytest.approx(
         TypeTwo("ap").value([1.0, 2.0], [0, 1]) + TypeTwo("ap").value([0.0, 5.0], [0, 1])
     )
+    with pytest.raises(ValueError, match="measure: expected values from 0 to 1, got 'tau'"):
+        BasicLoss("tau")
+    with pytest.raises(ValueError, match="y: expected shape"):
+        BasicLoss("ap")([1.0, 2.0, 3.0], [0, 1])
+    with pytest.raises(ValueError, match="labels: expected shape"):
+        TypeTwo("ap").margin([1.0, 2.0, 3.0], [0, 1])
+    assert TypeTwo("ap", over="sum").value([-100.0, 100.0, 0.0], [0, 1, 0]) == pytest.approx(0.5)
+    assert BasicLoss("precision@2").value([0.0, 1.0], [0, 1]) == 0.0
     with pytest.raises(ValueError, match="kind: expected one of"):
         TypeTwo("ap", kind="cubic")
     with pytest.raises(ValueError, match="labels: expected shape"):

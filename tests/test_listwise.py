@@ -51,6 +51,20 @@ def check(learner, expected, tolerance=1e-10):
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_listnet(k):
     check(ListNet(k), lambda s, y: naive.list_net(s, y, k))
+    if k == 1:
+        check(ListNet(target="label"), lambda s, y: naive.list_net(s, y, 1, float))
+    warm = ListNet(k, temperature=0.5)
+    check(warm, lambda s, y: naive.list_net(s, y, k, lambda label: np.exp(2.0 * label)))
+
+
+def test_listnet_ends_where_the_target_has_nothing_left():
+    """One relevant document: after it the target chooses nothing, whatever k is."""
+    batch, scores = (
+        Batch(np.array([0, 1, 0]), np.array([0, 3]), np.ones(1)),
+        np.array([0.1, 0.5, 2.0]),
+    )
+    values = [ListNet(k, target="label")._prepare(batch)(scores)[0] for k in (1, 2, 3)]
+    assert values[0] == pytest.approx(values[1]) == pytest.approx(values[2])
 
 
 def test_listmle():

@@ -205,6 +205,8 @@ class Queries:
                [3. , 0.5]])
         """
         if not isinstance(method, str):
+            if not isinstance(method, list | tuple):
+                raise TypeError(f"method: expected one or several names, got {method!r}")
             if not len(method):
                 raise ValueError("method: expected at least one")
             views = [self.normalize(one).X for one in method]
