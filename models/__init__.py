@@ -18,6 +18,7 @@ from permdist.models.rankboost import RankBoost
 from permdist.models.ranksvm import RankSVM
 from permdist.models.softrank import SoftRank
 from permdist.models.svm_map import SVMNDCG, SVMMap
+from permdist.models.table import all_learners
 from permdist.models.validation import CrossValidation, cross_validate
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "Ranker",
     "SVMMap",
     "SoftRank",
+    "all_learners",
     "cross_validate",
     "load",
 ]

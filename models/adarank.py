@@ -10,7 +10,7 @@ import numpy as np
 from permdist._check import FloatArray, choice, count
 from permdist.measures import Measure
 from permdist.measures.placements import place_by_scores
-from permdist.models.base import Ranker
+from permdist.models.base import Card, Ranker
 from permdist.models.history import Watch
 from permdist.models.spaces import Batch
 
@@ -80,6 +80,13 @@ class AdaRank(Ranker):
     >>> bool(learner.history_["train"][-1] >= learner.history_["guarantee"][-1])
     True
     """
+
+    card: ClassVar[Card] = Card(
+        paper="Xu et al. 2008",
+        optimises="any measure in [0, 1]",
+        minimises="sum exp(-measure), boosting",
+        cost="n log n a round",
+    )
 
     fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "features_", "alphas_")
 

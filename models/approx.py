@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from permdist._check import FloatArray, as_rng, choice
 from permdist.measures import NDCG, RR, Measure
+from permdist.models.base import Card
 from permdist.models.history import Watch
 from permdist.models.listwise import Listwise, Work
 from permdist.models.smooth_positions import (
@@ -75,6 +77,13 @@ class Approx(Listwise):
     >>> learner.history_["objective"][-1] < learner.history_["objective"][0]
     True
     """
+
+    card: ClassVar[Card] = Card(
+        paper="Qin et al. 2008",
+        optimises="AP, NDCG, precision, RR, tau",
+        minimises="1 - measure at smooth positions",
+        cost="windows of n^2",
+    )
 
     def __init__(
         self,

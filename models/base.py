@@ -7,7 +7,7 @@ import warnings
 from abc import abstractmethod
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,26 @@ from permdist.models.spaces import Batch
 FORMAT = 1
 ALWAYS = ("n_features_in_", "feature_names_in_", "views_")
 SAME = 1e-12
+
+
+class Card(NamedTuple):
+    """What a learner is, in a few words.
+
+    Attributes
+    ----------
+    paper : str
+    optimises : str
+        What it wants to be good at.
+    minimises : str
+        Its objective, summed over queries; most add ``|w|^2 / C``.
+    cost : str
+        How one evaluation grows with the n documents of a query.
+    """
+
+    paper: str
+    optimises: str
+    minimises: str
+    cost: str
 
 
 class Ranker(BaseEstimator):  # type: ignore[misc]
@@ -50,6 +70,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     """
 
     fitted: ClassVar[tuple[str, ...]] = ("coef_", "n_iter_", "history_", "converged_")
+    card: ClassVar[Card]
     by_query: ClassVar[bool] = False  # whether a score depends on the other documents
 
     # ---- what a learner gives ------------------------------------------------------------------

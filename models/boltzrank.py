@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from permdist._check import FloatArray, IntArray, as_rng, count
 from permdist.distributions.lattice import Lattice, Shape
 from permdist.measures import Measure
+from permdist.models.base import Card
 from permdist.models.descent import Descent, Loss
 from permdist.models.spaces import Batch
 from permdist.models.spaces.base import spread
@@ -65,6 +67,13 @@ class BoltzRank(Descent):
     >>> learner.history_["objective"][-1] <= learner.history_["objective"][0]
     True
     """
+
+    card: ClassVar[Card] = Card(
+        paper="Volkovs and Zemel 2009",
+        optimises="any measure, in expectation",
+        minimises="1 - E[measure], and cross entropy",
+        cost="sample size x n, or 2^n",
+    )
 
     def __init__(
         self,

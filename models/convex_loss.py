@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from permdist._check import FloatArray
+from permdist.models.base import Card
 from permdist.models.conditional import Conditional, Loss
 from permdist.models.spaces import Batch
 
@@ -26,6 +29,13 @@ class ConvexLoss(Conditional):
     >>> round(learner.score(queries), 2)
     0.5...
     """
+
+    card: ClassVar[Card] = Card(
+        paper="Dubey et al. 2009",
+        optimises="any measure, by a convex bound",
+        minimises="log sum_y exp(F(y) - F(best) + loss(y))",
+        cost="goods x bads",
+    )
 
     spaces = ("lattice", "interleavings", "restart", "pairs")
 

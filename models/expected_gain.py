@@ -9,7 +9,7 @@ import numpy as np
 
 from permdist._check import FloatArray, as_rng, choice, count
 from permdist.measures import Measure
-from permdist.models.base import Ranker
+from permdist.models.base import Card, Ranker
 from permdist.models.conditional import Conditional, Loss
 from permdist.models.history import Watch
 from permdist.models.spaces import Batch, Space, Utilities
@@ -48,6 +48,13 @@ class ExpectedGain(Conditional):
     >>> len(learner.restarts_)
     3
     """
+
+    card: ClassVar[Card] = Card(
+        paper="Dubey et al. 2009",
+        optimises="any measure, in expectation",
+        minimises="-log E[measure]",
+        cost="goods x bads",
+    )
 
     spaces = ("interleavings", "lattice", "restart", "pairs")
     fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "restarts_")

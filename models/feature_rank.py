@@ -11,7 +11,7 @@ import numpy as np
 from permdist._check import FloatArray, IntArray, count
 from permdist.measures import KendallTau, Measure
 from permdist.measures.placements import place_by_scores
-from permdist.models.base import Ranker
+from permdist.models.base import Card, Ranker
 from permdist.models.feature_ranks import Intervals, quasi_knn, rank_within
 from permdist.models.history import Watch
 from permdist.models.spaces import Batch
@@ -57,8 +57,8 @@ class FeatureRank(Ranker):
 
     References
     ----------
-    Zhang et al.: Feature ranking (paper 003 of the project), Figures 1 and 2. Interval numbers
-    ascend with relevance here, as its worked example needs.
+    Wang et al.: Listwise Approaches Based on Feature's Ranking Discovery, Figures 1 and 2.
+    Interval numbers ascend with relevance here, as its worked example needs.
 
     Examples
     --------
@@ -68,6 +68,13 @@ class FeatureRank(Ranker):
     >>> len(learner.weights_) == queries.n_features
     True
     """
+
+    card: ClassVar[Card] = Card(
+        paper="Wang et al.",
+        optimises="Kendall's tau",
+        minimises="sum exp(-tau), rank addition",
+        cost="n log n an addition",
+    )
 
     fitted: ClassVar[tuple[str, ...]] = (
         "n_iter_",

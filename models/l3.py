@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from permdist._check import FloatArray
+from permdist.models.base import Card
 from permdist.models.conditional import Conditional, Loss
 from permdist.models.spaces import Batch
 
@@ -25,6 +28,13 @@ class L3(Conditional):
     >>> round(L3("ndcg@10", C=10.0).fit(queries).score(queries), 2)
     0.5...
     """
+
+    card: ClassVar[Card] = Card(
+        paper="Dubey et al. 2009",
+        optimises="likelihood and expected loss",
+        minimises="log-likelihood + E[1 - measure]",
+        cost="goods x bads",
+    )
 
     spaces = ("lattice", "interleavings", "restart", "pairs")
 

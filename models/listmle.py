@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from permdist._check import FloatArray, IntArray, as_rng, choice
 from permdist._kernels import kernel
 from permdist.measures import Measure
+from permdist.models.base import Card
 from permdist.models.listwise import Listwise, Work
 from permdist.models.spaces import Batch
 
@@ -54,6 +56,13 @@ class ListMLE(Listwise):
     >>> ListMLE().fit(queries).converged_
     True
     """
+
+    card: ClassVar[Card] = Card(
+        paper="Xia et al. 2008",
+        optimises="likelihood of the labels' order",
+        minimises="Plackett-Luce log-likelihood",
+        cost="n",
+    )
 
     def __init__(
         self,

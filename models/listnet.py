@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from permdist._check import FloatArray, IntArray, choice, count
 from permdist._kernels import kernel
 from permdist.measures import Measure
+from permdist.models.base import Card
 from permdist.models.listwise import Listwise, Work
 from permdist.models.spaces import Batch
 
@@ -47,6 +49,13 @@ class ListNet(Listwise):
     >>> ListNet().fit(queries).converged_
     True
     """
+
+    card: ClassVar[Card] = Card(
+        paper="Cao et al. 2007",
+        optimises="choices of the top k",
+        minimises="cross entropy of Plackett-Luce models",
+        cost="n^k",
+    )
 
     def __init__(
         self,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from permdist._check import FloatArray
+from permdist.models.base import Card
 from permdist.models.conditional import Conditional, Loss
 from permdist.models.spaces import Batch
 
@@ -28,6 +31,13 @@ class MLE(Conditional):
     >>> round(learner.score(queries), 2)
     0.5...
     """
+
+    card: ClassVar[Card] = Card(
+        paper="Dubey et al. 2009",
+        optimises="likelihood of the best ranking",
+        minimises="log sum_y exp(F(y) - F(best))",
+        cost="pairs of a query, windowed",
+    )
 
     def _prepare(self, batch: Batch) -> Loss:
         space = self._space(batch)

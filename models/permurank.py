@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from permdist._check import FloatArray, IntArray, as_rng, choice
 from permdist._kernels import kernel
 from permdist.measures import Measure
-from permdist.models.base import Ranker
+from permdist.models.base import Card, Ranker
 from permdist.models.history import Watch
 from permdist.models.planes import minimise
 from permdist.models.spaces import Batch
@@ -88,6 +88,13 @@ class PermuRank(Ranker):
     >>> learner.history_["train"][-1] > learner.history_["train"][0] - 0.1
     True
     """
+
+    card: ClassVar[Card] = Card(
+        paper="Xu et al. 2008",
+        optimises="any measure in [0, 1]",
+        minimises="type-two hinge on working sets",
+        cost="n log n a round, and a quadratic programme",
+    )
 
     fitted: ClassVar[tuple[str, ...]] = Ranker.fitted
 

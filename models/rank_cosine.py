@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist.models.base import Card
 from permdist.models.listwise import Listwise, Work
 from permdist.models.spaces import Batch
 
@@ -23,8 +26,8 @@ class RankCosine(Listwise):
 
     References
     ----------
-    Qin et al.: Query-level Loss Functions for Information Retrieval; it is a baseline of Zhang et
-    al.: Feature ranking.
+    Qin et al.: Query-level Loss Functions for Information Retrieval; it is a baseline of Wang et
+    al.: Listwise Approaches Based on Feature's Ranking Discovery.
 
     Examples
     --------
@@ -34,6 +37,13 @@ class RankCosine(Listwise):
     >>> 0.0 < learner.history_["objective"][-1] < 60.0
     True
     """
+
+    card: ClassVar[Card] = Card(
+        paper="Qin et al. 2008",
+        optimises="agreement with labels",
+        minimises="(1 - cos(labels, scores)) / 2",
+        cost="n",
+    )
 
     def _start(self, features: FloatArray, batch: Batch) -> FloatArray:
         norms = np.sqrt(np.add.reduceat(batch.labels.astype(float) ** 2, batch.ptr[:-1]))

@@ -10,7 +10,7 @@ import numpy as np
 from permdist._check import FloatArray, IntArray, choice, count
 from permdist._kernels import kernel
 from permdist.measures import Measure
-from permdist.models.base import Ranker
+from permdist.models.base import Card, Ranker
 from permdist.models.history import Watch
 from permdist.models.spaces import Batch
 from permdist.models.spaces.base import spread
@@ -77,6 +77,13 @@ class RankBoost(Ranker):
     >>> len(learner.stumps_["alpha"]), learner.history_["objective"][-1] < 1.0
     (30, True)
     """
+
+    card: ClassVar[Card] = Card(
+        paper="Freund et al. 2003",
+        optimises="pairs in the right order",
+        minimises="sum exp(H(i) - H(j)), boosting",
+        cost="n x features a round",
+    )
 
     fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "stumps_")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -11,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from permdist._check import FloatArray, IntArray, choice
 from permdist._kernels import kernel
 from permdist.measures import Measure
+from permdist.models.base import Card
 from permdist.models.descent import Descent, Loss
 from permdist.models.history import Watch
 from permdist.models.planes import minimise
@@ -67,6 +69,13 @@ class RankSVM(Descent):
     >>> hinge.history_["objective"][-1] <= 1.001 * hinge.history_["lower"][-1]
     True
     """
+
+    card: ClassVar[Card] = Card(
+        paper="Joachims 2002",
+        optimises="pairs in the right order",
+        minimises="hinges over pairs",
+        cost="n log n",
+    )
 
     def __init__(
         self,

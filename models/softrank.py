@@ -12,7 +12,7 @@ from permdist._check import FloatArray, choice
 from permdist._kernels import kernel
 from permdist.distributions import GaussianScores
 from permdist.measures import Measure
-from permdist.models.base import Ranker
+from permdist.models.base import Card, Ranker
 from permdist.models.history import Watch
 from permdist.models.listwise import Listwise, Work
 from permdist.models.spaces import Batch
@@ -65,6 +65,13 @@ class SoftRank(Listwise):
     >>> learner.history_["objective"][-1] <= learner.history_["objective"][0]
     True
     """
+
+    card: ClassVar[Card] = Card(
+        paper="Taylor et al. 2008",
+        optimises="NDCG, precision",
+        minimises="1 - E[measure] under Gaussian noise",
+        cost="n^2 x nodes",
+    )
 
     fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "noise_")
 

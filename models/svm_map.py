@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from permdist._check import FloatArray
 from permdist.measures import Measure
+from permdist.models.base import Card
 from permdist.models.descent import Descent, Loss
 from permdist.models.history import Watch
 from permdist.models.ranksvm import learn_by_planes
@@ -61,6 +63,13 @@ class SVMMap(Descent):
     >>> learner.converged_, learner.history_["lower"][-1] <= learner.history_["objective"][-1]
     (True, True)
     """
+
+    card: ClassVar[Card] = Card(
+        paper="Yue et al. 2007",
+        optimises="AP, or any measure",
+        minimises="max_y [1 - measure(y) - (F(best) - F(y))]",
+        cost="goods x bads",
+    )
 
     def __init__(
         self,

@@ -24,6 +24,9 @@ SMALL = {
     "learning_curves": ["--queries", "20", "--rounds", "9"],
     "pairs_and_queries": ["--queries", "15"],
     "compare_bound_learners": ["--queries", "12"],
+    "approximation_error": ["--queries", "12", "--passes", "3"],
+    "feature_rankings": ["--queries", "12", "--cycles", "2"],
+    "compare_feature_rankings": ["--queries", "8"],
 }
 
 

@@ -4,7 +4,7 @@
 ``check_distribution(dist)`` tests a distribution of your own.
 """
 
-from permdist.identities import bounds, figure_one, general, pair_model
+from permdist.identities import approximations, bounds, figure_one, general, pair_model
 from permdist.identities.catalogue import CATALOGUE, Identity, Result, Results, check_all
 from permdist.identities.distribution import check_distribution
 
@@ -13,6 +13,7 @@ __all__ = [
     "Identity",
     "Result",
     "Results",
+    "approximations",
     "bounds",
     "check_all",
     "check_distribution",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from permdist.identities.catalogue import add, excess, relative
+from permdist.identities.catalogue import add, excess, history_of, relative
 from permdist.measures import parse
 
 PAPER = "Xu et al., Direct Optimization"
@@ -134,6 +134,6 @@ def adarank_guarantee(queries: Any, measure: str, accept: str) -> float:
     """Check the guarantee after every round."""
     from permdist.models import AdaRank
 
-    history = AdaRank(measure, accept=accept, max_iter=8).fit(queries).history_
+    history = history_of(AdaRank(measure, accept=accept, max_iter=8), queries)
     rounds = zip(history.get("guarantee", []), history.get("train", []), strict=True)
     return max((excess(guarantee, train) for guarantee, train in rounds), default=0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -112,6 +113,14 @@ def add(
         return residual
 
     return register
+
+
+def history_of(learner: Any, queries: Any) -> dict[str, list[float]]:
+    """Fit a learner and give its history; generated features may be constant, without a word."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        history: dict[str, list[float]] = learner.fit(queries).history_
+    return history
 
 
 def check_all(

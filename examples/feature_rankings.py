@@ -1,0 +1,80 @@
+"""Rankings by single features, and what comes of adding them: FeatureRank and DiffRank.
+
+(a) interval centres of three features, from all values of an interval and from one third of them;
+(b) Kendall's tau along the additions of FeatureRank with and without balance control;
+(c) DiffRank's bound and the share of pairs it bounds. ``--data`` takes a folder with LETOR folds.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from permdist import data
+from permdist.models import BLFeatureRank, DiffRank, FeatureRank
+from permdist.models.feature_ranks import quasi_knn
+
+K = 8
+COLOURS = ["#4c72b0", "#dd8452", "#55a868"]
+STYLES = {"all values": "-", "lowest third": ":", "middle third": "--", "highest third": "-."}
+CURVES = {"objective": "bound, product of Z", "error": "pairs in the wrong order"}
+
+
+def draw_centres(ax, train):
+    """Draw the centres of the features that rise most, fall most and turn most."""
+    whole, finer = (quasi_knn(train.X, train.y, train.ptr, n).centres for n in (K, 3 * K))
+    rise = whole[:, -1] - whole[:, 0]
+    turn = np.ptp(whole, axis=1) - np.abs(rise)
+    for feature, colour in zip((rise.argmax(), rise.argmin(), turn.argmax()), COLOURS, strict=True):
+        lines = [whole[feature], *(finer[feature, third::3] for third in range(3))]
+        for line, style in zip(lines, STYLES.values(), strict=True):
+            ax.plot(np.arange(1, K + 1), line, style, color=colour)
+        ax.text(K + 0.15, lines[0][-1], f"feature {feature + 1}", color=colour, va="center")
+    for name, style in STYLES.items():
+        ax.plot([], [], style, color="0.3", label=name)
+    ax.set(title=f"(a) interval centres, K = {K}", xlabel="interval, from the least relevant up")
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="a folder with LETOR folds of strict lists")
+    parser.add_argument("--queries", type=int, default=150, help="simulated queries of each part")
+    parser.add_argument("--cycles", type=int, default=4, help="rounds over all features")
+    parser.add_argument("--output", type=Path, default=Path("feature_rankings.png"))
+    options = parser.parse_args(arguments)
+    if options.data:
+        train, _, test = data.load_letor_folds(options.data)[0]
+    else:  # at least three documents in every interval, one for each third
+        whole = data.make_letor(2 * options.queries, n_documents=(24, 150), strict=True, rng=9)
+        train, test = (whole.where(np.arange(len(whole)) % 2 == part) for part in (0, 1))
+    axes = (figure := Figure(figsize=(14, 4.4), layout="constrained")).subplots(1, 3)
+    draw_centres(axes[0], train)
+    ends = np.arange(1, options.cycles + 1) * train.n_features
+    heads = "".join(f"{f'cycle {cycle}':>9}" for cycle in range(1, options.cycles + 1))
+    print(f"{'tau, training':<25}{heads}  predicted    test")
+    for kind, colour in zip((FeatureRank, BLFeatureRank), COLOURS, strict=False):
+        learner = kind(intervals=K, cycles=options.cycles).fit(train)
+        taus = np.array(learner.history_["train"])
+        axes[1].plot(np.arange(1, len(taus) + 1), taus, color=colour, label=kind.__name__)
+        # Balance control needs labels: predictions of the same queries do without it.
+        judged = f"{learner.score(train):11.4f}{learner.score(test):8.4f}"
+        print(f"{kind.__name__:<25}" + "".join(f"{tau:9.4f}" for tau in taus[ends - 1]) + judged)
+    axes[1].set(title="(b) two ways to add", xlabel="addition", ylabel="Kendall's tau, training")
+    history = DiffRank(intervals=K, cycles=options.cycles).fit(train).history_
+    for (key, name), colour in zip(CURVES.items(), COLOURS, strict=False):
+        values = np.array(history[key])
+        axes[2].plot(np.arange(1, len(values) + 1), values, color=colour, label=name)
+        print(f"{name:<25}" + "".join(f"{value:9.4f}" for value in values[ends - 1]))
+    axes[2].set(title="(c) DiffRank", xlabel="round", ylabel="relative to all pairs, training")
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False)
+        for end in ends[:-1] if ax is not axes[0] else ():
+            ax.axvline(end + 0.5, color="0.7", linestyle="--", linewidth=1, zorder=0)
+    figure.savefig(options.output, dpi=110)
+    print(f"\nThe picture: {options.output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""The table of all learners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from permdist.models.base import Card, Ranker
+
+
+class Learners(Sequence[type[Ranker]]):
+    """All learners; prints as a table.
+
+    ``learners.cards`` maps names to what each learner is about.
+    """
+
+    def __init__(self, kinds: Sequence[type[Ranker]]) -> None:
+        self._kinds = tuple(kinds)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._kinds[number]
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    @property
+    def cards(self) -> dict[str, Card]:
+        """The card of each learner, by its name."""
+        return {kind.__name__: kind.card for kind in self._kinds}
+
+    def to_markdown(self) -> str:
+        """Write the table for a README."""
+        lines = ["| learner | from | optimises | minimises | one evaluation |", "|" + " --- |" * 5]
+        for name, card in self.cards.items():
+            # A bar inside a cell would end it.
+            cells = [f"`{name}`", card.paper, card.optimises, f"`{card.minimises}`", card.cost]
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        head = ("learner", "from", "optimises", "minimises", "one evaluation")
+        rows = [head, *((name, *card) for name, card in self.cards.items())]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        )
+
+
+def all_learners() -> Learners:
+    """List every learner with its paper, its objective, what it optimises and its cost.
+
+    Examples
+    --------
+    >>> from permdist.models import all_learners
+    >>> all_learners().cards["ListMLE"].cost
+    'n'
+    >>> len(all_learners()) > 20
+    True
+    """
+    from permdist import models
+
+    kinds = [getattr(models, name) for name in models.__all__]
+    order = {kind: number for number, kind in enumerate(_PAPERS)}
+    found = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Ranker)]
+    found = [kind for kind in found if kind is not Ranker]
+    return Learners(sorted(found, key=lambda kind: (order.get(kind.card.paper, 99), kind.__name__)))
+
+
+_PAPERS = (
+    "Dubey et al. 2009",
+    "Xu et al. 2008",
+    "Yue et al. 2007",
+    "Joachims 2002",
+    "Freund et al. 2003",
+    "Qin et al. 2008",
+    "Taylor et al. 2008",
+    "Cao et al. 2007",
+    "Xia et al. 2008",
+    "Volkovs and Zemel 2009",
+    "Wang et al.",
+)
