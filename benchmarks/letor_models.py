@@ -22,11 +22,21 @@ from permdist.models import (
     MLE,
     SVMNDCG,
     AdaRank,
+    ApproxAP,
+    ApproxNDCG,
+    BLFeatureRank,
+    BoltzRank,
     ConvexLoss,
+    DiffRank,
     ExpectedGain,
+    FeatureRank,
+    ListMLE,
+    ListNet,
     PermuRank,
     RankBoost,
+    RankCosine,
     RankSVM,
+    SoftRank,
     SVMMap,
     cross_validate,
 )
@@ -36,6 +46,8 @@ SUMS = {"C": [1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0]}
 SCALED = {"C": [0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0]}
 TILTED = {"C": [1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1], "kappa": [1.0, 30.0, 100.0]}
 HINGES = {"C": [3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]}
+LISTS = {"C": [1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0]}
+SMOOTH = {"C": [0.03, 0.1, 1.0, 10.0, 100.0], "alpha": [1.0, 10.0, 100.0]}
 MAP, NDCG = "letor4:map", "letor4:ndcg@10"
 VIEWS = ("raw", "zscore", "rank")
 BOOST = {"early_stopping": 300, "measure": MAP}
@@ -79,6 +91,19 @@ LEARNERS = {
     "SVMMap": (SVMMap(), HINGES),
     "SVMNDCG": (SVMNDCG(), HINGES),
     "SVMMap, AUC": (SVMMap("auc"), HINGES),
+    "ListNet": (ListNet(), LISTS),
+    "ListNet, labels as they are": (ListNet(target="label"), LISTS),
+    "ListMLE": (ListMLE(), LISTS),
+    "RankCosine": (RankCosine(), {}),
+    "ApproxNDCG": (ApproxNDCG(), SMOOTH),
+    "ApproxNDCG@10": (ApproxNDCG("ndcg@10", beta=1.0), SMOOTH),
+    "ApproxNDCG, 3 views": (ApproxNDCG(normalise=VIEWS), SMOOTH),
+    "ApproxAP": (ApproxAP(), SMOOTH),
+    "SoftRank, recursion": (SoftRank(method="softrank"), {"C": [10.0, 100.0, 1000.0]}),
+    "BoltzRank": (BoltzRank(), {"C": [10.0, 100.0, 1e3, 1e4], "mix": [0.0, 0.5, 1.0]}),
+    "FeatureRank": (FeatureRank(cycles=3, measure=MAP, early_stopping=200), {}),
+    "BLFeatureRank": (BLFeatureRank(cycles=3, measure=MAP, early_stopping=200), {}),
+    "DiffRank": (DiffRank(cycles=3, measure=MAP, early_stopping=200), {}),
     "PermuRank": (
         PermuRank(max_iter=15, early_stopping=6, measure=MAP),
         {"C": [1e-4, 1e-3, 0.01, 0.1]},

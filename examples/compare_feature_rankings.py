@@ -1,8 +1,8 @@
 """Learners that add feature rankings against linear ones, on strictly ordered lists.
 
 Settings are chosen by Kendall's tau on the validation part of every fold. SVMMap needs good and bad
-documents: it is trained with those above the median label of their query as good.
-``--data`` takes a folder with LETOR folds of strict lists.
+documents: it is trained with those above the median label of their query as good. Differences from
+DiffRank are paired by query. ``--data`` takes a folder with LETOR folds of strict lists.
 """
 
 import argparse
@@ -45,8 +45,7 @@ def main(arguments=None):
         parts = [whole.where(np.arange(len(whole)) % 3 == part) for part in range(3)]
         folds = [parts[turn:] + parts[:turn] for turn in range(3)]
     left, right = (figure := Figure(figsize=(12, 4.4), layout="constrained")).subplots(1, 2)
-    heads = ("Kendall distance", "less DiffRank's", "top-10 persistence", "chosen in the folds")
-    print(f"{'':<14} " + "".join(f"{head:<20}" for head in heads).rstrip())
+    print(f"{'':<15}Kendall distance    less DiffRank's     top-10 persistence  chosen, by fold")
     rows, first = [], None
     for place, (name, (learner, grid)) in enumerate(LEARNERS.items()):
         used = [(split(one), *rest) for one, *rest in folds] if name == "SVMMap" else folds

@@ -5,10 +5,14 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy import optimize
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import ThreadpoolController
 
 from permdist._check import FloatArray
 from permdist.models.base import Ranker
@@ -16,7 +20,22 @@ from permdist.models.history import Watch
 from permdist.models.spaces import Batch
 
 FLAT = 1e-13
+SMALL = 5_000_000
 Loss = Callable[[FloatArray], tuple[float, FloatArray]]
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def few_threads(size: int) -> AbstractContextManager[Any]:
+    """Keep linear algebra on one thread where matrices are small.
+
+    The many small products of an optimiser gain nothing from more, and wait for threads that
+    other work keeps busy.
+    """
+    return _libraries().limit(limits=1, user_api="blas") if size < SMALL else nullcontext()
 
 
 class Descent(Ranker):
@@ -74,19 +93,20 @@ class Descent(Ranker):
             )
         # The tolerance is relative to the first gradient, where features are small.
         steepest = float(np.abs(features.T @ by_scores + 2.0 / C * start).max())
-        result = optimize.minimize(
-            objective,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            callback=note,
-            options={
-                "maxiter": params["max_iter"],
-                "gtol": self._tolerance() * min(1.0, steepest),
-                "ftol": 1e-12,
-                "maxcor": 20,
-            },
-        )
+        with few_threads(features.size):
+            result = optimize.minimize(
+                objective,
+                start,
+                jac=True,
+                method="L-BFGS-B",
+                callback=note,
+                options={
+                    "maxiter": params["max_iter"],
+                    "gtol": self._tolerance() * min(1.0, steepest),
+                    "ftol": 1e-12,
+                    "maxcor": 20,
+                },
+            )
         self.coef_ = watch.best if watch.stops_early else np.array(result.x)
         self.converged_ = bool(result.success)
         if len(watch) == 0 and not result.success:

@@ -48,7 +48,8 @@ class FeatureRank(Ranker):
         One for each addition, feature after feature, cycle after cycle.
     centres_ : array of float, shape (features, intervals)
     history_ : dict of lists
-        ``objective`` is ``sum_q exp(-E_q)``; ``train`` the mean of E.
+        ``objective`` is ``sum_q exp(-E_q)``; ``train`` the mean of E along training, which under
+        balance control is better than what `predict` can do without labels.
 
     Notes
     -----

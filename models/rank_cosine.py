@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist.measures import Measure
 from permdist.models.base import Card
 from permdist.models.listwise import Listwise, Work
 from permdist.models.spaces import Batch
@@ -20,9 +22,12 @@ class RankCosine(Listwise):
     0 to 1 for every query, whatever its length. It is not convex. Where all scores are 0 the angle
     is undefined, and the optimiser starts from the sum of label-weighted features instead.
 
+    The angle does not depend on the length of w, so there is no penalty: C is infinite. A finite
+    one would only pull w towards 0.
+
     Notes
     -----
-    Parameters are those of `ListMLE`, without ties.
+    All other parameters are those of `ListMLE`, without ties.
 
     References
     ----------
@@ -44,6 +49,31 @@ class RankCosine(Listwise):
         minimises="(1 - cos(labels, scores)) / 2",
         cost="n",
     )
+
+    def __init__(
+        self,
+        *,
+        C: float = np.inf,
+        measure: str | Measure = "ndcg@10",
+        normalise: bool | str | Sequence[str] = False,
+        max_iter: int = 200,
+        tol: float = 1e-5,
+        early_stopping: int | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            C=C,
+            measure=measure,
+            normalise=normalise,
+            max_iter=max_iter,
+            tol=tol,
+            early_stopping=early_stopping,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
 
     def _start(self, features: FloatArray, batch: Batch) -> FloatArray:
         norms = np.sqrt(np.add.reduceat(batch.labels.astype(float) ** 2, batch.ptr[:-1]))

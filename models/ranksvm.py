@@ -13,7 +13,7 @@ from permdist._check import FloatArray, IntArray, choice
 from permdist._kernels import kernel
 from permdist.measures import Measure
 from permdist.models.base import Card
-from permdist.models.descent import Descent, Loss
+from permdist.models.descent import Descent, Loss, few_threads
 from permdist.models.history import Watch
 from permdist.models.planes import minimise
 from permdist.models.spaces import Batch
@@ -151,14 +151,15 @@ def learn_by_planes(
         return watch.note(np.array(w), scores, objective=value, lower=lower)
 
     params = learner.get_params(deep=False)
-    found = minimise(
-        risk,
-        start,
-        float(params["C"]),
-        tol=learner._tolerance(),
-        max_iter=params["max_iter"],
-        note=note,
-    )
+    with few_threads(features.size):
+        found = minimise(
+            risk,
+            start,
+            float(params["C"]),
+            tol=learner._tolerance(),
+            max_iter=params["max_iter"],
+            note=note,
+        )
     early = watch.stops_early and watch.best is not None
     learner.coef_ = watch.best if early else found.w
     learner.converged_ = found.converged

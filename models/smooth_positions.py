@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from permdist._check import FloatArray, IntArray, choice, finite
+from permdist._exp import exp_down
 from permdist._kernels import kernel
 from permdist.measures import AP, NDCG, RR, KendallTau, Measure, Precision
 
@@ -93,10 +94,30 @@ def _slope(kind: int, x: float) -> float:
 
 
 @kernel
+def _fill(kind: int, slope: bool, scores: FloatArray, i: int, end: int, terms: FloatArray) -> None:
+    """Evaluate the sigmoid, or its slope, between item i and those that follow it.
+
+    Scores fall, so the argument of the exponential is never positive, and the two kinds that are
+    made of one go through vector instructions.
+    """
+    if kind < 2:
+        unit = 1.0 + kind
+        for j in range(i + 1, end):
+            e = exp_down(unit * (scores[j] - scores[i]))
+            terms[j] = unit * e / ((1.0 + e) * (1.0 + e)) if slope else e / (1.0 + e)
+    elif slope:
+        for j in range(i + 1, end):
+            terms[j] = _slope(kind, scores[j] - scores[i])
+    else:
+        for j in range(i + 1, end):
+            terms[j] = _sigmoid(kind, scores[j] - scores[i])
+
+
+@kernel
 def _positions(scores: FloatArray, kind: int, window: float) -> FloatArray:
     """Give smooth positions of descending scores, already multiplied by alpha."""
     n = len(scores)
-    result = np.ones(n)
+    result, terms = np.ones(n), np.empty(n)
     end = 0
     # Those who are above by more than the window count 1 each, those below by more 0.
     far = 0
@@ -108,10 +129,10 @@ def _positions(scores: FloatArray, kind: int, window: float) -> FloatArray:
         end = max(end, i + 1)
         while end < n and scores[i] - scores[end] <= window:
             end += 1
+        _fill(kind, False, scores, i, end, terms)
         for j in range(i + 1, end):
-            above = _sigmoid(kind, scores[j] - scores[i])
-            result[i] += above
-            result[j] += 1.0 - above
+            result[i] += terms[j]
+            result[j] += 1.0 - terms[j]
     return result
 
 
@@ -121,13 +142,15 @@ def _pull_back(
 ) -> None:
     """Turn derivatives by smooth positions into derivatives by scores (times alpha)."""
     n, end = len(scores), 0
+    terms = np.empty(n)
     out[:] = 0.0
     for i in range(n):
         end = max(end, i + 1)
         while end < n and scores[i] - scores[end] <= window:
             end += 1
+        _fill(kind, True, scores, i, end, terms)
         for j in range(i + 1, end):
-            flow = _slope(kind, scores[j] - scores[i]) * (slopes[j] - slopes[i])
+            flow = terms[j] * (slopes[j] - slopes[i])
             out[i] += flow
             out[j] -= flow
 

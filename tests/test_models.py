@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from pathlib import Path
 
 import naive
 import numpy as np
@@ -457,3 +458,11 @@ def test_every_learner_is_in_the_contract():
         if isinstance(getattr(models, name), type) and issubclass(getattr(models, name), Ranker)
     }
     assert kinds - {"Ranker"} == {type(learner).__name__ for learner in LEARNERS.values()}
+
+
+def test_the_table_of_learners_is_the_one_in_the_readme():
+    table = models.all_learners()
+    assert set(table.cards) == {type(learner).__name__ for learner in LEARNERS.values()}
+    text = (Path(__file__).resolve().parent.parent / "README.md").read_text()
+    assert table.to_markdown() in text
+    assert repr(table).splitlines()[0].startswith("learner")
