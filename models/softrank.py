@@ -128,12 +128,12 @@ class SoftRank(Listwise):
             first: int, last: int, scores: FloatArray, values: FloatArray, gradient: FloatArray
         ) -> None:
             for q in range(first, last):
-                if forms[q] is None:
+                form = forms[q]
+                if form is None:
                     continue
                 a, b = ptr[q], ptr[q + 1]
-                model, label = GaussianScores(scores[a:b], noise), batch.labels[a:b]
-                values[q] = 1.0 - model.expect(measure, label, method="exact")
-                gradient[a:b] = -model.expect_gradient(measure, label)
+                value, slopes = GaussianScores(scores[a:b], noise).expected_sum(form)
+                values[q], gradient[a:b] = 1.0 - value, -slopes
 
         def recursion(
             first: int, last: int, scores: FloatArray, values: FloatArray, gradient: FloatArray

@@ -46,8 +46,13 @@ class Utilities(Space):
                 a, b = self.batch.ptr[q], self.batch.ptr[q + 1]
                 scale = self.batch.scale[q]
                 model, label = self._make(scale * scores[a:b]), self.batch.labels[a:b]
-                values[q] = model.expect(self.measure, label, method="exact")
-                gradient[a:b] = scale * model.expect_gradient(self.measure, label)
+                form = self.measure.positional(label)
+                if form is None:
+                    values[q] = model.expect(self.measure, label, method="exact")
+                    gradient[a:b] = scale * model.expect_gradient(self.measure, label)
+                else:
+                    values[q], slopes = model.expected_sum(form)
+                    gradient[a:b] = scale * slopes
 
         self._spread(work, np.diff(self.batch.ptr).astype(float) ** 2)
         return values, gradient
