@@ -8,9 +8,11 @@ The first table takes the training part of the first fold, or a simulated collec
 from __future__ import annotations
 
 import sys
+import time
 
 import harness
 import numpy as np
+from sklearn.base import clone
 
 from permdist import data
 from permdist.measures import parse
@@ -83,12 +85,33 @@ def fits(queries):
     harness.table("Whole fits", rows, unit="s")
 
 
+def exact_and_sampled(folds):
+    """Print what a sample of each size costs and reaches, beside the exact sums."""
+    variants = {
+        f"restart, {size:,} rankings": {"space": "restart", "sample_size": size}
+        for size in (10, 100, 1000)
+    }
+    variants |= {"lattice, 1 order": {"orders": 1}, "lattice, 4 orders": {"orders": 4}}
+    variants |= {"interleavings": {"space": "interleavings"}}
+    print("\nConvex loss for AP, C = 0.003 without scale: test MAP of all folds, and one fit")
+    for name, options in variants.items():
+        learner = ConvexLoss("ap", scale=False, C=0.003, **options)
+        begin = time.perf_counter()
+        reached = [clone(learner).fit(fold.train).score(fold.test) for fold in folds]
+        seconds = (time.perf_counter() - begin) / len(folds)
+        print(f"  {name:<24} MAP {np.mean(reached):.4f}  {seconds:6.2f} s")
+
+
 if __name__ == "__main__":
     print(harness.machine())
     if len(sys.argv) > 1:
-        collection = data.load_letor_folds(sys.argv[1])[0].train
+        parts = list(data.load_letor_folds(sys.argv[1]))
+        collection = parts[0].train
     else:
-        collection = data.make_letor(450, rng=0)
+        whole, third = data.make_letor(900, rng=0), np.arange(900) % 3
+        collection, held_out, test = (whole.where(third == part) for part in range(3))
+        parts = [data.Fold(collection, held_out, test)]
     evaluations(collection)
     growth()
     fits(collection)
+    exact_and_sampled(parts)
