@@ -17,6 +17,7 @@ import numpy as np
 from scipy.stats import ttest_rel
 
 from permdist import data
+from permdist.measures import evaluate, parse
 from permdist.models import (
     L3,
     MLE,
@@ -125,6 +126,72 @@ PUBLISHED = {
 }
 
 
+def peers(folds, first):
+    """Print boosted trees of other libraries, where they are installed, by the same rules."""
+    found = {}
+    try:
+        import lightgbm
+
+        def boost(fold):
+            model = lightgbm.LGBMRanker(
+                objective="rank_xendcg",
+                n_estimators=500,
+                learning_rate=0.05,
+                random_state=0,
+                verbose=-1,
+            )
+            vali = fold.vali
+            model.fit(
+                fold.train.X,
+                fold.train.y,
+                group=fold.train.sizes,
+                eval_set=[(vali.X, vali.y)],
+                eval_group=[vali.sizes],
+                eval_metric="map",
+                callbacks=[lightgbm.early_stopping(50, verbose=False)],
+            )
+            return model.predict(fold.test.X)
+
+        found["LightGBM, rank_xendcg"] = boost
+    except ImportError:
+        print("LightGBM: not installed")
+    try:
+        import catboost
+
+        def stochastic(fold):
+            pools = [
+                catboost.Pool(part.X, part.y, group_id=np.repeat(np.arange(len(part)), part.sizes))
+                for part in fold
+            ]
+            model = catboost.CatBoostRanker(
+                loss_function="StochasticRank:metric=NDCG",
+                custom_metric="MAP",
+                eval_metric="NDCG:top=10",
+                iterations=500,
+                random_seed=0,
+                verbose=False,
+                allow_writing_files=False,
+            )
+            model.fit(pools[0], eval_set=pools[1], early_stopping_rounds=50)
+            return model.predict(pools[2])
+
+        found["CatBoost, StochasticRank"] = stochastic
+    except ImportError:
+        print("CatBoost: not installed")
+    for name, fit in found.items():
+        begin = time.perf_counter()
+        tests = []
+        for fold in folds:
+            scores = np.asarray(fit(fold), dtype=float)
+            tests.append(evaluate(scores, fold.test.y, fold.test.qid, [parse(MAP), parse(NDCG)]))
+        seconds = (time.perf_counter() - begin) / len(folds)
+        values = np.concatenate([test[parse(MAP).name] for test in tests])
+        means = [np.mean([test.mean(parse(one)) for test in tests]) for one in (MAP, NDCG)]
+        p = ttest_rel(values, first).pvalue if first is not None else np.nan
+        error = values.std(ddof=1) / np.sqrt(len(values))
+        print(f"{name:<30} {means[0]:7.4f} {error:6.4f} {means[1]:8.4f} {seconds:7.2f} s {p:6.2f}")
+
+
 def main(folder, wanted):
     folds = list(data.load_letor_folds(folder))
     print(harness.machine())
@@ -150,6 +217,8 @@ def main(folder, wanted):
             f"{seconds:7.2f} s {p}",
             flush=True,
         )
+    if not wanted or "peers" in wanted:
+        peers(folds, first)
     print("\npublished MAP on MQ2008")
     for name, value in PUBLISHED.items():
         print(f"{name:<30} {value:7.4f}")
