@@ -100,6 +100,10 @@ LEARNERS = {
     "ApproxNDCG@10": (ApproxNDCG("ndcg@10", beta=1.0), SMOOTH),
     "ApproxNDCG, 3 views": (ApproxNDCG(normalise=VIEWS), SMOOTH),
     "ApproxAP": (ApproxAP(), SMOOTH),
+    "ApproxAP, 3 views": (
+        ApproxAP(normalise=VIEWS),
+        {"C": [0.01, 0.1, 1.0, 10.0], "alpha": [1.0, 10.0, 100.0]},
+    ),
     "SoftRank, recursion": (SoftRank(method="softrank"), {"C": [10.0, 100.0, 1000.0]}),
     "BoltzRank": (BoltzRank(), {"C": [10.0, 100.0, 1e3, 1e4], "mix": [0.0, 0.5, 1.0]}),
     "FeatureRank": (FeatureRank(cycles=3, measure=MAP, early_stopping=200), {}),
