@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, as_rng, choice
+from permdist._check import FloatArray, as_rng, choice, count
 from permdist.measures import NDCG, RR, Measure
 from permdist.models.base import Card
 from permdist.models.history import Watch
@@ -34,8 +34,8 @@ class Approx(Listwise):
     Parameters
     ----------
     measure : Measure or str
-        AP, NDCG, Precision, RR (all with or without a cut-off where they have one) or Kendall's
-        tau. It is also what `score` and early stopping look at.
+        AP or RR; NDCG or Precision, with a cut-off or without; or Kendall's tau. It is also what
+        `score` and early stopping look at.
     alpha, beta : float
         How steep the sigmoids of scores and of positions are.
     sigmoid : {"logistic", "tanh", "erf", "arctan"}
@@ -128,9 +128,9 @@ class Approx(Listwise):
         super()._check_parameters()
         choice("sigmoid", self.sigmoid, SIGMOIDS)
         choice("optimiser", self.optimiser, ("lbfgs", "stochastic"))
-        for name in ("alpha", "beta", "learning_rate", "annealing"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name}: expected a positive number, got {getattr(self, name)!r}")
+        self._need_positive("alpha", "beta", "learning_rate")
+        if count("annealing", self.annealing) > 1 and self.optimiser == "stochastic":
+            raise ValueError("annealing: only with optimiser='lbfgs'")
         code_of(self._measure())
 
     def _work(self, batch: Batch, alpha: float) -> Work:
@@ -140,11 +140,14 @@ class Approx(Listwise):
         units = np.add.reduceat(gains, batch.ptr[:-1])
         log2 = True
         if isinstance(measure, NDCG):
+            measure.check_grades(batch.labels)
             gains, log2 = measure.gains(batch.labels), measure.discount == "log2"
             units = np.empty(len(batch))
             for q, (a, b) in enumerate(batch.bounds):
                 ordered = np.sort(gains[a:b])[::-1]
                 units[q] = float(ordered @ measure.discounts(b - a))
+                if measure.short == "zero" and b - a < measure._cut and measure.k is not None:
+                    gains[a:b] = 0.0  # such a query counts nothing
         elif not measure.name.startswith("ap"):
             units = np.full(len(batch), 1.0 if isinstance(measure, RR) else float(measure._cut))
         units = np.where(units > 0.0, units, 1.0)
@@ -192,7 +195,7 @@ class Approx(Listwise):
                 a, b = batch.ptr[q], batch.ptr[q + 1]
                 scores[a:b] = parts[q] @ w
                 work(q, q + 1, scores, values, gradient)
-                w = (1.0 - shrink) * w - self.learning_rate * (gradient[a:b] @ parts[q])
+                w = (w - self.learning_rate * (gradient[a:b] @ parts[q])) / (1.0 + shrink)
             scores[:] = features @ w
             work(0, len(batch), scores, values, gradient)
             objective = float(values.sum()) + float(w @ w) / float(self.C)

@@ -181,7 +181,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> FloatArray:
         """Give the scores of documents, shape (documents,).
 
-        `qid` is needed only with `normalise`, which looks at whole queries.
+        `qid` is needed only with `normalise`, and by learners that add up rankings: both look at
+        whole queries.
         """
         self._need_fit()
         if isinstance(X, Queries):
@@ -264,8 +265,18 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             count("n_jobs", params["n_jobs"])
         tol = params.get("tol", 0.0)
         number = isinstance(tol, int | float | np.number) and not isinstance(tol, bool)
-        if tol is not None and not (number and tol >= 0):
+        optional = type(self)().get_params(deep=False).get("tol") is None
+        if not (tol is None and optional) and not (number and tol >= 0):
             raise ValueError(f"tol: expected a number of at least 0, got {tol!r}")
+
+    def _need_positive(self, *names: str, also: str = "") -> None:
+        """Refuse parameters that are no positive, finite numbers."""
+        for name in names:
+            value = self.get_params(deep=False)[name]
+            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            if not (number and 0.0 < value < np.inf):
+                other = f" or {also}" if also else ""
+                raise ValueError(f"{name}: expected a positive number{other}, got {value!r}")
 
     def _need_unit_range(self) -> None:
         """Refuse measures with values outside [0, 1]."""
@@ -278,8 +289,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     def _check_state(self) -> None:
         """Refuse fitted attributes, read from a file, that cannot belong together."""
-        coef = getattr(self, "coef_", None)
-        if coef is not None and len(coef) != self.n_features_in_ * len(self.views_):
+        if "coef_" in self.fitted and len(self.coef_) != self.n_features_in_ * len(self.views_):
             raise ValueError("coef_")
 
     def _measure(self) -> Measure:
@@ -391,6 +401,8 @@ def load(path: str | Path) -> Ranker:
     if unknown:
         raise ValueError(f"{source}: {min(unknown)!r} is no attribute of {kind.__name__}")
     learner = kind(**{name: _number(value) for name, value in params.items()})
+    if isinstance(params.get("normalise"), list):
+        learner.set_params(normalise=tuple(params["normalise"]))
     for name, value in state.items():
         if name == "coef_":
             value = finite("coef_", value, ndim=1)
@@ -399,6 +411,10 @@ def load(path: str | Path) -> Ranker:
         setattr(learner, name, value)
     if "history_" in state:
         try:
+            for view in learner.views_:
+                choice("views_", view, NORMALISATIONS)
+            if not all(isinstance(entries, list) for entries in learner.history_.values()):
+                raise TypeError("history_")
             learner._check_state()
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{source}: not a learner's file, or a damaged one") from error

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, as_rng, count
+from permdist._check import FloatArray, IntArray, as_rng, count, finite
 from permdist.distributions.lattice import Lattice, Shape
 from permdist.measures import Measure
 from permdist.models.base import Card
@@ -110,10 +110,9 @@ class BoltzRank(Descent):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not 0.0 <= self.mix <= 1.0:
+        if not 0.0 <= float(finite("mix", self.mix, ndim=0)) <= 1.0:
             raise ValueError(f"mix: expected a number from 0 to 1, got {self.mix!r}")
-        if not self.sharpness > 0.0:
-            raise ValueError(f"sharpness: expected a positive number, got {self.sharpness!r}")
+        self._need_positive("sharpness")
         if count("exact", self.exact, minimum=0) > LARGEST_EXACT:
             raise ValueError(f"exact: expected at most {LARGEST_EXACT}, got {self.exact}")
         count("sample_size", self.sample_size, minimum=2)
@@ -208,7 +207,9 @@ class _Sampled:
         slopes, losses, target = [], [], []
         for a, b in bounds:
             label = batch.labels[a:b]
-            noise = np.geomspace(0.1, 10.0, size)[:, None] * rng.gumbel(size=(size, b - a))
+            # From next to none to much more than neighbouring labels differ by.
+            gap = float(np.ptp(label)) / (len(np.unique(label)) - 1)
+            noise = gap * np.geomspace(0.1, 10.0, size)[:, None] * rng.gumbel(size=(size, b - a))
             orders = np.argsort(-(label + noise), axis=1)
             matrix = np.empty((size, b - a))
             np.put_along_axis(matrix, orders, np.broadcast_to(_factors(b - a), matrix.shape), 1)

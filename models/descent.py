@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import optimize
@@ -43,6 +43,8 @@ class Descent(Ranker):
 
     A learner gives `_prepare`; `history_` also has ``gradient``, its largest entry.
     """
+
+    warns_if_flat: ClassVar[bool] = True
 
     @abstractmethod
     def _prepare(self, batch: Batch) -> Loss:
@@ -84,7 +86,7 @@ class Descent(Ranker):
         if held_out is not None:
             watch.first(np.array(start), held_out.X @ start)
         by_scores = loss(features @ start)[1]
-        if np.abs(by_scores).max() < FLAT:
+        if self.warns_if_flat and np.abs(by_scores).max() < FLAT:
             warnings.warn(
                 f"{type(self).__name__}: the loss does not change with the scores; is the measure "
                 "the same for all rankings of these queries?",
@@ -108,8 +110,8 @@ class Descent(Ranker):
                 },
             )
         self.coef_ = watch.best if watch.stops_early else np.array(result.x)
-        self.converged_ = bool(result.success)
-        if len(watch) == 0 and not result.success:
+        self.converged_ = bool(result.success) or steepest < FLAT
+        if len(watch) == 0 and not self.converged_:
             advice = "space='lattice', or " if "space" in params else ""
             warnings.warn(
                 f"{type(self).__name__}: the optimiser could not take a step ({result.message}); "

@@ -123,7 +123,7 @@ class DiffRank(FeatureRank):
             held_out_h = Intervals(centres).ranks(held_out.X, held_out.ptr)
             held_out_scores = np.zeros(len(held_out.X))
         order = np.lexsort((-batch.labels, batch.query_of))
-        prec = len(features) if self.prec is None else int(self.prec)
+        prec = len(features) if self.prec is None else min(int(self.prec), len(features))
         unit = 1.0 / np.maximum(1.0, np.diff(batch.ptr) - 1.0)[batch.query_of]
         layout = batch.labels, order, batch.ptr, prec
         combined = np.zeros(len(features))
@@ -150,7 +150,7 @@ class DiffRank(FeatureRank):
                     weight=weight,
                 )
                 before = loss
-                if stop:
+                if stop or not loss > 0.0:  # all pairs are as far apart as doubles can tell
                     break
             else:
                 continue

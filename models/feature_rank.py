@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, count
+from permdist._check import FloatArray, IntArray, count, finite
 from permdist.measures import KendallTau, Measure
 from permdist.measures.placements import place_by_scores
 from permdist.models.base import Card, Ranker
@@ -46,7 +46,7 @@ class FeatureRank(Ranker):
     ----------
     weights_ : list of float
         One for each addition, feature after feature, cycle after cycle.
-    centres_ : array of float, shape (features, intervals)
+    centres_ : array of float, shape (features, intervals that some query fills)
     history_ : dict of lists
         ``objective`` is ``sum_q exp(-E_q)``; ``train`` the mean of E along training, which under
         balance control is better than what `predict` can do without labels.
@@ -111,8 +111,10 @@ class FeatureRank(Ranker):
             count("early_stopping", params["early_stopping"])
 
     def _check_state(self) -> None:
-        shape = np.shape(np.asarray(self.centres_, dtype=float))
-        if len(shape) != 2 or shape[0] != self.n_features_in_ * len(self.views_):
+        self.centres_ = finite("centres_", self.centres_, ndim=2)
+        finite("weights_", self.weights_, ndim=1)
+        shape = self.centres_.shape
+        if shape[0] != self.n_features_in_ * len(self.views_) or shape[1] == 0:
             raise ValueError("centres_")
 
     def _scores(self, features: FloatArray, ptr: IntArray | None) -> FloatArray:
@@ -142,7 +144,7 @@ class FeatureRank(Ranker):
         measure = KendallTau()
 
         def taus(ranks: FloatArray) -> FloatArray:
-            placed = place_by_scores(ranks, batch.labels, batch.ptr, "index")
+            placed = place_by_scores(ranks, batch.labels, batch.ptr, "average")
             return measure.values(placed)
 
         combined = np.zeros(len(features))

@@ -28,8 +28,8 @@ class Intervals(NamedTuple):
 
         A value belongs to the interval with the nearest centre; higher intervals rank higher.
         Inside an interval larger values rank higher where its centre is above the one before it
-        (for the first: below the one after it), and lower where it is not. The top has rank n,
-        the last rank 1; equal values as they stand.
+        (for the first: below the one after it), lower where it is below, and the same where the
+        two are equal. The top has rank n, the last rank 1, and equal ones share their mean.
         """
         result = np.empty(features.shape[::-1])
         for k, (column, centres) in enumerate(zip(features.T, self.centres, strict=True)):
@@ -42,8 +42,7 @@ def quasi_knn(features: FloatArray, labels: IntArray, ptr: IntArray, intervals: 
 
     Each query's documents, from the least relevant up, are cut into intervals of equal length; a
     centre is the mean of the values of all queries in the same interval. A query with fewer
-    documents than intervals fills some of them only; an interval that no query fills takes the
-    mean of its neighbours.
+    documents than intervals fills some of them only; an interval that no query fills is left out.
 
     Examples
     --------
@@ -60,9 +59,7 @@ def quasi_knn(features: FloatArray, labels: IntArray, ptr: IntArray, intervals: 
         np.add.at(sums.T, place, features[order])
         np.add.at(number, place, 1.0)
     filled = np.flatnonzero(number)
-    known = sums[:, filled] / number[filled]
-    everywhere = [np.interp(np.arange(intervals), filled, row) for row in known]
-    return Intervals(np.array(everywhere))
+    return Intervals(sums[:, filled] / number[filled])
 
 
 @kernel
@@ -86,15 +83,27 @@ def _rank_values(column: FloatArray, centres: FloatArray, ptr: IntArray, out: Fl
         # Two stable sorts, the second by interval: documents from the top down.
         first = np.argsort(-inner, kind="mergesort")
         second = np.argsort(-interval[first], kind="mergesort")
+        start = 0
         for t in range(n):
-            out[a + first[second[t]]] = n - t
+            i, following = first[second[t]], first[second[min(t + 1, n - 1)]]
+            same = interval[i] == interval[following] and inner[i] == inner[following]
+            if t + 1 < n and same:
+                continue
+            for u in range(start, t + 1):
+                out[a + first[second[u]]] = n - 0.5 * (start + t)
+            start = t + 1
 
 
 @kernel
 def rank_within(scores: FloatArray, ptr: IntArray, out: FloatArray) -> None:
-    """Turn scores into ranks inside each query: n for the best, 1 for the last."""
+    """Turn scores into ranks inside each query: n for the best, 1 for the last, ties shared."""
     for q in range(len(ptr) - 1):
         a, n = ptr[q], ptr[q + 1] - ptr[q]
         order = np.argsort(-scores[a : a + n], kind="mergesort")
+        start = 0
         for t in range(n):
-            out[a + order[t]] = n - t
+            if t + 1 < n and scores[a + order[t]] == scores[a + order[t + 1]]:
+                continue
+            for u in range(start, t + 1):
+                out[a + order[u]] = n - 0.5 * (start + t)
+            start = t + 1

@@ -80,7 +80,7 @@ class Watch:
 
     def first(self, state: Any, scores: FloatArray) -> None:
         """Take the starting point as the best so far."""
-        self.best, self._highest = state, self.judge(scores)
+        self.best, self._highest, self.best_at = state, self.judge(scores), len(self)
 
     def note(self, state: Any, scores: FloatArray | None, **values: float) -> bool:
         """Note one iteration, and the scores it gives to the validation data.

@@ -36,7 +36,7 @@ class ListNet(Listwise):
 
     Notes
     -----
-    All other parameters are those of `ListMLE`.
+    All other parameters are those of `ListMLE`, which has ties and a seed besides.
 
     References
     ----------
@@ -92,8 +92,7 @@ class ListNet(Listwise):
         super()._check_parameters()
         count("k", self.k)
         choice("target", self.target, ("softmax", "label"))
-        if not self.temperature > 0.0:
-            raise ValueError(f"temperature: expected a positive number, got {self.temperature!r}")
+        self._need_positive("temperature")
 
     def _kernel(self, batch: Batch) -> tuple[Work, FloatArray]:
         targets = batch.labels.astype(float)
@@ -101,7 +100,8 @@ class ListNet(Listwise):
             highest = np.maximum.reduceat(targets, batch.ptr[:-1])
             targets = np.exp((targets - highest[batch.query_of]) / float(self.temperature))
         k, ptr = self.k, batch.ptr
-        cost = np.diff(ptr).astype(float) ** k
+        sizes = np.diff(ptr).astype(float)
+        cost = sizes ** np.minimum(k, sizes)
         if cost.sum() > LARGEST:
             raise ValueError(f"k: {cost.sum():.2g} choices at every step are too many, use fewer")
 
@@ -145,14 +145,23 @@ def _cross_entropy(
                         total += odds[i]
                         target_total += wanted[i]
                         mean += wanted[i] * logs[i]
-                total = max(total, 1e-300)  # all that remain may be beyond the range of doubles
                 if target_total <= 0.0:  # nothing is left that the target would choose
                     level -= 1
                     continue
-                value += chance[level] * (np.log(total) - mean / target_total)
+                peak = 0.0
+                if total < 1e-200:  # all that remain are far below those that are taken
+                    peak, total = -np.inf, 0.0
+                    for i in range(n):
+                        if not taken[i]:
+                            peak = max(peak, logs[i])
+                    for i in range(n):
+                        if not taken[i]:
+                            total += np.exp(logs[i] - peak)
+                value += chance[level] * (peak + np.log(total) - mean / target_total)
                 for i in range(n):
                     if not taken[i]:
-                        share = odds[i] / total - wanted[i] / target_total
+                        share = np.exp(logs[i] - peak) if peak < 0.0 else odds[i]
+                        share = share / total - wanted[i] / target_total
                         gradient[a + i] += chance[level] * share
             else:
                 taken[path[level]] = False

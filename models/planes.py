@@ -123,8 +123,8 @@ def _dual(hessian: FloatArray, heights: FloatArray) -> FloatArray | None:
     import piqp
 
     n = len(heights)
-    # Steep planes and shallow ones meet in one programme: bring its numbers to a common size.
-    unit = max(float(np.abs(heights).max()), float(np.diag(hessian).max()), 1e-300)
+    # What is to be told apart are the heights: they decide the size of the numbers.
+    unit = max(float(np.abs(heights).max()), 1e-300)
     solver = piqp.DenseSolver()
     solver.settings.eps_abs = 1e-10
     solver.settings.eps_rel = 1e-10

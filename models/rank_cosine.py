@@ -27,7 +27,7 @@ class RankCosine(Listwise):
 
     Notes
     -----
-    All other parameters are those of `ListMLE`, without ties.
+    All other parameters are those of `ListMLE`, which has ties and a seed besides.
 
     References
     ----------
@@ -74,6 +74,8 @@ class RankCosine(Listwise):
             n_jobs=n_jobs,
             verbose=verbose,
         )
+
+    warns_if_flat: ClassVar[bool] = False  # the start may be the optimum
 
     def _start(self, features: FloatArray, batch: Batch) -> FloatArray:
         norms = np.sqrt(np.add.reduceat(batch.labels.astype(float) ** 2, batch.ptr[:-1]))

@@ -46,6 +46,8 @@ def smooth_positions(
     array([2.00118, 4.     , 1.     , 5.     , 2.99882])
     """
     score = finite("scores", scores, ndim=1)
+    if not float(finite("alpha", alpha, ndim=0)) > 0.0:
+        raise ValueError(f"alpha: expected a positive number, got {alpha!r}")
     kind = SIGMOIDS.index(choice("sigmoid", sigmoid, SIGMOIDS))
     order = np.argsort(-score, kind="stable")
     result = np.empty(len(score))
@@ -57,6 +59,8 @@ def code_of(measure: Measure) -> int:
     """Give a measure's number in the kernel; refuse those that have no smooth version."""
     for code, kind in enumerate(MEASURES):
         if isinstance(measure, kind):
+            if code in (1, 3) and getattr(measure, "k", None) is not None:
+                raise ValueError(f"measure: {measure.name!r} has no smooth version with a cut-off")
             return code
     raise ValueError(
         f"measure: {measure.name!r} has no smooth version; there is one of ap, ndcg, precision, "

@@ -107,9 +107,13 @@ class SoftRank(Listwise):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         choice("method", self.method, ("exact", "softrank"))
-        learned = self.noise == "learned"
-        if not learned and (isinstance(self.noise, str) or not self.noise > 0.0):
-            raise ValueError(f"noise: expected a positive number or 'learned', got {self.noise!r}")
+        if self.noise != "learned":
+            self._need_positive("noise", also="'learned'")
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if not float(self.noise_) > 0.0:
+            raise ValueError("noise_")
 
     def _kernel(self, batch: Batch) -> tuple[Work, FloatArray]:
         measure, ptr = self._measure(), batch.ptr
@@ -153,6 +157,9 @@ class SoftRank(Listwise):
 
     def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
         penalty = self.C
+        learned = self.noise == "learned" and start.any()
+        if learned and np.array_equal(start, getattr(self, "coef_", ())):
+            start = start / self.noise_  # where the last fit ended, in units of noise 1
         try:
             if self.noise == "learned":
                 self.C = np.inf

@@ -289,13 +289,13 @@ def test_separable_data_stay_finite():
         assert learner.n_iter_ < 500
 
 
-def test_large_features_are_no_trouble_or_are_reported(queries):
-    for learner in (SVMMap(max_iter=200), RankSVM(loss="hinge", max_iter=200)):
-        with pytest.warns(ConvergenceWarning, match="duality gap") as told:
-            learner.fit(queries.X * 1e8, queries.y, queries.qid)
+def test_large_features_are_no_trouble(queries):
+    for learner in (SVMMap(), RankSVM(loss="hinge")):
+        learner.fit(queries.X * 1e8, queries.y, queries.qid)
+        assert learner.converged_
         assert learner.score(queries.X * 1e8, queries.y, queries.qid) > 0.3
-        assert not learner.converged_
-        assert len(told) == 1
+    with pytest.warns(ConvergenceWarning, match="duality gap"):
+        assert not SVMMap(C=100.0, max_iter=5).fit(queries).converged_
 
 
 def test_a_fit_that_fails_changes_nothing(queries):

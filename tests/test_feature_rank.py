@@ -3,6 +3,8 @@
 import naive
 import numpy as np
 import pytest
+from scipy.stats import rankdata
+from sklearn.exceptions import ConvergenceWarning
 
 from permdist import data
 from permdist.measures import KendallTau
@@ -50,7 +52,7 @@ def test_interval_centres(strict):
 def test_feature_rank_step_by_step(strict):
     learner = FeatureRank(intervals=4).fit(strict)
     h = Intervals(learner.centres_).ranks(strict.X, strict.ptr)
-    tau, H = KendallTau(), np.zeros(len(strict.y))
+    tau, H = KendallTau(ties="average"), np.zeros(len(strict.y))
     spans = list(zip(strict.ptr[:-1], strict.ptr[1:], strict=True))
 
     def quality(ranks):
@@ -62,7 +64,7 @@ def test_feature_rank_step_by_step(strict):
         assert weight == pytest.approx(0.5 * np.log((w @ (1 + E)) / (w @ (1 - E))), rel=1e-9)
         total = H + weight * h[k]
         for a, b in spans:
-            H[a:b] = len(total[a:b]) - np.argsort(np.argsort(-total[a:b], kind="stable"))
+            H[a:b] = rankdata(total[a:b])
         w = np.exp(-quality(H))
     np.testing.assert_array_equal(learner.predict(strict), H)
     assert learner.history_["train"][-1] == pytest.approx(quality(H).mean())
@@ -126,3 +128,29 @@ def test_early_stopping_cuts_the_additions(strict):
     learner = DiffRank(cycles=3, early_stopping=4).fit(strict, eval_set=strict)
     assert len(learner.weights_) < 18
     assert learner.score(strict) == pytest.approx(max(learner.history_["measure"]))
+
+
+def test_rows_tell_nothing():
+    """With documents sorted by label, a constant feature must not learn from where they stand."""
+    rng = np.random.default_rng(3)
+    y, qid = rng.integers(0, 2, 200), np.repeat(np.arange(20), 10)
+    X = np.column_stack([rng.normal(size=200) + y, np.zeros(200)])
+    order = np.lexsort((-y, qid))
+    for learner in (FeatureRank(), BLFeatureRank(), DiffRank()):
+        learner.fit(X[order], y[order], qid)
+        if not isinstance(learner, BLFeatureRank):  # which may add the ranking so far instead
+            assert learner.weights_[1] == 0.0
+        with pytest.warns(ConvergenceWarning, match="nothing was learned"):
+            learner.fit(0.0 * X[order], y[order], qid)
+
+
+def test_perfect_features_do_not_underflow():
+    X = np.array([[1.0], [0.0], [1.0], [0.0]])
+    learner = DiffRank(cycles=80).fit(X, [1, 0, 1, 0], [0, 0, 1, 1])
+    assert np.isfinite(learner.predict(X, [0, 0, 1, 1])).all()
+
+
+def test_intervals_that_no_query_fills_are_left_out():
+    learner = FeatureRank().fit(np.arange(4.0)[:, None], [0, 1, 2, 0], [0] * 4)
+    assert learner.centres_.shape == (1, 4)
+    assert learner.predict(np.arange(4.0)[:, None], [0] * 4).tolist() == [1.0, 3.0, 4.0, 2.0]

@@ -267,3 +267,110 @@ def test_refusals():
     ):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+# ---- faults that were found once -----------------------------------------------------------------
+
+
+def test_listnet_with_scores_far_below_those_taken():
+    batch = Batch(np.array([2, 1, 0]), np.array([0, 3]), np.ones(1))
+    value, gradient = ListNet(2)._prepare(batch)(np.array([0.0, -800.0, -801.0]))
+    assert gradient.sum() == pytest.approx(0.0, abs=1e-12)
+    assert np.isfinite(value)
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    ListNet(k=40).fit(X, [0, 1, 0, 1, 1, 0], [0, 0, 1, 1, 2, 2])
+
+
+def test_cut_offs_are_kept_or_refused():
+    queries = data.make_letor(6, n_features=3, rng=0)
+    for name in ("ap@2", "rr@3"):
+        with pytest.raises(ValueError, match="no smooth version with a cut-off"):
+            Approx(name).fit(queries)
+    short = Batch(np.array([1, 0, 2]), np.array([0, 3]), np.ones(1))
+    assert Approx("ndcg@10[short=zero]")._prepare(short)(np.arange(3.0))[0] == 1.0
+    with pytest.raises(ValueError, match="labels up to 1000"):
+        Approx("ndcg").fit(queries.X[:6], [0, 10**6, 1, 0, 1, 2], [0] * 3 + [1] * 3)
+
+
+def test_strong_regularisation_with_stochastic_steps():
+    queries = data.make_letor(10, n_documents=(5, 12), n_features=3, rng=0)
+    learner = Approx(C=1e-4, optimiser="stochastic", max_iter=50).fit(queries)
+    assert np.isfinite(learner.coef_).all()
+    with pytest.raises(ValueError, match="annealing: only with"):
+        Approx(optimiser="stochastic", annealing=2).fit(queries)
+
+
+def test_every_stage_of_annealing_has_its_own_patience():
+    parts = [data.make_letor(20, n_documents=(5, 12), n_features=5, rng=seed) for seed in (0, 5)]
+    learner = Approx("ndcg", alpha=50.0, annealing=3, early_stopping=3, max_iter=30)
+    learner.fit(parts[0], eval_set=parts[1])
+    assert learner.n_iter_ >= 9
+
+
+def test_learned_noise_goes_on_where_it_was():
+    queries = data.make_letor(12, n_documents=(5, 12), n_features=5, rng=0)
+    learner = SoftRank(noise="learned", method="softrank", max_iter=15, warm_start=True)
+    last = learner.fit(queries).history_["objective"][-1]
+    assert learner.fit(queries).history_["objective"][0] <= last + 1e-9
+
+
+def test_far_apart_labels_are_the_same_problem_for_boltzrank():
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(100, 3)), np.repeat(range(5), 20)
+    ranks = np.argsort(np.argsort(X[:, 0].reshape(5, 20), axis=1), axis=1).ravel()
+    found = []
+    for factor in (1, 50):
+        learner = BoltzRank("ndcg[gain=linear]", max_iter=30, sharpness=10.0 / factor)
+        found.append(learner.fit(X, ranks * factor, qid).coef_)
+    np.testing.assert_allclose(found[0], found[1], rtol=0.05, atol=0.05)
+
+
+def test_an_optimal_start_is_no_trouble():
+    learner = RankCosine().fit([[2.0, 0.0], [1.0, 0.0], [0.0, 0.0]], [2, 1, 0])
+    assert learner.converged_
+    assert learner.score([[2.0, 0.0], [1.0, 0.0], [0.0, 0.0]], [2, 1, 0], [0] * 3) == 1.0
+
+
+@pytest.mark.parametrize("wrong", [None, "x", np.inf, np.nan, 0.0, True])
+def test_parameters_that_are_no_numbers(wrong):
+    queries = data.make_letor(6, n_features=3, rng=0)
+    for learner in (
+        ListNet(temperature=wrong),
+        Approx(alpha=wrong),
+        BoltzRank(sharpness=wrong),
+        SoftRank(noise=wrong),
+    ):
+        with pytest.raises(ValueError, match="expected a positive number"):
+            learner.fit(queries)
+    with pytest.raises((ValueError, TypeError), match="alpha"):
+        smooth_positions([1.0, 2.0], wrong if wrong is not True else -1.0)
+    if wrong is None:
+        with pytest.raises(ValueError, match="tol: expected"):
+            ListNet(tol=None).fit(queries)
+
+
+def test_damaged_files_are_found_out(tmp_path):
+    import json
+
+    from permdist.models import DiffRank, load
+
+    queries = data.make_letor(6, n_features=3, rng=0)
+    path = tmp_path / "learner.json"
+    for learner, name, value in (
+        (DiffRank(), "weights_", ["nan"]),
+        (DiffRank(), "centres_", [[]] * 3),
+        (DiffRank(), "views_", ["zz"]),
+        (ListMLE(), "history_", 3),
+        (ListMLE(), "coef_", None),
+        (SoftRank(max_iter=2), "noise_", "x"),
+    ):
+        learner.fit(queries).save(path)
+        stored = json.loads(path.read_text())
+        stored["state"][name] = value
+        if value is None:
+            del stored["state"][name]
+        path.write_text(json.dumps(stored))
+        with pytest.raises((ValueError, TypeError), match=r"damaged|expected"):
+            load(path)
+    ListMLE(normalise=("raw", "rank"), max_iter=2).fit(queries).save(path)
+    assert load(path).normalise == ("raw", "rank")
