@@ -85,6 +85,8 @@ class FeatureRank(Ranker):
         "centres_",
     )
     by_query: ClassVar[bool] = True
+    centres_: FloatArray
+    weights_: list[float]
 
     def __init__(
         self,

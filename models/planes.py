@@ -111,7 +111,7 @@ def minimise(
         if best_value - lower <= tol * best_value:
             converged = True
             break
-        idle = np.where(weights > 1e-9, 0, idle + 1)
+        idle = np.where(weights > 1e-6 * weights.max(), 0, idle + 1)
         kept = idle < IDLE
         slopes, heights, idle = slopes[kept], heights[kept], idle[kept]
         gram = gram[np.ix_(kept, kept)]

@@ -74,6 +74,7 @@ class SoftRank(Listwise):
     )
 
     fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "noise_")
+    noise_: float
 
     def __init__(
         self,
