@@ -9,7 +9,6 @@ import numpy as np
 
 from permdist._check import FloatArray, choice, count
 from permdist.measures import Measure
-from permdist.measures.placements import place_by_scores
 from permdist.models.base import Card, Ranker
 from permdist.models.history import Watch
 from permdist.models.spaces import Batch
@@ -124,8 +123,7 @@ class AdaRank(Ranker):
         measure = self._measure()
 
         def measured(scores: FloatArray) -> FloatArray:
-            placed = place_by_scores(scores, batch.labels, batch.ptr, measure.ties)
-            return measure.values(placed)
+            return batch.measured(measure, scores)
 
         columns = [np.ascontiguousarray(column) for column in features.T]
         table = np.array([measured(column) for column in columns])  # (features, queries)

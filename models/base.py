@@ -79,8 +79,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
         """Set the fitted attributes; tell `watch` about every iteration."""
 
-    def _scores(self, features: FloatArray, ptr: IntArray | None) -> FloatArray:
-        """Score documents by their features, already normalised; ptr where `by_query` asks."""
+    def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
+        """Score documents by their features, already normalised; ptr matters with `by_query`."""
         return features @ self.coef_
 
     # ---- the estimator -------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             features = validate_data(self, X, dtype=np.float64, reset=False)
         views = tuple(self.views_)
         if not self.by_query and views == ("raw",):
-            return self._scores(features, None)
+            return self._scores(features, np.array([0, len(features)]))
         ids = X.qid if isinstance(X, Queries) else qid
         if ids is None:
             who = type(self).__name__ if self.by_query else "normalise"

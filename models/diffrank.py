@@ -101,8 +101,7 @@ class DiffRank(FeatureRank):
         if self.prec is not None:
             count("prec", self.prec)
 
-    def _scores(self, features: FloatArray, ptr: IntArray | None) -> FloatArray:
-        assert ptr is not None
+    def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
         h = Intervals(np.asarray(self.centres_)).ranks(features, ptr)
         return self._totals(self.weights_, len(h)) @ h
 
@@ -131,30 +130,27 @@ class DiffRank(FeatureRank):
         if first == 0.0:
             raise ValueError("prec: no query has a pair that counts")
         before, weights = first, []
-        for _ in range(self.cycles):
-            for k in range(len(h)):
-                step = h[k] * unit
-                r = float(np.clip(potential @ step, -LARGEST, LARGEST))
-                weight = 0.5 * np.log((1.0 + r) / (1.0 - r))
-                combined = combined + weight * step
-                loss, potential, wrong = _differences(combined, *layout)
-                weights.append(float(weight))
-                if held_out is not None and held_out_scores is not None:
-                    held_out_scores = held_out_scores + weight * held_out_h[k]
-                stop = watch.note(
-                    len(weights),
-                    held_out_scores,
-                    objective=loss / first,
-                    error=wrong / first,
-                    z=loss / before,
-                    weight=weight,
-                )
-                before = loss
-                if stop or not loss > 0.0:  # all pairs are as far apart as doubles can tell
-                    break
-            else:
-                continue
-            break
+        for number in range(self.cycles * len(h)):
+            k = number % len(h)
+            step = h[k] * unit
+            r = float(np.clip(potential @ step, -LARGEST, LARGEST))
+            weight = 0.5 * np.log((1.0 + r) / (1.0 - r))
+            combined = combined + weight * step
+            loss, potential, wrong = _differences(combined, *layout)
+            weights.append(float(weight))
+            if held_out is not None and held_out_scores is not None:
+                held_out_scores = held_out_scores + weight * held_out_h[k]
+            stop = watch.note(
+                len(weights),
+                held_out_scores,
+                objective=loss / first,
+                error=wrong / first,
+                z=loss / before,
+                weight=weight,
+            )
+            before = loss
+            if stop or not loss > 0.0:  # all pairs are as far apart as doubles can tell
+                break
         if watch.stops_early and watch.best is not None:
             weights = weights[: watch.best]
         self.weights_, self.centres_ = weights, centres

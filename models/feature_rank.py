@@ -10,7 +10,6 @@ import numpy as np
 
 from permdist._check import FloatArray, IntArray, count, finite
 from permdist.measures import KendallTau, Measure
-from permdist.measures.placements import place_by_scores
 from permdist.models.base import Card, Ranker
 from permdist.models.feature_ranks import Intervals, quasi_knn, rank_within
 from permdist.models.history import Watch
@@ -106,11 +105,10 @@ class FeatureRank(Ranker):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        params = self.get_params(deep=False)
-        count("intervals", params["intervals"])
-        count("cycles", params.get("cycles", 1))
-        if params["early_stopping"] is not None:
-            count("early_stopping", params["early_stopping"])
+        count("intervals", self.intervals)
+        count("cycles", self.cycles)
+        if self.early_stopping is not None:
+            count("early_stopping", self.early_stopping)
 
     def _check_state(self) -> None:
         self.centres_ = finite("centres_", self.centres_, ndim=2)
@@ -119,8 +117,7 @@ class FeatureRank(Ranker):
         if shape[0] != self.n_features_in_ * len(self.views_) or shape[1] == 0:
             raise ValueError("centres_")
 
-    def _scores(self, features: FloatArray, ptr: IntArray | None) -> FloatArray:
-        assert ptr is not None
+    def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
         h = Intervals(np.asarray(self.centres_)).ranks(features, ptr)
         combined = np.zeros(len(features))
         for number, weight in enumerate(self.weights_):
@@ -143,42 +140,36 @@ class FeatureRank(Ranker):
         if held_out is not None:
             held_out_h = Intervals(centres).ranks(held_out.X, held_out.ptr)
             held_out_ranks = np.zeros(len(held_out.X))
-        measure = KendallTau()
+        measure = KendallTau(ties="average")
 
         def taus(ranks: FloatArray) -> FloatArray:
-            placed = place_by_scores(ranks, batch.labels, batch.ptr, "average")
-            return measure.values(placed)
+            return batch.measured(measure, ranks)
 
         combined = np.zeros(len(features))
         quality = np.zeros(len(batch))
         weights: list[float] = []
-        for _ in range(self.get_params(deep=False).get("cycles", 1)):
-            for k in range(len(h)):
-                added = h[k] if not weights else self._control(h[k], combined, quality, taus, batch)
-                share = np.exp(-quality)
-                mean = float(np.clip(share @ taus(added) / share.sum(), -LARGEST, LARGEST))
-                weight = 0.5 * np.log((1.0 + mean) / (1.0 - mean))
-                rank_within(combined + weight * added, batch.ptr, combined)
-                quality = taus(combined)
-                weights.append(float(weight))
-                scores = None
-                if held_out is not None and held_out_h is not None:
-                    rank_within(
-                        held_out_ranks + weight * held_out_h[k], held_out.ptr, held_out_ranks
-                    )
-                    scores = held_out_ranks
-                stop = watch.note(
-                    len(weights),
-                    scores,
-                    objective=float(np.exp(-quality).sum()),
-                    train=float(quality.mean()),
-                    weight=weight,
-                )
-                if stop:
-                    break
-            else:
-                continue
-            break
+        for number in range(self.cycles * len(h)):
+            k = number % len(h)
+            added = h[k] if not weights else self._control(h[k], combined, quality, taus, batch)
+            share = np.exp(-quality)
+            mean = float(np.clip(share @ taus(added) / share.sum(), -LARGEST, LARGEST))
+            weight = 0.5 * np.log((1.0 + mean) / (1.0 - mean))
+            rank_within(combined + weight * added, batch.ptr, combined)
+            quality = taus(combined)
+            weights.append(float(weight))
+            scores = None
+            if held_out is not None and held_out_h is not None:
+                rank_within(held_out_ranks + weight * held_out_h[k], held_out.ptr, held_out_ranks)
+                scores = held_out_ranks
+            stop = watch.note(
+                len(weights),
+                scores,
+                objective=float(np.exp(-quality).sum()),
+                train=float(quality.mean()),
+                weight=weight,
+            )
+            if stop:
+                break
         if watch.stops_early and watch.best is not None:
             weights = weights[: watch.best]
         self.weights_, self.centres_ = weights, centres

@@ -68,9 +68,9 @@ class Watch:
 
     def judge(self, scores: FloatArray) -> float:
         """Measure scores of the validation data."""
-        held_out = self.held_out
-        assert held_out is not None
-        result = evaluate(scores, held_out.y, held_out.qid, self.measure)
+        if self.held_out is None:
+            raise ValueError("eval_set: there is none to judge by")
+        result = evaluate(scores, self.held_out.y, self.held_out.qid, self.measure)
         return float(result.mean(self.measure))
 
     def begin(self, start: FloatArray) -> None:

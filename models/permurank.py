@@ -153,7 +153,7 @@ class PermuRank(Ranker):
             changed = sets.add(scores)
             sizes = sets.sizes()
             held_out = None if watch.held_out is None else watch.held_out.X @ w
-            train = float(np.mean(_measured(measure, scores, batch)))
+            train = float(batch.measured(measure, scores).mean())
             stop = watch.note(
                 w, held_out, objective=value, train=train, perfect=sizes[0], imperfect=sizes[1]
             )
@@ -306,12 +306,6 @@ def most_violated(scores: FloatArray, labels: IntArray) -> tuple[IntArray, IntAr
     t = int(np.argmin(gaps))
     highest[[t, t + 1]] = highest[[t + 1, t]]
     return lowest, highest
-
-
-def _measured(measure: Measure, scores: FloatArray, batch: Batch) -> FloatArray:
-    from permdist.measures.placements import place_by_scores
-
-    return measure.values(place_by_scores(scores, batch.labels, batch.ptr, measure.ties))
 
 
 @kernel

@@ -14,6 +14,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from permdist._check import FloatArray
+from permdist.models.descent import Descent, Loss, few_threads
+from permdist.models.history import Watch
 
 IDLE = 30  # a plane that carried no weight so many times goes
 SHORTEST = 0.05
@@ -116,6 +118,43 @@ def minimise(
         slopes, heights, idle = slopes[kept], heights[kept], idle[kept]
         gram = gram[np.ix_(kept, kept)]
     return Minimum(best, best_value, lower, converged, len(heights))
+
+
+def learn_by_planes(
+    learner: Descent, loss: Loss, features: FloatArray, watch: Watch, start: FloatArray
+) -> None:
+    """Minimise a loss that is convex but not smooth; set `coef_` and `converged_`."""
+    held_out = watch.held_out
+
+    def risk(w: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = loss(features @ w)
+        return value, features.T @ gradient
+
+    def note(w: FloatArray, value: float, lower: float) -> bool:
+        scores = None if held_out is None else held_out.X @ w
+        return watch.note(np.array(w), scores, objective=value, lower=lower)
+
+    params = learner.get_params(deep=False)
+    with few_threads(features.size):
+        found = minimise(
+            risk,
+            start,
+            float(params["C"]),
+            tol=learner._tolerance(),
+            max_iter=params["max_iter"],
+            note=note,
+        )
+    early = watch.stops_early and watch.best is not None
+    learner.coef_ = watch.best if early else found.w
+    learner.converged_ = found.converged
+    if not (found.converged or early):
+        gap = (found.value - found.lower) / found.value
+        warnings.warn(
+            f"{type(learner).__name__}: stopped with a duality gap of {gap:.2g} of the objective; "
+            "use a smaller C, smaller features (normalise=True) or a larger max_iter",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
 
 
 def _dual(hessian: FloatArray, heights: FloatArray) -> FloatArray | None:

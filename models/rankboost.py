@@ -126,7 +126,7 @@ class RankBoost(Ranker):
         if not same or not all(0 <= k < width for k in numbers):
             raise ValueError("stumps_")
 
-    def _scores(self, features: FloatArray, ptr: IntArray | None) -> FloatArray:
+    def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
         if hasattr(self, "coef_"):
             return features @ self.coef_
         return _add_stumps(features, self.stumps_, 0, np.zeros(len(features)))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from permdist._check import FloatArray, IntArray, choice
 from permdist._kernels import kernel
 from permdist.measures import Measure
 from permdist.models.base import Card
-from permdist.models.descent import Descent, Loss, few_threads
+from permdist.models.descent import Descent, Loss
 from permdist.models.history import Watch
-from permdist.models.planes import minimise
+from permdist.models.planes import learn_by_planes
 from permdist.models.spaces import Batch
 from permdist.models.spaces.base import spread
 
@@ -134,43 +132,6 @@ class RankSVM(Descent):
             super()._learn(features, batch, watch, start)
         else:
             learn_by_planes(self, self._prepare(batch), features, watch, start)
-
-
-def learn_by_planes(
-    learner: Descent, loss: Loss, features: FloatArray, watch: Watch, start: FloatArray
-) -> None:
-    """Minimise a loss that is convex but not smooth; set `coef_` and `converged_`."""
-    held_out = watch.held_out
-
-    def risk(w: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = loss(features @ w)
-        return value, features.T @ gradient
-
-    def note(w: FloatArray, value: float, lower: float) -> bool:
-        scores = None if held_out is None else held_out.X @ w
-        return watch.note(np.array(w), scores, objective=value, lower=lower)
-
-    params = learner.get_params(deep=False)
-    with few_threads(features.size):
-        found = minimise(
-            risk,
-            start,
-            float(params["C"]),
-            tol=learner._tolerance(),
-            max_iter=params["max_iter"],
-            note=note,
-        )
-    early = watch.stops_early and watch.best is not None
-    learner.coef_ = watch.best if early else found.w
-    learner.converged_ = found.converged
-    if not (found.converged or early):
-        gap = (found.value - found.lower) / found.value
-        warnings.warn(
-            f"{type(learner).__name__}: stopped with a duality gap of {gap:.2g} of the objective; "
-            "use a smaller C, smaller features (normalise=True) or a larger max_iter",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
 
 
 @kernel

@@ -10,7 +10,7 @@ from permdist.measures import Measure
 from permdist.models.base import Card
 from permdist.models.descent import Descent, Loss
 from permdist.models.history import Watch
-from permdist.models.ranksvm import learn_by_planes
+from permdist.models.planes import learn_by_planes
 from permdist.models.spaces import Batch, StructuredHinge
 
 

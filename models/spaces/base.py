@@ -19,6 +19,7 @@ import numpy as np
 
 from permdist._check import FloatArray, IntArray
 from permdist.measures import Measure
+from permdist.measures.placements import place_by_scores
 
 SMALL = 150_000.0  # less than this, in steps of some nanoseconds, is done before threads wake up
 
@@ -58,6 +59,10 @@ class Batch:
         """The labels of each query, numbered from 0 without gaps."""
         parts = [np.unique(self.labels[a:b], return_inverse=True)[1] for a, b in self.bounds]
         return np.concatenate(parts).astype(np.int64)
+
+    def measured(self, measure: Measure, scores: FloatArray) -> FloatArray:
+        """Measure the ranking of each query by score, ties by the measure's own rule."""
+        return measure.values(place_by_scores(scores, self.labels, self.ptr, measure.ties))
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
