@@ -2,12 +2,13 @@
 
 from permdist.models.adarank import AdaRank
 from permdist.models.approx import Approx, ApproxAP, ApproxNDCG
-from permdist.models.base import Ranker, load
+from permdist.models.base import Ranker
 from permdist.models.boltzrank import BoltzRank
 from permdist.models.convex_loss import ConvexLoss
 from permdist.models.diffrank import DiffRank
 from permdist.models.expected_gain import ExpectedGain
 from permdist.models.feature_rank import BLFeatureRank, FeatureRank
+from permdist.models.files import load
 from permdist.models.l3 import L3
 from permdist.models.listmle import ListMLE
 from permdist.models.listnet import ListNet

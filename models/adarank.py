@@ -9,7 +9,7 @@ import numpy as np
 
 from permdist._check import FloatArray, choice, count
 from permdist.measures import Measure
-from permdist.models.base import Card, Ranker
+from permdist.models.base import Card, Ranker, Settings
 from permdist.models.history import Watch
 from permdist.models.spaces import Batch
 
@@ -86,6 +86,11 @@ class AdaRank(Ranker):
         minimises="sum exp(-measure), boosting",
         cost="n log n a round",
     )
+    settings: ClassVar[Settings] = {
+        "accept": ["better", "all"],
+        "directions": ["up", "both"],
+        "early_stopping": [300],
+    }
 
     fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "features_", "alphas_")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from permdist._check import FloatArray, as_rng, choice, count
 from permdist.measures import NDCG, RR, Measure
-from permdist.models.base import Card
+from permdist.models.base import Card, Settings
 from permdist.models.history import Watch
 from permdist.models.listwise import Listwise, Work
 from permdist.models.smooth_positions import (
@@ -22,6 +22,9 @@ from permdist.models.smooth_positions import (
 from permdist.models.spaces import Batch
 
 __all__ = ["Approx", "ApproxAP", "ApproxNDCG", "smooth_positions"]
+
+
+SMOOTH: Settings = {"C": [0.03, 0.1, 1.0, 10.0, 100.0], "alpha": [1.0, 10.0, 100.0]}
 
 
 class Approx(Listwise):
@@ -84,6 +87,7 @@ class Approx(Listwise):
         minimises="1 - measure at smooth positions",
         cost="windows of n^2",
     )
+    settings: ClassVar[Settings] = {**SMOOTH, "measure": ["ndcg@10"], "beta": [1.0]}
 
     def __init__(
         self,
@@ -217,6 +221,8 @@ class ApproxNDCG(Approx):
     True
     """
 
+    settings: ClassVar[Settings] = SMOOTH
+
 
 class ApproxAP(Approx):
     """`Approx` for average precision.
@@ -228,6 +234,8 @@ class ApproxAP(Approx):
     >>> 0.4 < ApproxAP().fit(queries).score(queries) < 1.0
     True
     """
+
+    settings: ClassVar[Settings] = SMOOTH
 
     def __init__(
         self,

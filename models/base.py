@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -24,9 +25,10 @@ from permdist.measures import Measure, evaluate, parse
 from permdist.models.history import Watch
 from permdist.models.spaces import Batch
 
-FORMAT = 1
-ALWAYS = ("n_features_in_", "feature_names_in_", "views_")
 SAME = 1e-12
+
+
+Settings = Mapping[str, Sequence[Any]]
 
 
 class Card(NamedTuple):
@@ -72,6 +74,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     fitted: ClassVar[tuple[str, ...]] = ("coef_", "n_iter_", "history_", "converged_")
     card: ClassVar[Card]
     by_query: ClassVar[bool] = False  # whether a score depends on the other documents
+    settings: ClassVar[Settings] = {}  # worth trying in a comparison
+    measure_judges: ClassVar[bool] = False  # `measure` is for validation, not for the objective
 
     # ---- what a learner gives ------------------------------------------------------------------
 
@@ -238,18 +242,9 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | Path) -> None:
         """Write the learner, fitted or not, to a JSON file; `permdist.models.load` reads it."""
-        params = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
-        state = {
-            name: _plain(value)
-            for name in (*self.fitted, *ALWAYS)
-            if (value := getattr(self, name, None)) is not None
-        }
-        stored = {"learner": type(self).__name__, "params": params, "state": state}
-        try:
-            text = json.dumps({"format": FORMAT, **stored}, allow_nan=False)
-        except TypeError as error:
-            raise TypeError(f"save: a parameter cannot be written as text ({error})") from error
-        write_atomically(Path(path), [text.encode()])
+        from permdist.models.files import to_dict
+
+        write_atomically(Path(path), [json.dumps(to_dict(self), allow_nan=False).encode()])
 
     # ---- inside --------------------------------------------------------------------------------
 
@@ -362,80 +357,6 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 f"same way, got {len(other.coef_)}"
             )
         return np.array(other.coef_)
-
-
-def load(path: str | Path) -> Ranker:
-    """Read a learner that `save` wrote.
-
-    Examples
-    --------
-    >>> from permdist import data, models
-    >>> queries = data.make_letor(20, rng=0)
-    >>> learner = models.MLE().fit(queries)
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     learner.save(pathlib.Path(folder) / "mle.json")
-    ...     again = models.load(pathlib.Path(folder) / "mle.json")
-    >>> bool((again.coef_ == learner.coef_).all())
-    True
-    """
-    from permdist import models
-
-    source = Path(path)
-    if not source.exists():
-        raise FileNotFoundError(f"{source}: no such file")
-    try:
-        stored = json.loads(source.read_text())
-    except ValueError as error:
-        raise ValueError(f"{source}: not a learner's file, or a damaged one") from error
-    if not isinstance(stored, dict) or stored.get("format") != FORMAT:
-        raise ValueError(f"{source}: expected a learner in format {FORMAT}")
-    kind = getattr(models, str(stored.get("learner")), None)
-    if not (isinstance(kind, type) and issubclass(kind, Ranker) and kind is not Ranker):
-        raise ValueError(f"{source}: no learner is named {stored.get('learner')!r}")
-    params, state = stored.get("params"), stored.get("state")
-    if not isinstance(params, dict) or not isinstance(state, dict):
-        raise ValueError(f"{source}: not a learner's file, or a damaged one")
-    unknown = set(params) - set(kind._get_param_names())
-    unknown |= set(state) - {*kind.fitted, *ALWAYS}
-    if unknown:
-        raise ValueError(f"{source}: {min(unknown)!r} is no attribute of {kind.__name__}")
-    learner = kind(**{name: _number(value) for name, value in params.items()})
-    if isinstance(params.get("normalise"), list):
-        learner.set_params(normalise=tuple(params["normalise"]))
-    for name, value in state.items():
-        if name == "coef_":
-            value = finite("coef_", value, ndim=1)
-        elif name == "feature_names_in_":
-            value = np.array(value, dtype=object)
-        setattr(learner, name, value)
-    if "history_" in state:
-        try:
-            for view in learner.views_:
-                choice("views_", view, NORMALISATIONS)
-            if not all(isinstance(entries, list) for entries in learner.history_.values()):
-                raise TypeError("history_")
-            learner._check_state()
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{source}: not a learner's file, or a damaged one") from error
-    return learner
-
-
-def _plain(value: Any) -> Any:
-    """Write a value so that JSON can hold it: no numpy, no infinities."""
-    if isinstance(value, Measure):
-        return value.name
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_plain(entry) for entry in value]
-    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _number(value: Any) -> Any:
-    return float(value) if value in ("inf", "-inf", "nan") else value
 
 
 def _as_queries(data: Any) -> Queries:

@@ -10,7 +10,7 @@ import numpy as np
 from permdist._check import FloatArray, IntArray, as_rng, count, finite
 from permdist.distributions.lattice import Lattice, Shape
 from permdist.measures import Measure
-from permdist.models.base import Card
+from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent, Loss
 from permdist.models.spaces import Batch
 from permdist.models.spaces.base import spread
@@ -74,6 +74,10 @@ class BoltzRank(Descent):
         minimises="1 - E[measure], and cross entropy",
         cost="sample size x n, or 2^n",
     )
+    settings: ClassVar[Settings] = {
+        "C": [10.0, 100.0, 1e3, 1e4],
+        "mix": [0.0, 0.5, 1.0],
+    }
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from permdist._check import FloatArray
-from permdist.models.base import Card
+from permdist.models.base import Card, Settings
 from permdist.models.conditional import Conditional, Loss
 from permdist.models.spaces import Batch
 
@@ -36,6 +36,11 @@ class ConvexLoss(Conditional):
         minimises="log sum_y exp(F(y) - F(best) + loss(y))",
         cost="goods x bads",
     )
+    settings: ClassVar[Settings] = {
+        "C": [1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1],
+        "kappa": [1.0, 30.0, 100.0],
+        "scale": [False],
+    }
 
     spaces = ("lattice", "interleavings", "restart", "pairs")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from permdist._check import FloatArray, as_rng, choice, count
 from permdist.measures import Measure
-from permdist.models.base import Card, Ranker
+from permdist.models.base import Card, Ranker, Settings
 from permdist.models.conditional import Conditional, Loss
 from permdist.models.history import Watch
 from permdist.models.spaces import Batch, Space, Utilities
@@ -55,6 +55,10 @@ class ExpectedGain(Conditional):
         minimises="-log E[measure]",
         cost="goods x bads",
     )
+    settings: ClassVar[Settings] = {
+        "C": [0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0],
+        "n_starts": [1],
+    }
 
     spaces = ("interleavings", "lattice", "restart", "pairs")
     fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "restarts_")

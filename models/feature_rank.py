@@ -10,7 +10,7 @@ import numpy as np
 
 from permdist._check import FloatArray, IntArray, count, finite
 from permdist.measures import KendallTau, Measure
-from permdist.models.base import Card, Ranker
+from permdist.models.base import Card, Ranker, Settings
 from permdist.models.feature_ranks import Intervals, quasi_knn, rank_within
 from permdist.models.history import Watch
 from permdist.models.spaces import Batch
@@ -75,6 +75,8 @@ class FeatureRank(Ranker):
         minimises="sum exp(-tau), rank addition",
         cost="n log n an addition",
     )
+    settings: ClassVar[Settings] = {"cycles": [3], "early_stopping": [200]}
+    measure_judges: ClassVar[bool] = True
 
     fitted: ClassVar[tuple[str, ...]] = (
         "n_iter_",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from permdist._check import FloatArray
-from permdist.models.base import Card
+from permdist.models.base import Card, Settings
 from permdist.models.conditional import Conditional, Loss
 from permdist.models.spaces import Batch
 
@@ -35,6 +35,10 @@ class L3(Conditional):
         minimises="log-likelihood + E[1 - measure]",
         cost="goods x bads",
     )
+    settings: ClassVar[Settings] = {
+        "C": [1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0],
+        "scale": [False],
+    }
 
     spaces = ("lattice", "interleavings", "restart", "pairs")
 

@@ -10,7 +10,7 @@ import numpy as np
 from permdist._check import FloatArray, IntArray, as_rng, choice
 from permdist._kernels import kernel
 from permdist.measures import Measure
-from permdist.models.base import Card
+from permdist.models.base import Card, Settings
 from permdist.models.listwise import Listwise, Work
 from permdist.models.spaces import Batch
 
@@ -63,6 +63,8 @@ class ListMLE(Listwise):
         minimises="Plackett-Luce log-likelihood",
         cost="n",
     )
+    settings: ClassVar[Settings] = {"C": [1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0]}
+    measure_judges: ClassVar[bool] = True
 
     def __init__(
         self,

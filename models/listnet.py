@@ -10,7 +10,7 @@ import numpy as np
 from permdist._check import FloatArray, IntArray, choice, count
 from permdist._kernels import kernel
 from permdist.measures import Measure
-from permdist.models.base import Card
+from permdist.models.base import Card, Settings
 from permdist.models.listwise import Listwise, Work
 from permdist.models.spaces import Batch
 
@@ -56,6 +56,11 @@ class ListNet(Listwise):
         minimises="cross entropy of Plackett-Luce models",
         cost="n^k",
     )
+    settings: ClassVar[Settings] = {
+        "C": [1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0],
+        "target": ["softmax", "label"],
+    }
+    measure_judges: ClassVar[bool] = True
 
     def __init__(
         self,

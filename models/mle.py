@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from permdist._check import FloatArray
-from permdist.models.base import Card
+from permdist.models.base import Card, Settings
 from permdist.models.conditional import Conditional, Loss
 from permdist.models.spaces import Batch
 
@@ -38,6 +38,10 @@ class MLE(Conditional):
         minimises="log sum_y exp(F(y) - F(best))",
         cost="pairs of a query, windowed",
     )
+    settings: ClassVar[Settings] = {
+        "C": [0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0]
+    }
+    measure_judges: ClassVar[bool] = True
 
     def _prepare(self, batch: Batch) -> Loss:
         space = self._space(batch)

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from permdist._check import FloatArray, IntArray, as_rng, choice
 from permdist._kernels import kernel
 from permdist.measures import Measure
-from permdist.models.base import Card, Ranker
+from permdist.models.base import Card, Ranker, Settings
 from permdist.models.history import Watch
 from permdist.models.planes import minimise
 from permdist.models.spaces import Batch
@@ -95,6 +95,11 @@ class PermuRank(Ranker):
         minimises="type-two hinge on working sets",
         cost="n log n a round, and a quadratic programme",
     )
+    settings: ClassVar[Settings] = {
+        "C": [1e-4, 1e-3, 0.01, 0.1],
+        "max_iter": [15],
+        "early_stopping": [6],
+    }
 
     fitted: ClassVar[tuple[str, ...]] = Ranker.fitted
 

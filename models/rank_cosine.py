@@ -49,6 +49,7 @@ class RankCosine(Listwise):
         minimises="(1 - cos(labels, scores)) / 2",
         cost="n",
     )
+    measure_judges: ClassVar[bool] = True
 
     def __init__(
         self,

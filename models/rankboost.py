@@ -10,7 +10,7 @@ import numpy as np
 from permdist._check import FloatArray, IntArray, choice, count
 from permdist._kernels import kernel
 from permdist.measures import Measure
-from permdist.models.base import Card, Ranker
+from permdist.models.base import Card, Ranker, Settings
 from permdist.models.history import Watch
 from permdist.models.spaces import Batch
 from permdist.models.spaces.base import spread
@@ -84,6 +84,11 @@ class RankBoost(Ranker):
         minimises="sum exp(H(i) - H(j)), boosting",
         cost="n x features a round",
     )
+    settings: ClassVar[Settings] = {
+        "weak": ["threshold", "feature"],
+        "early_stopping": [300],
+    }
+    measure_judges: ClassVar[bool] = True
 
     fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "stumps_")
 

@@ -10,7 +10,7 @@ import numpy as np
 from permdist._check import FloatArray, IntArray, choice
 from permdist._kernels import kernel
 from permdist.measures import Measure
-from permdist.models.base import Card
+from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent, Loss
 from permdist.models.history import Watch
 from permdist.models.planes import learn_by_planes
@@ -74,6 +74,8 @@ class RankSVM(Descent):
         minimises="hinges over pairs",
         cost="n log n",
     )
+    settings: ClassVar[Settings] = {"C": [3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]}
+    measure_judges: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from permdist._check import FloatArray, choice
 from permdist._kernels import kernel
 from permdist.distributions import GaussianScores
 from permdist.measures import Measure
-from permdist.models.base import Card, Ranker
+from permdist.models.base import Card, Ranker, Settings
 from permdist.models.history import Watch
 from permdist.models.listwise import Listwise, Work
 from permdist.models.spaces import Batch
@@ -72,6 +72,10 @@ class SoftRank(Listwise):
         minimises="1 - E[measure] under Gaussian noise",
         cost="n^2 x nodes",
     )
+    settings: ClassVar[Settings] = {
+        "C": [10.0, 100.0, 1000.0],
+        "method": ["softrank"],
+    }
 
     fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "noise_")
     noise_: float

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from permdist._check import FloatArray
 from permdist.measures import Measure
-from permdist.models.base import Card
+from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent, Loss
 from permdist.models.history import Watch
 from permdist.models.planes import learn_by_planes
@@ -70,6 +70,7 @@ class SVMMap(Descent):
         minimises="max_y [1 - measure(y) - (F(best) - F(y))]",
         cost="goods x bads",
     )
+    settings: ClassVar[Settings] = {"C": [3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]}
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import math
 import os
 import tempfile
 import zlib
@@ -37,11 +38,28 @@ def read_bytes(path: Path) -> bytes:
     return data
 
 
+def read_number(file: Path, line: int, text: bytes) -> float:
+    """Read one number, or say where it is not one."""
+    try:
+        value = float("nan") if b"_" in text else float(text)
+    except ValueError:
+        value = float("nan")
+    if not math.isfinite(value):
+        shown = text.decode(errors="replace").strip()[:40]
+        raise ValueError(f"{file}, line {line}: expected a finite number, got {shown!r}")
+    return value
+
+
 def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
     """Write a file beside its place, then move it there: it is whole or it is not there."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path.parent}: no such directory")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
+    try:
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix
+        )
+    except OSError as error:
+        raise _named(error, path) from error
     try:
         target: IO[bytes]
         with os.fdopen(handle, "wb") as raw:
@@ -55,6 +73,14 @@ def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
         os.umask(mask)
         Path(name).chmod(0o666 & ~mask)
         Path(name).replace(path)
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        raise _named(error, path) from error
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _named(error: OSError, path: Path) -> OSError:
+    """Give an error of the system that names the file that was to be written."""
+    return type(error)(error.errno, error.strerror or str(error), str(path))

@@ -1,8 +1,10 @@
-"""Query data: the `Queries` collection, LETOR and PrefLib files, and a simulated collection."""
+"""Query data: collections and folds of them, LETOR, TREC and PrefLib files, a simulation."""
 
-from permdist.data.letor import Fold, load_letor, load_letor_folds, load_scores, save_letor
+from permdist.data.folds import Fold, load_letor_folds, make_folds
+from permdist.data.letor import load_letor, save_letor
 from permdist.data.preflib import Preferences, load_preflib
 from permdist.data.queries import Description, Queries, Query
+from permdist.data.runs import is_run, load_run, load_scores, save_run, save_scores
 from permdist.data.simulate import make_letor
 
 __all__ = [
@@ -11,10 +13,15 @@ __all__ = [
     "Preferences",
     "Queries",
     "Query",
+    "is_run",
     "load_letor",
     "load_letor_folds",
     "load_preflib",
+    "load_run",
     "load_scores",
+    "make_folds",
     "make_letor",
     "save_letor",
+    "save_run",
+    "save_scores",
 ]

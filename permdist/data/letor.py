@@ -1,4 +1,4 @@
-"""LETOR / SVMlight files: reading with exact errors, writing, the standard five folds.
+"""LETOR / SVMlight files: reading with exact errors, writing.
 
 A line is ``label qid:ID index:value ... # comment``. Numbers are scanned by a compiled kernel.
 """
@@ -9,29 +9,19 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from permdist._check import FloatArray, choice, count
-from permdist._files import read_bytes, write_atomically
+from permdist._files import read_bytes, read_number, write_atomically
 from permdist._groups import RepeatedQueryError
 from permdist.data.letor_scan import BINARY, FAULTS, NEWLINE, count_lines, scan_lines
 from permdist.data.queries import Queries
 
 MAX_FEATURES = 1_000_000
 _DOC_ID = re.compile(rb"docid\s*=\s*(\S+)")
-_PARTS = ("train", "vali", "test")
-_ENDINGS = ("", ".gz", ".bz2")
-
-
-class Fold(NamedTuple):
-    """The three parts of one cross-validation fold."""
-
-    train: Queries
-    vali: Queries
-    test: Queries
 
 
 def load_letor(
@@ -100,7 +90,7 @@ def load_letor(
         raw, late = buffer.tobytes(), late[:n_late]
         values = np.array([float(raw[low:high]) for low, high in late[:, 2:].tolist()])
         for row, _, low, high in late[~np.isfinite(values)][:1]:
-            _finite(file, line_of[row], raw[low:high])
+            read_number(file, line_of[row], raw[low:high])
         table[late[:, 0], late[:, 1]] = values
     _check_last_line(file, buffer, table, text, line_of)
     qid: NDArray[Any] = numbers
@@ -149,82 +139,6 @@ def save_letor(queries: Queries, path: str | os.PathLike[str]) -> None:
             yield f"{queries.y[row]} qid:{qid[row]} {values}{comment}\n"
 
     write_atomically(Path(path), (line.encode() for line in lines()))
-
-
-def load_letor_folds(directory: str | os.PathLike[str]) -> list[Fold]:
-    """Read the cross-validation folds of a LETOR collection.
-
-    Parameters
-    ----------
-    directory : path
-        With ``Fold1/train.txt, Fold1/vali.txt, Fold1/test.txt`` and so on, or with the five parts
-        ``S1.txt .. S5.txt`` of which LETOR makes them (Fold 1 trains on S1, S2 and S3, validates
-        on S4 and tests on S5; Fold 2 starts at S2, and so on round). Compressed files will do.
-
-    Returns
-    -------
-    list of Fold
-        All parts have the same number of features.
-    """
-    root = Path(directory)
-    if not root.is_dir():
-        raise ValueError(f"{root}: expected a directory with the folds")
-    trees = sorted(
-        (entry for entry in root.iterdir() if re.fullmatch(r"Fold\d+", entry.name)),
-        key=lambda entry: int(entry.name[4:]),
-    )
-    if trees:
-        parts = [[load_letor(_find(tree, part)) for part in _PARTS] for tree in trees]
-        width = max(part.n_features for fold in parts for part in fold)
-        return [Fold(*(_widen(part, width) for part in fold)) for fold in parts]
-    if not any((root / f"S1.txt{ending}").is_file() for ending in _ENDINGS):
-        raise ValueError(f"{root}: expected Fold1, Fold2, ... or S1.txt to S5.txt")
-    pieces = [load_letor(_find(root, f"S{number}")) for number in range(1, 6)]
-    width = max(piece.n_features for piece in pieces)
-    pieces = [_widen(piece, width) for piece in pieces]
-    return [
-        Fold(
-            Queries.concatenate(pieces[(fold + step) % 5] for step in range(3)),
-            pieces[(fold + 3) % 5],
-            pieces[(fold + 4) % 5],
-        )
-        for fold in range(5)
-    ]
-
-
-def load_scores(path: str | os.PathLike[str], n_documents: int | None = None) -> FloatArray:
-    """Read a file with one score a line, as LETOR's tools write them.
-
-    Parameters
-    ----------
-    path : path
-    n_documents : int, optional
-        How many scores there should be.
-    """
-    file = Path(path)
-    rows = read_bytes(file).splitlines()
-    while rows and not rows[-1].strip():
-        rows.pop()
-    if not rows:
-        raise ValueError(f"{file}: expected one score a line, the file has none")
-    scores = np.array([_finite(file, number, row) for number, row in enumerate(rows, 1)])
-    if n_documents is not None and len(scores) != n_documents:
-        raise ValueError(
-            f"{file}: expected {n_documents:,} scores, one for each document, got {len(scores):,}"
-        )
-    return scores
-
-
-def _finite(file: Path, line: int, text: bytes) -> float:
-    """Read one number, or say where it is not one."""
-    try:
-        value = float("nan") if b"_" in text else float(text)
-    except ValueError:
-        value = float("nan")
-    if not np.isfinite(value):
-        shown = text.decode(errors="replace").strip()[:40]
-        raise ValueError(f"{file}, line {line}: expected a finite number, got {shown!r}")
-    return value
 
 
 def _bad_line(file: Path, line: int, fault: int, buffer: NDArray[np.uint8]) -> ValueError:
@@ -283,20 +197,3 @@ def _doc_ids(buffer: NDArray[np.uint8], text: NDArray[np.int64]) -> NDArray[Any]
         match = _DOC_ID.search(raw, start, int(ends[at]) if at < len(ends) else len(raw))
         ids.append(match[1].decode(errors="replace") if match else "")
     return np.array(ids) if any(ids) else None
-
-
-def _find(folder: Path, stem: str) -> Path:
-    """Find a part of a collection, compressed or not."""
-    for ending in _ENDINGS:
-        if (folder / f"{stem}.txt{ending}").is_file():
-            return folder / f"{stem}.txt{ending}"
-    raise ValueError(f"{folder / stem}.txt: no such file (nor .gz or .bz2)")
-
-
-def _widen(queries: Queries, n_features: int) -> Queries:
-    """Add features that are 0 everywhere."""
-    lacking = n_features - queries.n_features
-    if lacking == 0:
-        return queries
-    X = np.pad(queries.X, ((0, 0), (0, lacking)))
-    return Queries(X, queries.y, queries.qid, doc_ids=queries.doc_ids)

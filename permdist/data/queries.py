@@ -132,6 +132,10 @@ class Queries:
     def __len__(self) -> int:
         return self.n_queries
 
+    def __sizeof__(self) -> int:
+        # What a scheduler asks before it decides to send a collection once or with every task.
+        return object.__sizeof__(self) + self.X.nbytes + self.y.nbytes + self.ptr.nbytes
+
     def __getitem__(self, number: int) -> Query:
         if not isinstance(number, int | np.integer):
             raise TypeError(f"expected the number of one query, got {number!r}; see where()")

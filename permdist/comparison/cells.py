@@ -1,0 +1,241 @@
+"""The cells of a comparison: one learner with one setting on one fold, kept in files.
+
+A cell is fitted once. Its file has the fitted learner, so that measures asked for later are taken
+from it without another fit, and is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from permdist import __version__
+from permdist._files import write_atomically
+from permdist.data import Fold, Queries
+from permdist.measures import Measure, evaluate
+from permdist.models import Ranker
+from permdist.models.files import from_dict, to_dict
+
+FORMAT = 1
+# What does not change the result of a fit.
+INDIFFERENT = ("n_jobs", "verbose")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fit to be made: which entry, which of its settings, which fold."""
+
+    entry: str
+    fold: int
+    setting: dict[str, Any]
+    learner: Ranker
+    key: str
+
+    @property
+    def file_name(self) -> str:
+        """A name that people can read and that no other cell has."""
+        name = re.sub(r"[^\w.@=-]+", "_", self.entry)[:60].strip("_")
+        return f"{name}-fold{self.fold + 1}-{self.key[:20]}.json"
+
+
+@dataclass
+class Outcome:
+    """What came of a cell.
+
+    Attributes
+    ----------
+    learner : dict
+        The fitted learner, as `permdist.models.files` writes it.
+    validation : dict
+        The mean of each measure on the validation part.
+    test : dict
+        Each measure on every query of the test part.
+    seconds : float
+        That the fit took.
+    warnings : list of str
+    error : str
+        Why there is no fit; everything else is empty then.
+    """
+
+    learner: dict[str, Any] = field(default_factory=dict)
+    validation: dict[str, float] = field(default_factory=dict)
+    test: dict[str, list[float]] = field(default_factory=dict)
+    seconds: float = 0.0
+    warnings: list[str] = field(default_factory=list)
+    error: str = ""
+
+    def lacks(self, measures: Iterable[Measure]) -> bool:
+        """Tell whether a measure has not been taken yet."""
+        return any(
+            measure.name not in self.validation or measure.name not in self.test
+            for measure in measures
+        )
+
+
+def make_key(learner: Ranker, prints: Sequence[str]) -> str:
+    """Name a cell by all that its result depends on: the learner and the data.
+
+    Examples
+    --------
+    >>> from permdist.models import MLE
+    >>> make_key(MLE(), ["a"]) == make_key(MLE(n_jobs=2), ["a"]) != make_key(MLE(C=2.0), ["a"])
+    True
+    """
+    kind = type(learner)
+    params = {
+        name: value for name, value in to_dict(learner)["params"].items() if name not in INDIFFERENT
+    }
+    facts = [__version__, f"{kind.__module__}.{kind.__qualname__}", params, list(prints)]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def fingerprint(queries: Queries) -> str:
+    """Name a collection by its contents."""
+    digest = hashlib.sha256()
+    for array in (queries.X, queries.y, queries.ptr):
+        digest.update(str((array.shape, array.dtype.str)).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    digest.update(json.dumps([str(qid) for qid in queries.qids.tolist()]).encode())
+    return digest.hexdigest()
+
+
+# ---- what a worker does ------------------------------------------------------------------------
+
+
+def run_cell(
+    number: int,
+    learner: Ranker,
+    known: Outcome | None,
+    train: Queries,
+    validation: Queries,
+    test: Queries,
+    measures: tuple[Measure, ...],
+) -> tuple[int, Outcome]:
+    """Fit a learner, or take the fit that is known, and measure it.
+
+    One thread for linear algebra, whoever calls: the last digits depend on it.
+    """
+    with threadpool_limits(1, user_api="blas"):
+        try:
+            fitted = clone(learner) if known is None else from_dict(known.learner)
+            outcome = known or _fit(fitted, train, validation)
+            for part, found in ((validation, "validation"), (test, "test")):
+                result = evaluate(fitted.predict(part), part.y, part.qid, measures)
+                for measure in measures:
+                    if found == "validation":
+                        outcome.validation[measure.name] = float(result.mean(measure))
+                    else:
+                        outcome.test[measure.name] = result[measure.name].tolist()
+        except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
+            return number, Outcome(error=" ".join(str(error).split()))
+    return number, outcome
+
+
+def _fit(learner: Ranker, train: Queries, validation: Queries) -> Outcome:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        begin = time.perf_counter()
+        learner.fit(train, eval_set=validation)
+        seconds = time.perf_counter() - begin
+    told = [str(one.message) for one in caught if issubclass(one.category, ConvergenceWarning)]
+    for one in caught:  # whatever else there is belongs to the user
+        if not issubclass(one.category, ConvergenceWarning):
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return Outcome(learner=to_dict(learner), seconds=seconds, warnings=sorted(set(told)))
+
+
+# ---- files -------------------------------------------------------------------------------------
+
+
+class Store:
+    """A folder with one file for each finished cell; None keeps nothing."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = None if folder is None else folder / "cells"
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            probe = self.folder / ".writable"
+            write_atomically(probe, [b""])  # better told now than after the first fit
+            probe.unlink()
+
+    def read(self, cell: Cell) -> Outcome | None:
+        """Give what is known of a cell; a damaged file counts as none."""
+        if self.folder is None:
+            return None
+        try:
+            stored = json.loads((self.folder / cell.file_name).read_bytes())
+            if stored["format"] != FORMAT or stored["key"] != cell.key:
+                return None
+            return Outcome(
+                learner=stored["learner"],
+                validation={name: _float(one) for name, one in stored["validation"].items()},
+                test={name: [_float(one) for one in row] for name, row in stored["test"].items()},
+                seconds=float(stored["seconds"]),
+                warnings=[str(one) for one in stored["warnings"]],
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def write(self, cell: Cell, outcome: Outcome) -> None:
+        """Keep a finished cell; one that failed is not kept, and is tried again next time."""
+        if self.folder is None or outcome.error:
+            return
+        stored = {
+            "format": FORMAT,
+            "key": cell.key,
+            "entry": cell.entry,
+            "fold": cell.fold + 1,
+            "setting": {name: repr(value) for name, value in cell.setting.items()},
+            "seconds": outcome.seconds,
+            "warnings": outcome.warnings,
+            "validation": {name: _null(value) for name, value in outcome.validation.items()},
+            "test": {name: [_null(one) for one in row] for name, row in outcome.test.items()},
+            "learner": outcome.learner,
+        }
+        text = json.dumps(stored, allow_nan=False)
+        write_atomically(self.folder / cell.file_name, [text.encode()])
+
+
+def _null(value: float) -> float | None:
+    return None if value != value else value
+
+
+def _float(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def check_folds(folds: Iterable[Sequence[Queries]]) -> list[Fold]:
+    """Check that every fold has three parts that can be learned from and measured."""
+    found = []
+    for number, fold in enumerate(folds, 1):
+        parts = tuple(fold)
+        if len(parts) != 3 or not all(isinstance(part, Queries) for part in parts):
+            raise TypeError(f"folds: expected (train, validation, test), fold {number} is not")
+        for name, part in zip(("training", "validation", "test"), parts, strict=True):
+            if not (part.n_relevant > 0).any():
+                raise ValueError(f"fold {number}: its {name} part has no relevant document")
+        train = parts[0]
+        if not ((train.n_relevant > 0) & (train.n_relevant < train.sizes)).any():
+            raise ValueError(
+                f"fold {number}: no training query has relevant documents and others, "
+                "there is nothing to learn from"
+            )
+        widths = {part.n_features for part in parts}
+        if len(widths) > 1:
+            raise ValueError(f"fold {number}: its parts have {sorted(widths)} features")
+        found.append(Fold(*parts))
+    if not found:
+        raise ValueError("folds: expected at least one")
+    return found

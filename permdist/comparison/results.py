@@ -1,0 +1,503 @@
+"""What came of a comparison: tables of means, ranks, intervals and tests."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from permdist._check import FloatArray, IntArray, choice
+from permdist.comparison.cells import Cell, Outcome
+from permdist.comparison.entries import Entry
+from permdist.comparison.published import published, recognise
+from permdist.comparison.statistics import (
+    TESTS,
+    adjust,
+    friedman,
+    interval,
+    mean_ranks,
+    paired_tests,
+)
+from permdist.data import Fold
+from permdist.measures import Evaluation, Measure, parse
+from permdist.models import Ranker
+from permdist.models.files import from_dict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MARKS = ("first", "second", "third")
+STARS = {"first": "***", "second": "**", "third": "*", "": ""}
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Learners compared on the test queries of all folds; prints as a table for each measure.
+
+    Attributes
+    ----------
+    names : list of str
+        The entries that were fitted on every fold, as given.
+    measures : tuple of Measure
+        What is reported.
+    select : Measure
+        What settings were chosen by.
+    evaluations : dict of lists of Evaluation
+        By entry: the measures on the test queries of each fold.
+    chosen : dict of lists of dict
+        By entry: the settings chosen on each fold.
+    outcomes : dict of lists of Outcome
+        By entry: what came of the chosen fit on each fold.
+    validation : dict of lists of dict
+        By entry: for each fold, what every setting, as a text, had on the validation part.
+    failures : dict of str
+        Entries that are left out, and why.
+    notes : list of str
+        What a reader should know about the fits.
+    collection : str or None
+        The name of a known collection, of which there are published figures.
+    baseline : str or None
+        The entry that the others are tested against; None is the best one of each measure.
+    correction : str
+    level : float
+    seed : int
+    n_fits : int
+        How many different fits there are.
+    """
+
+    names: list[str]
+    measures: tuple[Measure, ...]
+    select: Measure
+    evaluations: dict[str, list[Evaluation]]
+    chosen: dict[str, list[dict[str, Any]]]
+    outcomes: dict[str, list[Outcome]]
+    validation: dict[str, list[dict[str, float]]]
+    failures: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    collection: str | None = None
+    baseline: str | None = None
+    correction: str = "holm"
+    level: float = 0.95
+    seed: int = 0
+    n_fits: int = 0
+
+    # ---- numbers -------------------------------------------------------------------------------
+
+    @cached_property
+    def folds(self) -> IntArray:
+        """The fold of each test query, from 0."""
+        sizes = [len(one.qids) for one in self.evaluations[self.names[0]]]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    @cached_property
+    def qids(self) -> NDArray[Any]:
+        """The test queries, fold after fold."""
+        return np.concatenate([one.qids for one in self.evaluations[self.names[0]]])
+
+    def values(self, measure: str | Measure | None = None) -> FloatArray:
+        """Give a measure on every test query, shape (entries, queries), fold after fold."""
+        name = self._measure(measure).name
+        return np.array(
+            [np.concatenate([one[name] for one in self.evaluations[entry]]) for entry in self.names]
+        )
+
+    def learners(self, name: str) -> list[Ranker]:
+        """Give the chosen learners of an entry, fitted, one for each fold."""
+        choice("name", name, self.names)
+        return [from_dict(outcome.learner) for outcome in self.outcomes[name]]
+
+    def to_frame(self, measure: str | Measure | None = None) -> pd.DataFrame:
+        """Give the table of a measure (the first by default), best entry first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by entry: ``rank`` (of the mean), ``mean`` (over folds of the means over test
+            queries, as LETOR reports it), ``standard_error``, ``low`` and ``high`` (the interval),
+            ``mean_rank`` (over queries), ``difference`` (to the baseline), corrected p-values
+            ``p_t``, ``p_wilcoxon`` and ``p_randomisation`` (NaN for the baseline itself),
+            ``seconds`` (of one fit with the chosen setting) and ``mark`` (the best three).
+        """
+        import pandas as pd
+
+        values, used = self._used(measure)
+        found = [interval(row, self.folds[used], self.level) for row in values]
+        means = np.array([one.mean for one in found])
+        rank = 1 + (np.round(means, 12)[:, None] < np.round(means, 12)).sum(axis=1)
+        base = self._baseline(means)
+        others = np.flatnonzero(np.arange(len(means)) != base)
+        tests = {name: np.full(len(means), np.nan) for name in TESTS}
+        if others.size and values.shape[1]:
+            for name, p in paired_tests(values[others] - values[base], rng=self.seed).items():
+                tests[name][others] = adjust(p, self.correction)
+        frame = pd.DataFrame(
+            {
+                "rank": rank,
+                "mean": means,
+                "standard_error": [one.standard_error for one in found],
+                "low": [one.low for one in found],
+                "high": [one.high for one in found],
+                "mean_rank": mean_ranks(values),
+                "difference": means - means[base],
+                **{f"p_{name}": p for name, p in tests.items()},
+                "seconds": [
+                    np.mean([one.seconds for one in self.outcomes[name]]) for name in self.names
+                ],
+                "mark": [MARKS[place - 1] if place <= 3 else "" for place in rank],
+            },
+            index=pd.Index(self.names, name="entry"),
+        )
+        return frame.sort_values("rank", kind="stable")
+
+    def p_values(self, measure: str | Measure | None = None, test: str = "t") -> pd.DataFrame:
+        """Give corrected p-values of all pairs of entries, for one kind of test."""
+        import itertools
+
+        import pandas as pd
+
+        choice("test", test, TESTS)
+        values, _ = self._used(measure)
+        pairs = list(itertools.combinations(range(len(self.names)), 2))
+        table = np.full((len(self.names), len(self.names)), np.nan)
+        if pairs:
+            rows, columns = np.array(pairs).T
+            p = paired_tests(values[rows] - values[columns], rng=self.seed)[test]
+            table[rows, columns] = table[columns, rows] = adjust(p, self.correction)
+        return pd.DataFrame(table, index=self.names, columns=self.names)
+
+    def friedman(self, measure: str | Measure | None = None) -> float:
+        """Give the p-value of Friedman's test that all entries are alike."""
+        return friedman(self._used(measure)[0])
+
+    def published(self, measure: str | Measure | None = None) -> list[Any]:
+        """List published figures for this collection and measure, where there are any."""
+        if self.collection is None:
+            return []
+        return published(self.collection, self._measure(measure))
+
+    # ---- texts ---------------------------------------------------------------------------------
+
+    def to_markdown(self, measure: str | Measure | None = None) -> str:
+        """Write the table of a measure in Markdown, the best three in bold."""
+        lines = [f"| {' | '.join(HEAD)} |", "| :--- |" + " ---: |" * (len(HEAD) - 1)]
+        for row in self.rows(measure):
+            name = f"**{row[0]}**" if row[-1] else row[0]
+            lines.append("| " + " | ".join([name, *row[1:-1]]).replace("|C", "\\|C") + " |")
+        return "\n".join(lines)
+
+    def to_latex(self) -> str:
+        """Write all measures as one LaTeX table; the best in bold, what is worse with a dagger.
+
+        The dagger marks means below the baseline's with p < 1 - level in the corrected t-test.
+        """
+        frames = {measure.name: self.to_frame(measure) for measure in self.measures}
+        order = list(next(iter(frames.values())).index)
+        head = " & ".join(["learner", *(f"{_tex(name)} & s.e." for name in frames)])
+        lines = [
+            r"\begin{tabular}{l" + "rr" * len(frames) + "}",
+            r"\hline",
+            head + r" \\",
+            r"\hline",
+        ]
+        for name in order:
+            cells = [_tex(name)]
+            for frame in frames.values():
+                row = frame.loc[name]
+                text = f"{row['mean']:.4f}"
+                text = rf"\textbf{{{text}}}" if row["rank"] == 1 else text
+                cells += [text + (r"$^\dagger$" if self.is_worse(row) else "")]
+                cells += [f"{row['standard_error']:.4f}"]
+            lines.append(" & ".join(cells) + r" \\")
+        return "\n".join([*lines, r"\hline", r"\end{tabular}"])
+
+    def is_worse(self, row: Any) -> bool:
+        """Tell whether a row of the frame is below the baseline, significantly by the t-test."""
+        return bool(row["difference"] < 0.0 and row["p_t"] < 1.0 - self.level)
+
+    def rows(self, measure: str | Measure | None = None) -> list[list[str]]:
+        """Give the table of a measure as texts; the last entry of a row is its mark."""
+        frame = self.to_frame(measure)
+        base = self._baseline(frame.loc[self.names, "mean"].to_numpy())
+        return [
+            [
+                str(name),
+                f"{row['mean']:.4f}",
+                f"{row['standard_error']:.4f}",
+                f"{row['low']:.4f} to {row['high']:.4f}",
+                str(int(row["rank"])),
+                f"{row['mean_rank']:.2f}",
+                *(
+                    ["", "", "", ""]
+                    if name == self.names[base]
+                    else [
+                        f"{row['difference']:+.4f}",
+                        *(_p(row[f"p_{test}"]) for test in TESTS),
+                    ]
+                ),
+                f"{row['seconds']:.2f}",
+                row["mark"],
+            ]
+            for name, row in frame.iterrows()
+        ]
+
+    def explain(self, measure: str | Measure | None = None) -> str:
+        """Say in words what the table of a measure shows."""
+        frame = self.to_frame(measure)
+        best = frame.index[0]
+        base = self.names[self._baseline(frame.loc[self.names, "mean"].to_numpy())]
+        worse = [name for name, row in frame.iterrows() if self.is_worse(row)]
+        others = len(frame) - 1
+        text = f"{best} has the highest mean, {frame.loc[best, 'mean']:.4f}"
+        if others:
+            text += (
+                f"; {len(worse)} of the {others} others are significantly below {base} "
+                f"(paired t-test, p < {1 - self.level:.2g}, corrected: {self.correction})"
+                if worse
+                else f"; none of the others is significantly below {base} (paired t-test, "
+                f"p < {1 - self.level:.2g}, corrected: {self.correction})"
+            )
+        return text + "."
+
+    def __str__(self) -> str:
+        from rich.console import Console
+        from rich.table import Table
+
+        out = io.StringIO()
+        console = Console(file=out, width=200, color_system=None, markup=False, highlight=False)
+        for measure in self.measures:
+            table = Table(box=None, pad_edge=False, header_style="none")
+            for number, heading in enumerate((*HEAD, "")):
+                table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+            for row in self.rows(measure):
+                table.add_row(*row[:-1], STARS[row[-1]])
+            console.print(f"{measure.name}: {len(self.qids):,} test queries, {self._n_folds()}")
+            console.print(table)
+            console.print(self.explain(measure))
+            console.print()
+        for name, reason in self.failures.items():
+            console.print(f"left out: {name}: {reason}")
+        return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
+
+    def __repr__(self) -> str:
+        measured = ", ".join(measure.name for measure in self.measures)
+        return f"Comparison({len(self.names)} entries, {self._n_folds()}: {measured})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything that the tables show as plain values, for JSON."""
+        tables = {}
+        for measure in self.measures:
+            frame = self.to_frame(measure)
+            tables[measure.name] = {
+                str(name): {key: _json(value) for key, value in row.items()}
+                for name, row in frame.iterrows()
+            }
+        return {
+            "collection": self.collection,
+            "n_queries": len(self.qids),
+            "n_folds": int(self.folds.max()) + 1,
+            "select": self.select.name,
+            "baseline": self.baseline,
+            "correction": self.correction,
+            "level": self.level,
+            "seed": self.seed,
+            "tables": tables,
+            "friedman": {one.name: _json(self.friedman(one)) for one in self.measures},
+            "chosen": {
+                name: [{key: _json(value) for key, value in one.items()} for one in settings]
+                for name, settings in self.chosen.items()
+            },
+            "published": {
+                one.name: [entry._asdict() for entry in self.published(one)]
+                for one in self.measures
+            },
+            "failures": self.failures,
+            "notes": self.notes,
+        }
+
+    def report(self, path: str | Path, *, command: str = "") -> None:
+        """Write the comparison as one HTML file with tables and pictures."""
+        from permdist.comparison.page import comparison_report
+
+        comparison_report(self, command=command).save(Path(path))
+
+    # ---- inside --------------------------------------------------------------------------------
+
+    def _measure(self, measure: str | Measure | None) -> Measure:
+        if measure is None:
+            return self.measures[0]
+        wanted = parse(measure)
+        if wanted not in self.measures:
+            shown = ", ".join(one.name for one in self.measures)
+            raise ValueError(f"measure: expected one of {shown}, got {wanted.name!r}")
+        return wanted
+
+    def _used(self, measure: str | Measure | None) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Give the values without the queries that a measure leaves out."""
+        values = self.values(measure)
+        used = ~np.isnan(values).any(axis=0)
+        return values[:, used], used
+
+    def _baseline(self, means: FloatArray) -> int:
+        if self.baseline is not None:
+            return self.names.index(self.baseline)
+        return int(np.argmax(means))
+
+    def _n_folds(self) -> str:
+        number = int(self.folds.max()) + 1
+        return f"{number} fold{'s' if number > 1 else ''}"
+
+
+HEAD = (
+    "learner",
+    "mean",
+    "s.e.",
+    "interval",
+    "rank",
+    "mean rank",
+    "diff.",
+    "p (t)",
+    "p (Wilcoxon)",
+    "p (random.)",
+    "fit, s",
+)
+
+
+def assemble(
+    entries: Sequence[Entry],
+    cells: Sequence[Cell],
+    outcomes: Sequence[Outcome],
+    folds: Sequence[Fold],
+    *,
+    measures: tuple[Measure, ...],
+    select: Measure,
+    baseline: str | None,
+    correction: str,
+    level: float,
+    seed: int,
+) -> Comparison:
+    """Choose on validation, fold by fold, and gather what was chosen."""
+    names: list[str] = []
+    evaluations: dict[str, list[Evaluation]] = {}
+    chosen: dict[str, list[dict[str, Any]]] = {}
+    kept: dict[str, list[Outcome]] = {}
+    validation: dict[str, list[dict[str, float]]] = {}
+    failures: dict[str, str] = {}
+    notes: list[str] = []
+    for entry in entries:
+        mine = [
+            (cell, out)
+            for cell, out in zip(cells, outcomes, strict=True)
+            if cell.entry == entry.name
+        ]
+        failed = [(cell, out) for cell, out in mine if out.error]
+        best: list[tuple[Cell, Outcome]] = []
+        for number in range(len(folds)):
+            fine = [(cell, out) for cell, out in mine if cell.fold == number and not out.error]
+            if fine:
+                best.append(max(fine, key=lambda pair: _number(pair[1].validation[select.name])))
+        if len(best) < len(folds):
+            failures[entry.name] = failed[0][1].error if failed else "no setting was tried"
+            continue
+        names.append(entry.name)
+        chosen[entry.name] = [cell.setting for cell, _ in best]
+        kept[entry.name] = [out for _, out in best]
+        validation[entry.name] = [
+            {
+                setting_text(cell.setting): out.validation[select.name]
+                for cell, out in mine
+                if cell.fold == number and not out.error
+            }
+            for number in range(len(folds))
+        ]
+        evaluations[entry.name] = [
+            Evaluation(
+                fold.test.qids,
+                measures,
+                np.array([out.test[one.name] for one in measures]).T.reshape(-1, len(measures)),
+            )
+            for fold, (_, out) in zip(folds, best, strict=True)
+        ]
+        notes += _notes(entry, mine, best, failed)
+    if not names:
+        name, reason = next(iter(failures.items()))
+        raise ValueError(f"no learner could be fitted; {name}: {reason}")
+    if baseline is not None and baseline not in names:
+        raise ValueError(f"baseline: {baseline} could not be fitted: {failures[baseline]}")
+    return Comparison(
+        names,
+        measures,
+        select,
+        evaluations,
+        chosen,
+        kept,
+        validation,
+        failures=failures,
+        notes=notes,
+        collection=recognise(folds),
+        baseline=baseline,
+        correction=correction,
+        level=level,
+        seed=seed,
+        n_fits=len({cell.key for cell in cells}),
+    )
+
+
+def _notes(
+    entry: Entry,
+    mine: list[tuple[Cell, Outcome]],
+    best: list[tuple[Cell, Outcome]],
+    failed: list[tuple[Cell, Outcome]],
+) -> list[str]:
+    """Say what happened to the fits, and which settings lie at an end of their range."""
+    notes = []
+    if failed:
+        notes.append(
+            f"{entry.name}: {len(failed)} of {len(mine)} fits failed: {failed[0][1].error}"
+        )
+    warned = [text for _, out in best for text in out.warnings]
+    if warned:
+        notes.append(f"{entry.name}: {len(warned)} of the chosen fits warn: {warned[0]}")
+    for setting, options in entry.settings.items():
+        numbers = [one for one in options if isinstance(one, int | float) and one is not True]
+        if len(numbers) < 3 or len(numbers) < len(options):
+            continue
+        for end in (min(numbers), max(numbers)):
+            times = sum(cell.setting[setting] == end for cell, _ in best)
+            if 2 * times > len(best):
+                notes.append(
+                    f"{entry.name}: {setting} = {end:g} is chosen on {times} of {len(best)} folds "
+                    "and is the end of its range; others beyond it may be better"
+                )
+    return notes
+
+
+def setting_text(setting: dict[str, Any]) -> str:
+    """Write a setting in one line."""
+    return ", ".join(f"{name}={value}" for name, value in setting.items()) or "as it is"
+
+
+def _number(value: float) -> float:
+    return -float("inf") if value != value else value
+
+
+def _p(value: float) -> str:
+    return "" if value != value else ("<0.001" if value < 0.001 else f"{value:.3f}")
+
+
+def _json(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if isinstance(value, int | float | str | bool | type(None)) else str(value)
+
+
+def _tex(text: str) -> str:
+    for letter in "&%$#_{}":
+        text = text.replace(letter, "\\" + letter)
+    return text

@@ -1,0 +1,200 @@
+"""Running a comparison: all cells, in parallel, each kept as soon as it is finished."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed
+
+from permdist._check import choice, count
+from permdist.comparison.cells import (
+    Cell,
+    Outcome,
+    Store,
+    check_folds,
+    fingerprint,
+    make_key,
+    run_cell,
+)
+from permdist.comparison.entries import read_entries
+from permdist.comparison.results import Comparison, assemble
+from permdist.comparison.statistics import CORRECTIONS
+from permdist.data import Fold, Queries
+from permdist.measures import Measure, parse
+
+DEFAULT = ("letor4:map", "letor4:ndcg@10")
+
+
+def compare(
+    folds: Iterable[Sequence[Queries]],
+    models: Any = "all",
+    *,
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT,
+    select: str | Measure | None = None,
+    baseline: str | None = None,
+    correction: str = "holm",
+    level: float = 0.95,
+    directory: str | Path | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> Comparison:
+    """Compare learners on folds, with settings chosen on the validation parts.
+
+    Every learner is fitted with each of its settings on the training part of each fold. On each
+    fold the setting that is best on the validation part is chosen, the first of equal ones; its
+    test queries are what the learners are compared on.
+
+    Parameters
+    ----------
+    folds : iterable of (train, validation, test)
+        From `permdist.data.load_letor_folds` or `permdist.data.make_folds`. The test parts have
+        different queries.
+    models : str, learners, or a mapping of names to them
+        See `read_entries`; all learners by default.
+    measures : measure or several of them
+        What to report. The rules of LETOR 4.0 by default.
+    select : measure, optional
+        What to choose settings by, and when to stop early; the first of the measures by default.
+    baseline : str, optional
+        The entry that the others are tested against; by default the one with the best mean.
+    correction : {"holm", "bonferroni", "bh", "none"}
+        For the number of tests against the baseline, for each measure and each kind of test.
+    level : float
+        Of the confidence intervals.
+    directory : path, optional
+        Keep every finished cell there. A comparison with the same folder goes on where the last
+        one ended, however it ended; only what is new is computed.
+    seed : int
+        For learners that draw, and for the randomisation test.
+    n_jobs : int, optional
+        Processes, -1 for one a core. With None, `joblib.parallel_config` decides: 1 process unless
+        a backend such as dask's is set there. The result is the same to the last digit.
+    progress : bool
+        Show a bar on the terminal.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from permdist import data
+    >>> folds = data.make_folds(data.make_letor(60, rng=0), 3, rng=0)
+    >>> found = compare(folds, "MLE[C=1|10], ListNet[C=1]", measures=["map", "ndcg@10"])
+    >>> found.names
+    ['MLE[C=1|10]', 'ListNet[C=1]']
+    >>> [sorted(chosen) for chosen in found.chosen["MLE[C=1|10]"]]
+    [['C'], ['C'], ['C']]
+    """
+    entries = read_entries(models)
+    chosen = _measures(measures)
+    by = chosen[0] if select is None else parse(select)
+    taken = tuple(dict.fromkeys((*chosen, by)))
+    choice("correction", correction, CORRECTIONS)
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level: expected a number between 0 and 1, got {level!r}")
+    count("seed", seed, minimum=0)
+    names = [entry.name for entry in entries]
+    if baseline is not None:
+        choice("baseline", baseline, names)
+    parts = check_folds(folds)
+    store = Store(None if directory is None else Path(directory))
+    prints = [[fingerprint(part) for part in fold] for fold in parts]
+    cells = [
+        Cell(entry.name, number, setting, learner, make_key(learner, prints[number]))
+        for entry in entries
+        for setting, learner in entry.learners(judge=by.name, seed=seed)
+        for number in range(len(parts))
+    ]
+    outcomes = _run(cells, parts, store, taken, n_jobs, progress)
+    return assemble(
+        entries,
+        cells,
+        outcomes,
+        parts,
+        measures=chosen,
+        select=by,
+        baseline=baseline,
+        correction=correction,
+        level=level,
+        seed=seed,
+    )
+
+
+def _measures(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
+    several = [measures] if isinstance(measures, str | Measure) else list(measures)
+    chosen = tuple(dict.fromkeys(parse(measure) for measure in several))
+    if not chosen:
+        raise ValueError("measures: expected at least one")
+    return chosen
+
+
+def _run(
+    cells: list[Cell],
+    folds: list[Fold],
+    store: Store,
+    measures: tuple[Measure, ...],
+    n_jobs: int | None,
+    progress: bool,
+) -> list[Outcome]:
+    """Give the outcome of every cell; whatever is missing is computed, and kept at once."""
+    known = [store.read(cell) for cell in cells]
+    # Two entries may ask for the same fit: it is made once.
+    first = {cell.key: number for number, cell in reversed(list(enumerate(cells)))}
+    missing = [
+        number
+        for number in first.values()
+        if (outcome := known[number]) is None or outcome.lacks(measures)
+    ]
+    missing.sort(key=lambda number: (cells[number].fold, number))
+    with _bar(len(first), len(first) - len(missing), progress) as advance:
+        work = (
+            delayed(run_cell)(
+                number, cells[number].learner, known[number], *folds[cells[number].fold], measures
+            )
+            for number in missing
+        )
+        pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+        finished = pool(work)
+        try:
+            for number, outcome in finished:
+                known[number] = outcome
+                store.write(cells[number], outcome)
+                advance(cells[number].entry)
+        finally:
+            finished.close()
+    return [known[first[cell.key]] or Outcome(error="not run") for cell in cells]
+
+
+@contextlib.contextmanager
+def _bar(total: int, done: int, shown: bool) -> Iterator[Callable[[str], None]]:
+    """Show how many cells are finished, and how long the others may take."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("fits"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
+        if done and shown:
+            bar.console.print(f"{done} of {total} fits are known from before", highlight=False)
+        task = bar.add_task("Comparing", total=total, completed=done)
+
+        def advance(name: str) -> None:
+            bar.update(task, advance=1, description=f"Comparing: {name[:30]}")
+
+        yield advance

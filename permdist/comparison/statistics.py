@@ -1,0 +1,220 @@
+"""Paired tests over queries, corrections for many comparisons, and intervals."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from permdist._check import FloatArray, IntArray, RandomState, as_rng, choice, count, finite
+
+CORRECTIONS = ("holm", "bonferroni", "bh", "none")
+TESTS = ("t", "wilcoxon", "randomisation")
+EXACT = 14  # so many differences, or fewer, have all their signs tried
+RESAMPLES = 10_000
+SAME = 1e-12
+
+
+class Interval(NamedTuple):
+    """A mean with its standard error and a confidence interval."""
+
+    mean: float
+    standard_error: float
+    low: float
+    high: float
+
+
+def paired_tests(differences: ArrayLike, *, rng: RandomState = 0) -> dict[str, FloatArray]:
+    """Give two-sided p-values of several rows of paired differences, by three tests.
+
+    Parameters
+    ----------
+    differences : array of float, shape (rows, queries)
+        A row that is 0 everywhere has p = 1 by every test.
+    rng : int, numpy.random.Generator or None
+        For the randomisation test.
+
+    Returns
+    -------
+    dict
+        ``t``, Student's t-test; ``wilcoxon``, the signed-rank test without the queries that do not
+        differ; ``randomisation``, see `randomisation_test`.
+
+    Examples
+    --------
+    >>> found = paired_tests([[0.1, 0.3, 0.2, -0.1], [0.0, 0.0, 0.0, 0.0]])
+    >>> {name: values.round(3).tolist() for name, values in found.items()}
+    {'t': [0.239, 1.0], 'wilcoxon': [0.25, 1.0], 'randomisation': [0.25, 1.0]}
+    """
+    from scipy import stats
+
+    rows = np.atleast_2d(finite("differences", differences))
+    by_t, by_ranks = np.ones(len(rows)), np.ones(len(rows))
+    for number, row in enumerate(rows):
+        if not row.any():
+            continue
+        with warnings.catch_warnings():
+            # Differences that are all the same leave no variance: p is 0, or not defined.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            by_t[number] = stats.ttest_1samp(row, 0.0).pvalue if len(row) > 1 else 1.0
+        different = np.round(row, 12)  # what differs in its last digits only is the same
+        different = different[different != 0.0]
+        if different.size:
+            by_ranks[number] = stats.wilcoxon(different).pvalue
+    by_t[np.isnan(by_t)] = 1.0
+    return {
+        "t": by_t,
+        "wilcoxon": by_ranks,
+        "randomisation": randomisation_test(rows, rng=rng),
+    }
+
+
+def randomisation_test(
+    differences: ArrayLike, *, resamples: int = RESAMPLES, rng: RandomState = 0
+) -> FloatArray:
+    """Give two-sided p-values of mean differences by changing signs at random.
+
+    If two systems are alike, every difference could as well have the other sign. The p-value is
+    the share of sign vectors whose mean is at least as far from 0 as the one that was seen: of all
+    of them where at most 14 queries differ, else of `resamples` and the one seen.
+
+    Parameters
+    ----------
+    differences : array of float, shape (rows, queries) or (queries,)
+    resamples : int
+    rng : int, numpy.random.Generator or None
+        All rows are tried with the same signs.
+
+    Returns
+    -------
+    array of float, shape (rows,)
+
+    Examples
+    --------
+    >>> randomisation_test([1.0, 2.0, 3.0])  # 2 of 8 sign vectors go as far
+    array([0.25])
+    """
+    rows = np.atleast_2d(finite("differences", differences))
+    resamples = count("resamples", resamples)
+    result = np.ones(len(rows))
+    few = np.count_nonzero(rows, axis=1) <= EXACT
+    for number in np.flatnonzero(few):
+        row = rows[number][rows[number] != 0.0]
+        signs = np.array(list(itertools.product([-1.0, 1.0], repeat=len(row)))).reshape(
+            -1, len(row)
+        )
+        result[number] = _as_far(signs @ row, row.sum()) / len(signs)
+    many = np.flatnonzero(~few)
+    if many.size:
+        generator = as_rng(rng)
+        seen = rows[many].sum(axis=1)
+        further = np.ones(len(many))
+        for start in range(0, resamples, 1000):  # in slices, for memory's sake
+            size = min(1000, resamples - start)
+            signs = 2.0 * generator.integers(0, 2, size=(size, rows.shape[1])) - 1.0
+            further += _as_far(signs @ rows[many].T, seen)
+        result[many] = further / (resamples + 1)
+    return result
+
+
+def _as_far(sums: FloatArray, seen: FloatArray | float) -> FloatArray:
+    return (np.abs(sums) >= np.abs(seen) * (1.0 - SAME)).sum(axis=0)
+
+
+def adjust(p_values: ArrayLike, correction: str = "holm") -> FloatArray:
+    """Correct p-values for being several.
+
+    Parameters
+    ----------
+    p_values : array of float, shape (comparisons,)
+    correction : {"holm", "bonferroni", "bh", "none"}
+        Holm and Bonferroni bound the chance of any false claim, Benjamini and Hochberg the share of
+        false ones among the claims.
+
+    Examples
+    --------
+    >>> adjust([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
+    >>> adjust([0.01, 0.04, 0.03], "bonferroni")
+    array([0.03, 0.12, 0.09])
+    """
+    choice("correction", correction, CORRECTIONS)
+    p = finite("p_values", p_values, ndim=1)
+    if p.size and not (p.min() >= 0.0 and p.max() <= 1.0):
+        raise ValueError("p_values: expected numbers from 0 to 1")
+    n, order = len(p), np.argsort(p, kind="stable")
+    result = np.empty(n)
+    if correction == "none" or n == 0:
+        return p.copy()
+    if correction == "bonferroni":
+        return np.minimum(1.0, n * p)
+    if correction == "holm":
+        result[order] = np.maximum.accumulate((n - np.arange(n)) * p[order])
+    else:
+        raised = p[order] * n / np.arange(1, n + 1)
+        result[order] = np.minimum.accumulate(raised[::-1])[::-1]
+    return np.minimum(1.0, result)
+
+
+def interval(values: FloatArray, folds: IntArray, level: float = 0.95) -> Interval:
+    """Give the mean over folds of the means over queries, its error and its interval.
+
+    Queries are the sample; each fold's mean has the variance of its own queries. The interval is
+    Student's, with Welch and Satterthwaite's degrees of freedom.
+
+    Parameters
+    ----------
+    values : array of float, shape (queries,)
+        Without NaN.
+    folds : array of int, shape (queries,)
+        The fold of each query.
+    level : float
+
+    Examples
+    --------
+    >>> interval(np.array([0.0, 1.0, 0.5, 0.7]), np.array([0, 0, 1, 1])).mean
+    0.55
+    """
+    from scipy import stats
+
+    parts = [values[folds == fold] for fold in np.unique(folds)]
+    mean = float(np.mean([part.mean() for part in parts])) if parts else float("nan")
+    if not parts or any(len(part) < 2 for part in parts):
+        if len(values) < 2:
+            return Interval(mean, float("nan"), float("nan"), float("nan"))
+        parts = [values]  # a fold of one query has no variance of its own
+    shares = np.array([part.var(ddof=1) / len(part) for part in parts]) / len(parts) ** 2
+    error = float(np.sqrt(shares.sum()))
+    if error == 0.0:
+        return Interval(mean, 0.0, mean, mean)
+    freedom = shares.sum() ** 2 / (shares**2 / [len(part) - 1 for part in parts]).sum()
+    reach = float(stats.t.ppf(0.5 + level / 2.0, freedom)) * error
+    return Interval(mean, error, mean - reach, mean + reach)
+
+
+def mean_ranks(values: FloatArray) -> FloatArray:
+    """Give each row's mean rank over the columns: 1 is best, equal values share their ranks.
+
+    Examples
+    --------
+    >>> mean_ranks(np.array([[0.9, 0.5], [0.1, 0.5]]))
+    array([1.25, 1.75])
+    """
+    from scipy.stats import rankdata
+
+    return rankdata(-np.round(values, 12), axis=0).mean(axis=1)
+
+
+def friedman(values: FloatArray) -> float:
+    """Give the p-value of Friedman's test that all rows are alike; NaN for fewer than three."""
+    from scipy.stats import friedmanchisquare
+
+    if len(values) < 3 or values.shape[1] < 2:
+        return float("nan")
+    rounded = np.round(values, 12)
+    if (rounded == rounded[0]).all():
+        return 1.0
+    return float(friedmanchisquare(*rounded).pvalue)
