@@ -620,3 +620,28 @@ def diff_rank(h, labels, qid, sizes, prec, rounds):
         H += weight * h[k] / np.maximum(1, sizes - 1)
         rows.append((weight, Z, np.mean([H[i] - H[j] < 0 for i, j in pairs])))
     return rows
+
+
+# ---- statistics --------------------------------------------------------------------------------
+
+
+def randomisation_p(differences):
+    """The share of all sign vectors whose sum is as far from 0 as the one that was seen."""
+    seen = abs(sum(differences))
+    signs = list(itertools.product([-1, 1], repeat=len(differences)))
+    far = sum(
+        abs(sum(s * d for s, d in zip(one, differences, strict=True))) >= seen - 1e-9
+        for one in signs
+    )
+    return far / len(signs)
+
+
+def holm(p_values):
+    """Reject from the smallest p-value up, each at its share of the level; the level it takes."""
+    n = len(p_values)
+    order = sorted(range(n), key=lambda i: p_values[i])
+    result, highest = [0.0] * n, 0.0
+    for place, i in enumerate(order):
+        highest = max(highest, min(1.0, (n - place) * p_values[i]))
+        result[i] = highest
+    return result

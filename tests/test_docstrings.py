@@ -11,6 +11,7 @@ import permdist
 
 OURS = (
     "cli",
+    "comparison",
     "data",
     "diagnostics",
     "distributions",
@@ -20,6 +21,7 @@ OURS = (
     "models.spaces",
     "plots",
     "rankings",
+    "report",
     "samplers",
     "samplers.kernels",
 )
@@ -46,7 +48,18 @@ def test_examples_run(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "package", ["data", "measures", "rankings", "strategies", "plots", "samplers", "diagnostics"]
+    "package",
+    [
+        "comparison",
+        "data",
+        "diagnostics",
+        "measures",
+        "plots",
+        "rankings",
+        "report",
+        "samplers",
+        "strategies",
+    ],
 )
 def test_every_public_name_is_documented(package: str) -> None:
     module = importlib.import_module(f"permdist.{package}")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
 import typer
 
 from permdist import __version__
+from permdist.cli.compare import compare
 from permdist.cli.demo import demo
 from permdist.cli.describe import describe
 from permdist.cli.evaluate import evaluate
+from permdist.cli.fit import fit
 from permdist.cli.identities import identities
+from permdist.cli.inspect import inspect
+from permdist.cli.predict import predict
+from permdist.cli.sample import sample
 
 app = typer.Typer(
     name="permdist",
@@ -36,23 +42,34 @@ def permdist(
         typer.Option("--version", help="Show the version and stop.", callback=_show_version),
     ] = False,
 ) -> None:
-    """Distributions over rankings: inspect them, measure them, check what is claimed of them.
+    """Distributions over rankings: inspect them, fit them, compare what was fitted, check claims.
 
     Start with **permdist demo**.
     """
 
 
-for command in (demo, describe, evaluate, identities):
+COMMANDS = (demo, describe, inspect, sample, fit, predict, evaluate, compare, identities)
+for command in COMMANDS:
     app.command()(command)
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is one line, not a traceback."""
+    """Run the command line; a user's mistake is one line, not a traceback.
+
+    The exit code is 0 for success, 1 for a claim that fails, 2 for a mistake or a file that cannot
+    be read or written, and 130 after Ctrl-C.
+    """
     try:
         app()
-    except (ValueError, OSError) as error:
-        text = str(error)
+    except (ValueError, TypeError, OSError) as error:
+        if isinstance(error, BrokenPipeError):  # the reader of our output has gone away
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(2)
+        text = " ".join(str(error).split())
         if isinstance(error, OSError) and error.strerror and error.filename:
             text = f"{error.filename}: {error.strerror.lower()}"
         typer.echo(f"permdist: {text}", err=True)
         sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("permdist: interrupted", err=True)
+        sys.exit(130)

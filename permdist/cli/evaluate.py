@@ -2,67 +2,66 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from permdist.cli._shared import (
+    AsJson,
+    Measures,
+    Preset,
+    Regroup,
+    print_json,
+    read_measures,
+    read_scores,
+)
+
 
 def evaluate(
     scores: Annotated[
-        Path, typer.Argument(metavar="SCORES", help="One score a line, in the order of FILE.")
-    ],
-    file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="The LETOR/SVMlight file with labels and queries."),
-    ],
-    measure: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--measure",
-            "-m",
-            help="A measure, such as map, ndcg@10, p@5, mrr, err@10 or 'ndcg@10[gain=linear]'; "
-            "may be given several times. Default: map and ndcg@10.",
+        typer.Argument(
+            metavar="SCORES", help="One score a line, in the order of DATA, or a TREC run."
         ),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(help="Use the conventions of a tool: letor3, letor4, trec or burges."),
-    ] = None,
+    ],
+    data: Annotated[
+        Path,
+        typer.Argument(metavar="DATA", help="The LETOR/SVMlight file with labels and queries."),
+    ],
+    measures: Measures = None,
+    preset: Preset = None,
     per_query: Annotated[
         bool, typer.Option("--per-query", help="Print the value of every query, too.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    regroup: Regroup = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Evaluate SCORES on the documents of FILE, query by query."""
-    from permdist import measures
-    from permdist.data import load_letor, load_scores
+    """Evaluate SCORES on the documents of DATA, query by query.
 
-    names = measure or list(measures.DEFAULT)
-    chosen = [measures.parse(name if preset is None else f"{preset}:{name}") for name in names]
-    queries = load_letor(file)
-    values = load_scores(scores, n_documents=queries.n_documents)
-    result = measures.evaluate(values, queries.y, queries.qid, chosen)
+    Without --measure: map and ndcg@10.
+    """
+    from permdist.data import load_letor
+    from permdist.measures import DEFAULT
+    from permdist.measures import evaluate as evaluate_scores
+
+    chosen = read_measures(measures, preset, DEFAULT)
+    queries = load_letor(data, regroup=regroup)
+    result = evaluate_scores(read_scores(scores, queries), queries.y, queries.qid, chosen)
     if as_json:
         facts = {
-            "mean": _without_nan(result.mean()),
-            "standard_error": _without_nan(result.standard_error()),
+            "mean": result.mean(),
+            "standard_error": result.standard_error(),
             "n_queries": {name: result.n_queries(name) for name in result},
         }
         if per_query:
             facts["per_query"] = {
-                str(qid): _without_nan(dict(zip(result, row, strict=True)))
+                str(qid): dict(zip(result, row, strict=True))
                 for qid, row in zip(result.qids.tolist(), result.table.tolist(), strict=True)
             }
-        typer.echo(json.dumps(facts, indent=2, allow_nan=False))
+        print_json(facts)
         return
     if per_query:
         typer.echo(result.to_frame().to_string(float_format="{:.4f}".format))
         typer.echo("")
     typer.echo(str(result))
-
-
-def _without_nan(values: dict[str, float]) -> dict[str, float | None]:
-    """Replace NaN, which JSON does not have."""
-    return {name: None if value != value else value for name, value in values.items()}

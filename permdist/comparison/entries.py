@@ -28,6 +28,8 @@ class Entry:
         Not fitted; whatever the settings do not say is taken from it.
     settings : mapping of str to sequences
         All combinations are tried.
+    given : tuple of str
+        The settings that were written by hand; the others are the learner's usual ones.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class Entry:
     name: str
     learner: Ranker
     settings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    given: tuple[str, ...] = ()
 
     def combinations(self) -> list[dict[str, Any]]:
         """List every combination of the settings."""
@@ -191,7 +194,7 @@ def _read(text: str) -> Entry:
             given[setting.strip()] = [_value(value.strip()) for value in values.split("|")]
     chosen = {**kinds[name].settings, **given}
     shown = name + (f"[{rest[:-1].strip()}]" if given else "")
-    return Entry(shown, kinds[name](), chosen)
+    return Entry(shown, kinds[name](), chosen, tuple(given))
 
 
 def _near(name: str, options: Sequence[str]) -> str:

@@ -56,6 +56,8 @@ class Comparison:
         By entry: what came of the chosen fit on each fold.
     validation : dict of lists of dict
         By entry: for each fold, what every setting, as a text, had on the validation part.
+    varied : dict of tuples of str
+        By entry: the settings that there was a choice of.
     failures : dict of str
         Entries that are left out, and why.
     notes : list of str
@@ -78,6 +80,7 @@ class Comparison:
     chosen: dict[str, list[dict[str, Any]]]
     outcomes: dict[str, list[Outcome]]
     validation: dict[str, list[dict[str, float]]]
+    varied: dict[str, tuple[str, ...]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     collection: str | None = None
@@ -187,8 +190,9 @@ class Comparison:
         """Write the table of a measure in Markdown, the best three in bold."""
         lines = [f"| {' | '.join(HEAD)} |", "| :--- |" + " ---: |" * (len(HEAD) - 1)]
         for row in self.rows(measure):
-            name = f"**{row[0]}**" if row[-1] else row[0]
-            lines.append("| " + " | ".join([name, *row[1:-1]]).replace("|C", "\\|C") + " |")
+            name = row[0].replace("|", "\\|")  # a bar would end the cell
+            name = f"**{name}**" if row[-1] else name
+            lines.append("| " + " | ".join([name, *row[1:-1]]) + " |")
         return "\n".join(lines)
 
     def to_latex(self) -> str:
@@ -320,11 +324,22 @@ class Comparison:
             "notes": self.notes,
         }
 
-    def report(self, path: str | Path, *, command: str = "") -> None:
-        """Write the comparison as one HTML file with tables and pictures."""
+    def report(
+        self, path: str | Path, *, folds: Sequence[Any] | None = None, command: str = ""
+    ) -> None:
+        """Write the comparison as one HTML file with tables and pictures.
+
+        Parameters
+        ----------
+        path : path
+        folds : sequence of (train, validation, test), optional
+            What was compared on; the report then shows how sure the best learner is of one query.
+        command : str
+            How to do it again, for the last section.
+        """
         from permdist.comparison.page import comparison_report
 
-        comparison_report(self, command=command).save(Path(path))
+        comparison_report(self, folds=folds, command=command).save(Path(path))
 
     # ---- inside --------------------------------------------------------------------------------
 
@@ -437,6 +452,10 @@ def assemble(
         chosen,
         kept,
         validation,
+        varied={
+            entry.name: tuple(name for name, values in entry.settings.items() if len(values) > 1)
+            for entry in entries
+        },
         failures=failures,
         notes=notes,
         collection=recognise(folds),
@@ -471,8 +490,8 @@ def _notes(
             times = sum(cell.setting[setting] == end for cell, _ in best)
             if 2 * times > len(best):
                 notes.append(
-                    f"{entry.name}: {setting} = {end:g} is chosen on {times} of {len(best)} folds "
-                    "and is the end of its range; others beyond it may be better"
+                    f"{entry.name}: {setting} = {end:g}, an end of the values tried, is chosen on "
+                    f"{times} of {len(best)} folds; one beyond it may be better"
                 )
     return notes
 

@@ -103,9 +103,9 @@ def randomisation_test(
     few = np.count_nonzero(rows, axis=1) <= EXACT
     for number in np.flatnonzero(few):
         row = rows[number][rows[number] != 0.0]
-        signs = np.array(list(itertools.product([-1.0, 1.0], repeat=len(row)))).reshape(
-            -1, len(row)
-        )
+        if not row.size:
+            continue
+        signs = np.array(list(itertools.product([-1.0, 1.0], repeat=len(row))))
         result[number] = _as_far(signs @ row, row.sum()) / len(signs)
     many = np.flatnonzero(~few)
     if many.size:

@@ -62,6 +62,8 @@ class Queries:
     ptr : array of int, shape (queries + 1,)
         Query ``q`` owns documents ``ptr[q]:ptr[q + 1]``.
     qids : array, shape (queries,)
+    rows : array of int, shape (documents,)
+        Where each document stood in what was given: 0, 1, 2, ... unless queries were gathered.
 
     Examples
     --------
@@ -98,6 +100,8 @@ class Queries:
         self.X, self.y = frozen(features), frozen(labels)
         self.doc_ids = None if ids is None else frozen(ids)
         self.qids, self.ptr = frozen(groups.qids), frozen(groups.ptr)
+        rows = np.arange(len(labels)) if groups.order is None else groups.order
+        self.rows: IntArray = frozen(rows)
 
     @property
     def qid(self) -> NDArray[Any]:

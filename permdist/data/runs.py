@@ -48,8 +48,12 @@ def save_scores(scores: ArrayLike, path: str | os.PathLike[str]) -> None:
     ...     load_scores(pathlib.Path(folder) / "scores.txt")
     array([0.1, 2. ])
     """
-    values = finite("scores", scores, ndim=1)
-    write_atomically(Path(path), (f"{value!r}\n".encode() for value in values.tolist()))
+    write_atomically(Path(path), (line.encode() for line in score_lines(scores)))
+
+
+def score_lines(scores: ArrayLike) -> list[str]:
+    """Write scores, one a line."""
+    return [f"{value!r}\n" for value in finite("scores", scores, ndim=1).tolist()]
 
 
 def save_run(
@@ -78,6 +82,11 @@ def save_run(
     7 Q0 2 1 0.9 mine
     7 Q0 1 2 0.5 mine
     """
+    write_atomically(Path(path), (line.encode() for line in run_lines(queries, scores, name)))
+
+
+def run_lines(queries: Queries, scores: ArrayLike, name: str = "permdist") -> list[str]:
+    """Write the lines of a TREC run; parameters as in `save_run`."""
     values = finite("scores", scores, ndim=1)
     if len(values) != queries.n_documents:
         raise ValueError(f"scores: expected {queries.n_documents:,}, got {len(values):,}")
@@ -91,7 +100,7 @@ def save_run(
         lines += [
             f"{qid} Q0 {ids[i]} {rank} {shown[i]!r} {name}\n" for rank, i in enumerate(order, 1)
         ]
-    write_atomically(Path(path), (line.encode() for line in lines))
+    return lines
 
 
 def load_run(path: str | os.PathLike[str], queries: Queries) -> FloatArray:

@@ -69,7 +69,7 @@ class NotExactError(ValueError):
 
 
 class Distribution(ABC):
-    """A distribution over the rankings of items ``0 .. n-1``; immutable.
+    """A distribution over the rankings of items ``0, ..., n-1``; immutable.
 
     A subclass gives `log_prob` and `_sample`; everything else follows, by enumeration or better.
     A model whose log-weight adds up along the ranking gives `_step_weights`, too, and has

@@ -1,6 +1,7 @@
 """Pictures, each on given axes or on new ones; every function returns the axes it drew on."""
 
 from permdist.plots.chains import autocorrelation, estimated, mixing, rank_plot, smear, trace
+from permdist.plots.comparisons import intervals, learning_curves, noise, significance
 from permdist.plots.pictures import (
     collection,
     distances,
@@ -18,12 +19,16 @@ __all__ = [
     "distances",
     "estimated",
     "heatmap",
+    "intervals",
+    "learning_curves",
     "marginals",
     "means",
     "measure_values",
     "mixing",
+    "noise",
     "pairwise",
     "rank_plot",
+    "significance",
     "smear",
     "sorted_values",
     "trace",

@@ -1,0 +1,202 @@
+"""What several commands share: their flags, where scores come from, how results are printed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+if TYPE_CHECKING:
+    from permdist._check import FloatArray, IntArray
+    from permdist.data import Queries
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Seed = Annotated[int, typer.Option("--seed", help="The seed of whatever draws.", min=0)]
+Regroup = Annotated[
+    bool, typer.Option("--regroup", help="Gather queries whose lines do not stand together.")
+]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure",
+        "--measures",
+        "-m",
+        help="A measure, such as map, ndcg@10, p@5, mrr, err@10 or 'ndcg@10[gain=linear]', or "
+        "several with commas between them; may be given several times.",
+    ),
+]
+Preset = Annotated[
+    str | None,
+    typer.Option("--preset", help="The conventions of a tool: letor3, letor4, trec or burges."),
+]
+DataFile = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="A LETOR/SVMlight file, plain, .gz or .bz2."),
+]
+QueryId = Annotated[
+    str | None,
+    typer.Option(
+        "--query",
+        "-q",
+        help="The id of a query; by default the first that has relevant documents and others.",
+    ),
+]
+ScoresFile = Annotated[
+    Path | None,
+    typer.Option("--scores", help="Scores of the documents: one a line, or a TREC run."),
+]
+Feature = Annotated[
+    int | None,
+    typer.Option("--feature", help="Score by this feature, numbered from 1 as in the file.", min=1),
+]
+ModelFile = Annotated[
+    Path | None, typer.Option("--model", help="Score by a learner that 'permdist fit' wrote.")
+]
+Distribution = Annotated[
+    str,
+    typer.Option(
+        "--distribution", "-d", help="The distribution: plackett-luce, gaussian or good-bad."
+    ),
+]
+Noise = Annotated[
+    float,
+    typer.Option("--noise", help="The noise scale, in standard deviations of the query's scores."),
+]
+Raw = Annotated[
+    bool,
+    typer.Option("--raw", help="Take scores as they are, without scaling them in their query."),
+]
+
+
+class OneQuery(NamedTuple):
+    """The query that a command looks at."""
+
+    qid: Any
+    scores: FloatArray
+    labels: IntArray
+    names: list[str]
+    scored_by: str
+
+
+def read_measures(measure: list[str] | None, preset: str | None, usual: tuple[str, ...]) -> Any:
+    """Read measures from what a user typed."""
+    from permdist.comparison.entries import split
+    from permdist.measures import parse
+
+    texts = [text for one in measure or [] for text in split(one)] or list(usual)
+    return [parse(text if preset is None or ":" in text else f"{preset}:{text}") for text in texts]
+
+
+def read_scores(path: Path, queries: Queries) -> FloatArray:
+    """Read scores in either format; those of lines follow gathered queries to their place."""
+    from permdist.data import is_run, load_run, load_scores
+
+    if is_run(path):
+        return load_run(path, queries)
+    return load_scores(path, n_documents=queries.n_documents)[queries.rows]
+
+
+def choose_query(
+    file: Path,
+    *,
+    query: str | None,
+    scores: Path | None,
+    feature: int | None,
+    model: Path | None,
+    raw: bool,
+    regroup: bool,
+) -> OneQuery:
+    """Find the query that was asked for, and its scores."""
+    import numpy as np
+
+    from permdist._text import hint
+    from permdist.data import load_letor
+    from permdist.models import load
+    from permdist.report.sections import document_names, standardised
+
+    learner = None if model is None else load(model)
+    width = None if learner is None else learner.n_features_in_
+    queries = load_letor(file, n_features=width, regroup=regroup)
+    number = _number(queries, query, hint)
+    if len([one for one in (scores, feature, model) if one is not None]) > 1:
+        raise ValueError("--scores, --feature, --model: expected one of them, got several")
+    if learner is not None:
+        values, scored_by = learner.predict(queries), f"{type(learner).__name__} ({model})"
+    else:
+        values, scored_by = _scores(queries, scores, feature)
+    a, b = queries.ptr[number], queries.ptr[number + 1]
+    chosen = values[a:b] if raw else standardised(values[a:b])
+    ids = None if queries.doc_ids is None else queries.doc_ids[a:b].tolist()
+    labels = np.array(queries.y[a:b])
+    return OneQuery(queries.qids[number], chosen, labels, document_names(labels, ids), scored_by)
+
+
+def _number(queries: Queries, query: str | None, hint: Any) -> int:
+    import numpy as np
+
+    if query is not None:
+        ids = [str(qid) for qid in queries.qids.tolist()]
+        if query not in ids:
+            raise ValueError(
+                f"--query: there is no query {query!r}{hint(query, ids)}; the first ones are "
+                f"{', '.join(ids[:5])}"
+            )
+        return ids.index(query)
+    mixed = np.flatnonzero((queries.n_relevant > 0) & (queries.n_relevant < queries.sizes))
+    return int(mixed[0]) if mixed.size else 0
+
+
+def _scores(queries: Queries, scores: Path | None, feature: int | None) -> tuple[FloatArray, str]:
+    if scores is not None:
+        return read_scores(scores, queries), str(scores)
+    if feature is None:
+        feature = best_feature(queries)
+        return queries.X[:, feature - 1], f"feature {feature}, the best single one by MAP"
+    if feature > queries.n_features:
+        raise ValueError(f"--feature: expected at most {queries.n_features}, got {feature}")
+    return queries.X[:, feature - 1], f"feature {feature}"
+
+
+def best_feature(queries: Queries) -> int:
+    """Find the feature, from 1, that ranks best by mean average precision."""
+    import numpy as np
+
+    from permdist.measures import evaluate
+
+    varying = np.flatnonzero(np.ptp(queries.X, axis=0) > 0)
+    found = {
+        int(one): float(evaluate(queries.X[:, one], queries.y, queries.qid, "map").mean("map"))
+        for one in varying
+    }
+    return 1 + max(found, key=lambda one: found[one], default=0)
+
+
+def print_json(facts: Any) -> None:
+    """Print plain values; what is no number becomes null."""
+    typer.echo(json.dumps(_without_nan(facts), indent=2, allow_nan=False))
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _without_nan(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(one) for one in value]
+    if isinstance(value, float) and value not in (float("inf"), float("-inf")):
+        return None if value != value else value
+    return str(value) if isinstance(value, float) else value
+
+
+def command_line() -> str:
+    """Give the command as it was typed, for a report's last section."""
+    return shlex.join(["permdist", *sys.argv[1:]])
+
+
+def need_folder(folder: Path, what: str) -> None:
+    """Make the folder for output, or say why it cannot be one."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder}: expected a folder for {what}, this is a file")
+    folder.mkdir(parents=True, exist_ok=True)

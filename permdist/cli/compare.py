@@ -1,0 +1,159 @@
+"""``permdist compare``: learners on folds, with a report."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from permdist.cli._shared import (
+    AsJson,
+    Measures,
+    Preset,
+    Seed,
+    command_line,
+    need_folder,
+    print_json,
+    read_measures,
+)
+
+if TYPE_CHECKING:
+    from permdist.data import Fold
+
+
+def compare(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="A folder with LETOR folds (Fold1/train.txt, ...; or S1.txt to S5.txt), or one "
+            "LETOR file to split into folds.",
+        ),
+    ],
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--models",
+            "-M",
+            help="Names of learners with commas between them, each with settings if need be: "
+            "'MLE,SVMMap[C=0.1|1|10]'; 'all' by default. 'permdist fit --help' lists them.",
+        ),
+    ] = None,
+    measures: Measures = None,
+    preset: Preset = None,
+    select: Annotated[
+        str | None,
+        typer.Option(help="The measure to choose settings by on validation; default: the first."),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="The learner to test the others against; default: the best.")
+    ] = None,
+    correction: Annotated[
+        str, typer.Option(help="For many comparisons: holm, bonferroni, bh or none.")
+    ] = "holm",
+    folds: Annotated[
+        int, typer.Option(help="How many folds to split a single file into.", min=3)
+    ] = 5,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The folder for finished fits, tables and the report. Run the same command again "
+            "to go on where it was left.",
+        ),
+    ] = Path("permdist-compare"),
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 is one a core.")] = -1,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="The address of a dask scheduler whose workers make the fits."),
+    ] = None,
+    identities: Annotated[
+        int, typer.Option(help="Instances of each identity to check in the report.", min=0)
+    ] = 5,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Compare learners on folds: settings chosen on validation, differences put to the test.
+
+    Every fit is kept in the output folder as soon as it is finished.
+    """
+    from permdist._files import write_atomically
+    from permdist.comparison import compare, read_entries
+    from permdist.comparison.page import comparison_report
+    from permdist.comparison.run import DEFAULT
+
+    entries = read_entries(models or "all")
+    chosen = read_measures(measures, preset, DEFAULT)
+    if jobs == 0:
+        raise ValueError("--jobs: expected a number of processes or -1, got 0")
+    need_folder(output, "the comparison")
+    parts = _folds(data, folds, seed)
+    try:
+        with _backend(scheduler):
+            found = compare(
+                parts,
+                entries,
+                measures=chosen,
+                select=select,
+                baseline=baseline,
+                correction=correction,
+                directory=output,
+                seed=seed,
+                n_jobs=None if scheduler else jobs,
+                progress=not as_json,
+            )
+    except KeyboardInterrupt:
+        typer.echo(
+            f"permdist: interrupted; finished fits are kept in {output}, the same command goes on "
+            "from there",
+            err=True,
+        )
+        raise typer.Exit(130) from None
+    for measure in found.measures:
+        frame = found.to_frame(measure)
+        name = "".join(letter if letter.isalnum() else "_" for letter in measure.name)
+        write_atomically(output / f"{name}.csv", [frame.to_csv().encode()])
+    write_atomically(output / "tables.tex", [found.to_latex().encode()])
+    report = comparison_report(found, folds=parts, identities=identities, command=command_line())
+    report.save(output / "report.html")
+    if as_json:
+        print_json(found.to_dict())
+        return
+    typer.echo(str(found))
+    for note in found.notes:
+        typer.echo(f"note: {note}")
+    typer.echo(f"\nThe report: {output / 'report.html'}, with tables as .csv and .tex beside it")
+
+
+def _folds(data: Path, number: int, seed: int) -> list[Fold]:
+    from permdist.data import load_letor, load_letor_folds, make_folds
+
+    if data.is_dir():
+        return load_letor_folds(data)
+    return make_folds(load_letor(data), number, rng=seed)
+
+
+@contextlib.contextmanager
+def _backend(scheduler: str | None) -> Iterator[None]:
+    """Hand the fits to dask where an address is given."""
+    from joblib import parallel_config
+
+    if scheduler is None:
+        yield
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError(
+            "--scheduler: needs dask's scheduler; pip install 'permdist[dask]'"
+        ) from None
+    try:
+        client = Client(scheduler, timeout="10s")
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--scheduler: nobody answers at {scheduler} ({error})") from error
+    with client, parallel_config("dask"):
+        yield

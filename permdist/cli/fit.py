@@ -1,0 +1,125 @@
+"""``permdist fit``: one learner, written to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from permdist.cli._shared import (
+    AsJson,
+    DataFile,
+    Measures,
+    Preset,
+    Regroup,
+    Seed,
+    print_json,
+    read_measures,
+)
+
+if TYPE_CHECKING:
+    from permdist.comparison import Entry
+    from permdist.data import Queries
+    from permdist.measures import Measure
+    from permdist.models import Ranker
+
+
+def fit(
+    data: DataFile,
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="LEARNER",
+            help="A learner, with settings if need be: 'ConvexLoss[measure=ndcg@10,C=10]'. With "
+            "--validation, settings not given are chosen from the learner's usual ones, and from "
+            "alternatives such as 'C=0.1|1|10'.",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write the learner.")
+    ] = Path("model.json"),
+    validation: Annotated[
+        Path | None,
+        typer.Option("--validation", help="A LETOR file to choose settings by."),
+    ] = None,
+    measures: Measures = None,
+    preset: Preset = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 is one a core.")] = -1,
+    regroup: Regroup = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Fit LEARNER to DATA and write it to a JSON file for 'permdist predict'."""
+    from permdist.comparison import read_entries
+    from permdist.data import load_letor
+    from permdist.measures import DEFAULT, evaluate
+
+    entries = read_entries(model)
+    if len(entries) != 1:
+        raise ValueError(f"LEARNER: expected one, got {len(entries)}")
+    entry = entries[0]
+    chosen = read_measures(measures, preset, DEFAULT)
+    if not output.parent.is_dir():
+        raise ValueError(f"{output.parent}: no such folder")
+    train = load_letor(data, regroup=regroup)
+    parts = {"training": train}
+    if validation is None:
+        learner = _as_given(entry, chosen[0].name, seed)
+        learner.fit(train)
+        setting: dict[str, Any] = {}
+    else:
+        held_out = load_letor(validation, n_features=train.n_features, regroup=regroup)
+        parts["validation"] = held_out
+        learner, setting = _chosen(entry, train, held_out, chosen[0], seed, jobs)
+    learner.save(output)
+    results = {
+        name: evaluate(learner.predict(part), part.y, part.qid, chosen)
+        for name, part in parts.items()
+    }
+    if as_json:
+        print_json(
+            {
+                "learner": type(learner).__name__,
+                "setting": setting,
+                "iterations": learner.n_iter_,
+                "converged": bool(getattr(learner, "converged_", True)),
+                "measures": {name: result.mean() for name, result in results.items()},
+                "file": str(output),
+            }
+        )
+        return
+    typer.echo(f"{' '.join(str(learner).split())}: {learner.n_iter_} iterations")
+    for name, result in results.items():
+        typer.echo(f"\n{name}, {len(parts[name]):,} queries\n{result}")
+    typer.echo(f"\nThe learner: {output}")
+
+
+def _as_given(entry: Entry, judge: str, seed: int) -> Ranker:
+    """Make the learner with what was written in brackets and its defaults for the rest."""
+    from permdist.comparison import Entry
+
+    settings = {name: entry.settings[name] for name in entry.given}
+    several = [name for name, values in settings.items() if len(values) > 1]
+    if several:
+        raise ValueError(
+            f"--validation: alternatives of {', '.join(several)} need a validation file"
+        )
+    return Entry(entry.name, entry.learner, settings).learners(judge=judge, seed=seed)[0][1]
+
+
+def _chosen(
+    entry: Entry, train: Queries, held_out: Queries, measure: Measure, seed: int, jobs: int
+) -> tuple[Ranker, dict[str, Any]]:
+    """Choose among the settings on the validation file."""
+    from permdist.comparison import compare
+
+    found = compare(
+        [(train, held_out, held_out)],
+        [entry],
+        measures=[measure],
+        seed=seed,
+        n_jobs=jobs,
+        progress=True,
+    )
+    return found.learners(entry.name)[0], found.chosen[entry.name][0]

@@ -1,0 +1,97 @@
+"""``permdist inspect``: one query's ranking distribution."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from permdist.cli._shared import (
+    AsJson,
+    DataFile,
+    Distribution,
+    Feature,
+    Measures,
+    ModelFile,
+    Noise,
+    Preset,
+    QueryId,
+    Raw,
+    Regroup,
+    ScoresFile,
+    Seed,
+    choose_query,
+    command_line,
+    print_json,
+    read_measures,
+)
+
+
+def inspect(
+    data: DataFile,
+    query: QueryId = None,
+    scores: ScoresFile = None,
+    feature: Feature = None,
+    model: ModelFile = None,
+    distribution: Distribution = "plackett-luce",
+    noise: Noise = 1.0,
+    measures: Measures = None,
+    preset: Preset = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write a report with pictures, one .html file."),
+    ] = None,
+    raw: Raw = False,
+    regroup: Regroup = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Show where the documents of one query may stand, and what that is worth.
+
+    Rank marginals, pairwise chances, expected measures, and the effect of the noise scale.
+    """
+    from permdist.inspection import MEASURES, inspect_query
+    from permdist.report import Report
+    from permdist.report.sections import chains_section, inspection_section
+
+    chosen = read_measures(measures, preset, MEASURES)
+    one = choose_query(
+        data,
+        query=query,
+        scores=scores,
+        feature=feature,
+        model=model,
+        raw=raw,
+        regroup=regroup,
+    )
+    found = inspect_query(
+        one.scores,
+        one.labels,
+        kind=distribution,
+        noise=noise,
+        measures=chosen,
+        names=one.names,
+        rng=seed,
+    )
+    what = f"query {one.qid}, scored by {one.scored_by}"
+    how = f"{distribution}, noise {noise:g}"
+    if output is not None:
+        relevant = int((one.labels > 0).sum())
+        report = Report(
+            f"Query {one.qid}",
+            f"{len(one.labels)} documents, {relevant} of them relevant, scored by {one.scored_by}. "
+            f"Distribution: {how}.",
+        )
+        text = "Labels are in brackets. Values without a standard error are exact."
+        inspection_section(report, found, "Where the documents stand", text)
+        if one.labels.min() < one.labels.max():
+            chains_section(report, one.scores, one.labels, f"query {one.qid}", seed)
+        report.provenance({"command": command_line(), "seed": str(seed)})
+        report.save(output)
+    if as_json:
+        print_json({"query": str(one.qid), "scored_by": one.scored_by, **found.to_dict()})
+        return
+    typer.echo(f"{what[0].upper()}{what[1:]} ({how})\n\n{found}")
+    if output is not None:
+        typer.echo(f"\nThe report: {output}")

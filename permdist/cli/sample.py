@@ -1,0 +1,100 @@
+"""``permdist sample``: rankings drawn for one query."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from permdist.cli._shared import (
+    AsJson,
+    DataFile,
+    Distribution,
+    Feature,
+    ModelFile,
+    Noise,
+    QueryId,
+    Raw,
+    Regroup,
+    ScoresFile,
+    Seed,
+    choose_query,
+    print_json,
+)
+
+
+def sample(
+    data: DataFile,
+    query: QueryId = None,
+    scores: ScoresFile = None,
+    feature: Feature = None,
+    model: ModelFile = None,
+    distribution: Distribution = "plackett-luce",
+    noise: Noise = 1.0,
+    draws: Annotated[
+        int, typer.Option("--draws", "-n", help="Rankings to draw, of each chain.", min=1)
+    ] = 10,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            help="Draw by Markov chains: auto, adjacent, transposition, relocation or flip; the "
+            "diagnosis is printed. By default draws are independent."
+        ),
+    ] = None,
+    chains: Annotated[int, typer.Option(help="How many chains, with --kernel.", min=1)] = 4,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where to write; the terminal by default. Chains may go to a .nc file for arviz.",
+        ),
+    ] = None,
+    raw: Raw = False,
+    regroup: Regroup = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Draw rankings of one query's documents: one a line, from the best down."""
+    from permdist._files import write_atomically
+    from permdist.inspection import make_distribution
+    from permdist.samplers import run_chains
+
+    netcdf = output is not None and output.suffix == ".nc"
+    if netcdf and kernel is None:
+        raise ValueError("--output: a .nc file is for chains; name a --kernel")
+    one = choose_query(
+        data,
+        query=query,
+        scores=scores,
+        feature=feature,
+        model=model,
+        raw=raw,
+        regroup=regroup,
+    )
+    dist = make_distribution(distribution, one.scores, one.labels, noise=noise, names=one.names)
+    if kernel is None:
+        orders = dist.sample(draws, seed)
+    else:
+        run = run_chains(dist, draws, kernel=kernel, chains=chains, rng=seed)
+        typer.echo(str(run.summary()), err=True)
+        orders = run.orders.reshape(-1, dist.n_items)
+        if netcdf and output is not None:
+            from permdist.diagnostics import save
+
+            save(run, output)
+            typer.echo(f"The chains: {output}", err=True)
+            return
+    # An id without blanks stays one word: the label behind it is left out here.
+    words = [name.rsplit(" (", 1)[0].replace(" ", "_") for name in one.names]
+    if as_json:
+        facts = {"query": str(one.qid), "scored_by": one.scored_by, "documents": words}
+        print_json({**facts, "orders": orders.tolist()})
+        return
+    lines = [" ".join(words[item] for item in order) + "\n" for order in orders.tolist()]
+    if output is None:
+        typer.echo("".join(lines), nl=False)
+    else:
+        write_atomically(output, (line.encode() for line in lines))
+        typer.echo(f"{len(lines):,} rankings of query {one.qid}: {output}", err=True)

@@ -1,0 +1,249 @@
+"""One query looked at closely: where its documents may stand, and what that is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from permdist._check import FloatArray, IntArray, RandomState, as_rng, choice, finite, grades
+from permdist._text import aligned
+from permdist.distributions import Distribution, GaussianScores, GoodBad, PlackettLuce
+from permdist.distributions.base import Estimate
+from permdist.measures import Measure, parse
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KINDS = ("plackett-luce", "gaussian", "good-bad")
+MEASURES = ("ndcg", "ndcg@10", "ap", "rr", "auc")
+NOISE = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+DRAWS = 4000
+SHOWN = 12
+MOST_ORDERS = 21
+
+
+def make_distribution(
+    kind: str,
+    scores: ArrayLike,
+    labels: ArrayLike | None = None,
+    *,
+    noise: float = 1.0,
+    names: Sequence[str] | None = None,
+) -> Distribution:
+    """Make one of the three distributions from scores and a noise scale.
+
+    Parameters
+    ----------
+    kind : {"plackett-luce", "gaussian", "good-bad"}
+        The good-bad model is over all orders of up to 21 documents, and over interleavings of more.
+    scores : array of float, shape (n,)
+    labels : array of int, shape (n,), optional
+        The good-bad model needs them.
+    noise : float
+        The standard deviation of Gaussian noise; the others divide scores by it, and the pair model
+        also by the number of documents, of which each pair has its say.
+    names : sequence of str, optional
+
+    Examples
+    --------
+    >>> make_distribution("gaussian", [1.0, 0.0], noise=2.0)
+    GaussianScores(2 items)
+    """
+    choice("kind", kind, KINDS)
+    values = finite("scores", scores, ndim=1)
+    if not (isinstance(noise, int | float) and 0.0 < noise < np.inf):
+        raise ValueError(f"noise: expected a positive number, got {noise!r}")
+    if kind == "plackett-luce":
+        return PlackettLuce(values / noise, names)
+    if kind == "gaussian":
+        return GaussianScores(values, noise, names)
+    if labels is None:
+        raise ValueError("labels: the good-bad model needs them")
+    space = "orders" if len(values) <= MOST_ORDERS else "interleavings"
+    scale = 1.0 / (noise * len(values))
+    return GoodBad(values, labels, space=space, scale=scale, names=names)
+
+
+@dataclass(frozen=True, repr=False)
+class Inspection:
+    """What is known about one query; prints as a few small tables.
+
+    Attributes
+    ----------
+    dist : Distribution
+    labels : array of int, shape (n,), or None
+    marginals : array of float, shape (n, n)
+        Documents by positions.
+    pairwise : array of float, shape (n, n)
+    expected : dict of Estimate
+        By measure; empty without labels.
+    entropy : Estimate
+        In nats.
+    noise : pandas.DataFrame
+        The expected measures by noise scale, and how likely the best order's first document is to
+        be first.
+    at : float
+        The noise scale of the distribution.
+    """
+
+    dist: Distribution
+    labels: IntArray | None
+    marginals: FloatArray
+    pairwise: FloatArray
+    expected: dict[str, Estimate]
+    entropy: Estimate
+    noise: pd.DataFrame
+    at: float
+
+    @property
+    def order(self) -> IntArray:
+        """The documents by their mean rank, best first."""
+        return np.argsort(self.marginals @ np.arange(self.dist.n_items), kind="stable")
+
+    def documents(self) -> pd.DataFrame:
+        """Give a table of the documents, best first: mean rank and chances of the first places."""
+        import pandas as pd
+
+        n, order = self.dist.n_items, self.order
+        table: dict[str, Any] = {
+            "mean_rank": 1.0 + self.marginals @ np.arange(n),
+            "first": self.marginals[:, 0],
+        }
+        for k in (3, 10):
+            if k < n:
+                table[f"top_{k}"] = self.marginals[:, :k].sum(axis=1)
+        if self.labels is not None:
+            table = {"label": self.labels, **table}
+        frame = pd.DataFrame(table, index=pd.Index(self.dist.names, name="document"))
+        return frame.iloc[order]
+
+    def __str__(self) -> str:
+        frame, n = self.documents(), self.dist.n_items
+        lines = [f"Where {n} documents stand"]
+        shown = frame.head(SHOWN).to_string(float_format="{:.3f}".format, index_names=False)
+        lines += [shown, *([f"... and {n - SHOWN} more"] if n > SHOWN else []), ""]
+        rows = {f"E[{name}]": _shown(value) for name, value in self.expected.items()}
+        lines += ["Expected values", aligned({**rows, "entropy": f"{_shown(self.entropy)} nats"})]
+        lines += ["", "With other noise scales"]
+        lines.append(self.noise.to_string(float_format="{:.3f}".format))
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"Inspection({self.dist!r})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain values, for JSON."""
+        return {
+            "documents": list(self.dist.names),
+            "labels": None if self.labels is None else self.labels.tolist(),
+            "noise": self.at,
+            "rank_marginals": self.marginals.tolist(),
+            "pairwise": self.pairwise.tolist(),
+            "expected": {name: _plain(value) for name, value in self.expected.items()},
+            "entropy": {
+                "value": float(self.entropy),
+                "standard_error": self.entropy.standard_error,
+            },
+            "noise_scales": {f"{scale:g}": row.to_dict() for scale, row in self.noise.iterrows()},
+        }
+
+
+def inspect_query(
+    scores: ArrayLike,
+    labels: ArrayLike | None = None,
+    *,
+    kind: str = "plackett-luce",
+    noise: float = 1.0,
+    measures: Iterable[str | Measure] = MEASURES,
+    names: Sequence[str] | None = None,
+    rng: RandomState = 0,
+) -> Inspection:
+    """Look closely at the ranking distribution of one query.
+
+    Parameters
+    ----------
+    scores : array of float, shape (n,)
+    labels : array of int, shape (n,), optional
+        For expected measures, and for the good-bad model.
+    kind : {"plackett-luce", "gaussian", "good-bad"}
+    noise : float
+        See `make_distribution`.
+    measures : iterable of Measure or str
+    names : sequence of str, optional
+        Of the documents.
+    rng : int, numpy.random.Generator or None
+        For whatever is not affordable exactly.
+
+    Returns
+    -------
+    Inspection
+
+    Examples
+    --------
+    >>> found = inspect_query([1.0, 0.5, -1.0], [1, 0, 0], measures=["ap"], names=["a", "b", "c"])
+    >>> found.documents().round(3)
+              label  mean_rank  first
+    document
+    a             1      1.496  0.574
+    b             0      1.781  0.348
+    c             0      2.723  0.078
+    >>> float(found.expected["ap"])
+    0.75...
+    """
+    label = None if labels is None else grades("labels", labels)
+    generator = as_rng(rng)
+    dist = make_distribution(kind, scores, label, noise=noise, names=names)
+    chosen = [parse(measure) for measure in measures] if label is not None else []
+    if label is not None:
+        chosen = [measure for measure in chosen if measure.defined(label)]
+    expected = {one.name: dist.expect(one, label, draws=DRAWS, rng=generator) for one in chosen}
+    # The probability of one order under Gaussian scores takes milliseconds: fewer draws.
+    draws = max(20, DRAWS // len(dist.names)) if kind == "gaussian" else DRAWS
+    entropy = dist.entropy(draws=draws, rng=generator)
+    by_noise = _by_noise(kind, scores, label, chosen, float(noise), generator)
+    return Inspection(
+        dist,
+        label,
+        dist.rank_marginals(),
+        dist.pairwise(),
+        expected,
+        entropy,
+        by_noise,
+        float(noise),
+    )
+
+
+def _by_noise(
+    kind: str,
+    scores: ArrayLike,
+    labels: IntArray | None,
+    measures: Sequence[Measure],
+    noise: float,
+    rng: np.random.Generator,
+) -> pd.DataFrame:
+    import pandas as pd
+
+    best = int(np.argmax(np.asarray(scores)))
+    rows = {}
+    for scale in sorted({*NOISE, noise}):
+        dist = make_distribution(kind, scores, labels, noise=scale)
+        row = {
+            f"E[{one.name}]": float(dist.expect(one, labels, draws=DRAWS, rng=rng))
+            for one in measures
+        }
+        row["best first"] = float(dist.rank_marginals()[best, 0])
+        rows[scale] = row
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("noise")
+
+
+def _plain(value: Estimate) -> dict[str, float]:
+    return {"value": float(value), "standard_error": value.standard_error}
+
+
+def _shown(value: Estimate) -> str:
+    error = value.standard_error
+    return f"{float(value):.4f}" + (f" +- {error:.4f}" if error else "")

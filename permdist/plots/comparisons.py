@@ -1,0 +1,182 @@
+"""Pictures of comparisons: means with their intervals, which differences count, how fits went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from permdist.plots.pictures import _axes, _open, heatmap
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from permdist.comparison import Comparison
+    from permdist.inspection import Inspection
+    from permdist.measures import Measure
+
+BEST, WORSE, SAME, OTHERS = "#08519c", "#cb181d", "#4292c6", "#969696"
+MOST_CURVES = 8
+
+
+def intervals(
+    comparison: Comparison, measure: str | Measure | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the mean of every entry with its confidence interval, best on top.
+
+    Red entries are significantly below the baseline; grey diamonds are published figures.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    measure : Measure or str, optional
+        The first one by default.
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> from permdist import comparison, data, plots
+    >>> folds = data.make_folds(data.make_letor(40, rng=0), 3, rng=0)
+    >>> found = comparison.compare(folds, "MLE[C=1], ListNet[C=1]", measures="map")
+    >>> axes = plots.intervals(found)
+    >>> axes.get_xlabel()
+    'ap on test queries, with 95% intervals'
+    """
+    frame = comparison.to_frame(measure)
+    printed = comparison.published(measure)
+    if ax is None:
+        from matplotlib.figure import Figure
+
+        height = 1.2 + 0.27 * (len(frame) + len(printed))
+        ax = Figure(figsize=(8, height), layout="constrained").add_subplot()
+    names = []
+    for place, (name, row) in enumerate(frame.iterrows()):
+        worse = comparison.is_worse(row)
+        colour = WORSE if worse else (BEST if row["rank"] == 1 else SAME)
+        reach = [[row["mean"] - row["low"]], [row["high"] - row["mean"]]]
+        ax.errorbar(row["mean"], place, xerr=reach, fmt="o", color=colour, capsize=2, markersize=5)
+        names.append(str(name))
+    for place, one in enumerate(printed, len(frame)):
+        ax.plot(one.value, place, "D", color=OTHERS, markersize=5)
+        names.append(f"{one.learner}, published")
+    ax.axvline(float(frame["mean"].iloc[0]), color=OTHERS, linewidth=0.8, linestyle=":")
+    ax.set_yticks(range(len(names)), names, fontsize=8)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    shown = comparison.measures[0] if measure is None else comparison._measure(measure)
+    ax.set_xlabel(f"{shown.name} on test queries, with {100 * comparison.level:g}% intervals")
+    _open(ax)
+    return ax
+
+
+def significance(
+    comparison: Comparison,
+    measure: str | Measure | None = None,
+    test: str = "t",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw corrected p-values of all pairs of entries, best first; dark is significant.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    measure : Measure or str, optional
+        The first one by default.
+    test : {"t", "wilcoxon", "randomisation"}
+    ax : Axes, optional
+    """
+    order = list(comparison.to_frame(measure).index)
+    table = comparison.p_values(measure, test).loc[order, order].to_numpy(copy=True)
+    np.fill_diagonal(table, 1.0)
+    # On a logarithmic scale: what matters is whether p is 0.05 or 0.001, not 0.5 or 0.9.
+    shades = np.log10(np.clip(table, 1e-4, 1.0))
+    return heatmap(
+        table,
+        rows=order,
+        columns=order,
+        label="log10 p",
+        cmap="magma",
+        limits=(-4.0, 0.0),
+        shades=shades,
+        form=".2f" if len(order) <= 12 else None,
+        ax=ax,
+    )
+
+
+def learning_curves(
+    comparison: Comparison, names: Sequence[str] | None = None, fold: int = 0
+) -> Figure:
+    """Draw what the chosen fits of one fold went through: objective and validation measure.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    names : sequence of str, optional
+        Which entries; by default the best ones that took more than two iterations.
+    fold : int
+        From 0.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        On the left the objective, from 1 at its first value to 0 at its lowest; on the right the
+        measure that the learner watches on the validation part, named in the legend.
+    """
+    from matplotlib.figure import Figure
+
+    if names is None:
+        ranked = [str(name) for name in comparison.to_frame().index]
+        names = [name for name in ranked if len(_history(comparison, name, fold)["objective"]) > 2]
+        names = names[:MOST_CURVES]
+    figure = Figure(figsize=(12, 4.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for number, name in enumerate(names):
+        history = _history(comparison, name, fold)
+        params = comparison.outcomes[name][fold].learner["params"]
+        colour, style = f"C{number % 10}", "-" if number < 10 else "--"
+        values = np.array(history["objective"], dtype=float)
+        spread = values[0] - values.min() if values.size else 0.0
+        if spread > 0:
+            steps = np.arange(1, len(values) + 1)
+            left.plot(steps, (values - values.min()) / spread, style, color=colour, label=name)
+        measured = np.array(history.get("measure", []), dtype=float)
+        steps = np.arange(1, len(measured) + 1)
+        text = f"{name}: {params.get('measure', '')}"
+        right.plot(steps, measured, style, color=colour, label=text, linewidth=1.3)
+    left.set(ylabel="objective, 1 at first, 0 at its lowest")
+    right.set(ylabel="measure on the validation part")
+    for ax in (left, right):
+        ax.set(xlabel="iteration or round", xscale="log")
+        _open(ax)
+    if names:
+        figure.legend(*right.get_legend_handles_labels(), loc="outside right center", fontsize=8)
+    return figure
+
+
+def noise(inspection: Inspection, ax: Axes | None = None) -> Axes:
+    """Draw the expected measures of one query against the noise scale.
+
+    Examples
+    --------
+    >>> from permdist import plots
+    >>> from permdist.inspection import inspect_query
+    >>> axes = plots.noise(inspect_query([1.0, 0.5, -1.0], [1, 0, 0]))
+    >>> axes.get_xscale()
+    'log'
+    """
+    ax = _axes(ax)
+    frame = inspection.noise
+    for column in frame.columns:
+        style = "--" if column == "best first" else "-"
+        ax.plot(frame.index, frame[column], style, marker="o", markersize=3, label=column)
+    ax.axvline(inspection.at, color=OTHERS, linewidth=0.8, linestyle=":")
+    ax.set(xlabel="noise scale", ylabel="expected value", xscale="log", ylim=(-0.02, 1.02))
+    ax.legend(frameon=False, fontsize=8)
+    _open(ax)
+    return ax
+
+
+def _history(comparison: Comparison, name: str, fold: int) -> dict[str, list[float]]:
+    state = comparison.outcomes[name][fold].learner["state"]
+    return {"objective": [], **state.get("history_", {})}

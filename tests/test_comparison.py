@@ -1,0 +1,488 @@
+"""Comparisons: choosing, testing, keeping; the same numbers however they are computed."""
+
+import itertools
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from joblib import parallel_config
+from scipy import stats
+
+from permdist import data, models
+from permdist.comparison import Comparison, Entry, adjust, compare, randomisation_test, read_entries
+from permdist.comparison.cells import fingerprint
+from permdist.comparison.statistics import interval, mean_ranks, paired_tests
+from permdist.models.files import from_dict, to_dict
+
+QUICK = "MLE[C=0.1|1|10], ListNet[C=1|10,target=label], AdaRank[accept=better,directions=up]"
+MEASURES = ("letor4:map", "letor4:ndcg@10")
+
+
+@pytest.fixture(scope="module")
+def folds():
+    return data.make_folds(data.make_letor(60, rng=0), 3, rng=0)
+
+
+@pytest.fixture(scope="module")
+def found(folds):
+    return compare(folds, QUICK, measures=MEASURES)
+
+
+# ---- entries -----------------------------------------------------------------------------------
+
+
+def test_all_learners_take_part_with_settings_they_have():
+    entries = read_entries()
+    assert {type(entry.learner) for entry in entries} == set(models.all_learners())
+    for entry in entries:
+        for setting, learner in entry.learners(judge="ap", seed=7):
+            params = learner.get_params()
+            assert setting.items() <= params.items()
+            assert params.get("random_state", 7) == 7
+
+
+def test_entries_are_read_from_text_learners_and_mappings():
+    mine = models.MLE(C=3.0)
+    entries = read_entries({"mine": mine, "tried": (mine, {"C": [1, 2]}), "text": "svmmap[C=1]"})
+    assert [entry.name for entry in entries] == ["mine", "tried", "text"]
+    assert [len(entry.combinations()) for entry in entries] == [1, 2, 1]
+    assert read_entries([mine])[0].name == "MLE(C=3.0)"
+    texts = read_entries("L3[measure=ndcg@10[gain=linear],C=1,scale=False,normalise=None]")
+    assert texts[0].combinations() == [
+        {"C": 1, "scale": False, "measure": "ndcg@10[gain=linear]", "normalise": None}
+    ]
+    assert texts[0].given == ("measure", "C", "scale", "normalise")
+
+
+def test_a_measure_that_only_judges_follows_the_selection():
+    (_, learner), *_ = read_entries("MLE")[0].learners(judge="ndcg@5", seed=0)
+    assert learner.measure == "ndcg@5"
+    (_, learner), *_ = read_entries("MLE[measure=rr]")[0].learners(judge="ndcg@5", seed=0)
+    assert learner.measure == "rr"
+    (_, learner), *_ = read_entries("AdaRank")[0].learners(judge="ndcg@5", seed=0)
+    assert learner.measure == "ap"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Convexloss2", "there is no learner 'Convexloss2'; did you mean 'ConvexLoss'"),
+        ("rankbost", "did you mean 'RankBoost'"),
+        ("MLE[c=1]", "MLE has no parameter 'c'"),
+        ("MLE[C]", "expected setting=value, got 'C'"),
+        ("MLE[C=1", "a bracket is not closed"),
+        ("MLE[C=1]x", "expected settings in brackets at the end"),
+        ("MLE,MLE", "'MLE' comes twice"),
+        (" , ", "expected at least one"),
+    ],
+)
+def test_entries_that_cannot_be_read(text, message):
+    with pytest.raises(ValueError) as error:
+        read_entries(text)
+    assert message in str(error.value)
+
+
+def test_entries_of_the_wrong_kind():
+    with pytest.raises(TypeError, match="expected names or learners, got int"):
+        read_entries([3])
+    with pytest.raises(ValueError, match="expected several values of 'C'"):
+        read_entries([Entry("x", models.MLE(), {"C": []})])
+
+
+# ---- statistics --------------------------------------------------------------------------------
+
+differences = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=9)
+
+
+@given(differences)
+def test_all_signs_are_tried_where_there_are_few(row):
+    assert randomisation_test(row)[0] == pytest.approx(naive.randomisation_p(row))
+
+
+def test_many_signs_are_drawn_alike_for_all_rows():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(0.3, 1.0, size=(3, 40))
+    rows[2] = rows[0]
+    p = randomisation_test(rows, resamples=20_000)
+    assert p[0] == p[2]
+    reference = stats.permutation_test(
+        (rows[1],), np.mean, permutation_type="samples", n_resamples=20_000, rng=rng
+    ).pvalue
+    assert p[1] == pytest.approx(reference, abs=5 * np.sqrt(reference / 20_000) + 1e-4)
+    assert (randomisation_test(rows) == randomisation_test(rows)).all()
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_corrections_by_their_definitions(p):
+    assert adjust(p, "holm") == pytest.approx(naive.holm(p))
+    assert adjust(p, "bh") == pytest.approx(stats.false_discovery_control(p))
+    assert adjust(p, "bonferroni") == pytest.approx(np.minimum(1, len(p) * np.array(p)))
+    assert adjust(p, "none") == pytest.approx(p)
+    for correction in ("holm", "bh"):
+        corrected = adjust(p, correction)
+        assert (corrected >= np.array(p) - 1e-15).all()
+        assert (corrected <= adjust(p, "bonferroni") + 1e-15).all()
+
+
+def test_paired_tests_equal_scipys():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(0.2, 1.0, size=(2, 30))
+    p = paired_tests(rows)
+    for number, row in enumerate(rows):
+        assert p["t"][number] == pytest.approx(stats.ttest_1samp(row, 0).pvalue)
+        assert p["wilcoxon"][number] == pytest.approx(stats.wilcoxon(row).pvalue)
+
+
+@pytest.mark.parametrize("row", [[0.0, 0.0], [1.0], [1e-15, -1e-15], [0.5, 0.5, 0.5]])
+def test_rows_with_little_to_test(row):
+    for values in paired_tests([row]).values():
+        assert 0.0 <= values[0] <= 1.0
+
+
+def test_the_interval_of_one_fold_is_students():
+    values = np.random.default_rng(0).random(20)
+    found = interval(values, np.zeros(20, int))
+    low, high = stats.t.interval(0.95, 19, values.mean(), stats.sem(values))
+    assert (found.low, found.high) == pytest.approx((low, high))
+    assert found.standard_error == pytest.approx(stats.sem(values))
+
+
+def test_intervals_cover_what_they_should():
+    rng = np.random.default_rng(0)
+    fold = np.repeat([0, 1, 2], [5, 20, 60])
+    truth = np.array([0.2, 0.5, 0.6])
+    covered = 0
+    for _ in range(2000):
+        found = interval(rng.normal(truth[fold], [0.1, 0.3, 0.2][0] + 0.1 * fold), fold)
+        covered += found.low <= truth.mean() <= found.high
+    assert 0.935 < covered / 2000 < 0.965
+
+
+def test_intervals_of_very_few_queries():
+    assert np.isnan(interval(np.array([0.5]), np.array([0])).standard_error)
+    assert interval(np.array([0.5, 0.7, 0.6]), np.array([0, 1, 1])).standard_error > 0
+    assert interval(np.array([0.5, 0.5]), np.array([0, 0]))[1:] == (0.0, 0.5, 0.5)
+
+
+def test_mean_ranks_share_ties():
+    assert mean_ranks(np.array([[1.0, 0.2], [1.0, 0.3], [0.0, 0.1]])).tolist() == [1.75, 1.25, 3.0]
+
+
+# ---- the comparison ----------------------------------------------------------------------------
+
+
+def test_it_chooses_and_measures_as_cross_validate_does(folds, found):
+    for name, learner, grid in (
+        ("MLE[C=0.1|1|10]", models.MLE(measure="letor4:map"), {"C": [0.1, 1, 10]}),
+        ("ListNet[C=1|10,target=label]", models.ListNet(target="label"), {"C": [1, 10]}),
+    ):
+        by_hand = models.cross_validate(learner, folds, grid, select=MEASURES[0], measures=MEASURES)
+        for measure in MEASURES:
+            frame = found.to_frame(measure)
+            assert frame.loc[name, "mean"] == pytest.approx(by_hand.mean(measure), abs=1e-12)
+            row = found.values(measure)[found.names.index(name)]
+            assert row == pytest.approx(by_hand.per_query(measure), abs=1e-12)
+        assert [one["C"] for one in found.chosen[name]] == [one["C"] for one in by_hand.chosen]
+
+
+def test_the_table_says_what_the_values_say(found):
+    frame = found.to_frame("letor4:ndcg@10")
+    values = dict(zip(found.names, found.values("letor4:ndcg@10"), strict=True))
+    best = frame.index[0]
+    assert frame["rank"].tolist() == [1, 2, 3]
+    assert frame["mark"].tolist() == ["first", "second", "third"]
+    assert frame["mean"].is_monotonic_decreasing
+    assert np.isnan(frame.loc[best, "p_t"])
+    others = [name for name in frame.index if name != best]
+    raw = [stats.ttest_rel(values[name], values[best]).pvalue for name in others]
+    assert frame.loc[others, "p_t"].tolist() == pytest.approx(adjust(raw).tolist())
+    pairs = found.p_values("letor4:ndcg@10")
+    raw = [
+        stats.ttest_rel(values[a], values[b]).pvalue
+        for a, b in itertools.combinations(found.names, 2)
+    ]
+    corrected = adjust(raw)
+    for (a, b), p in zip(itertools.combinations(found.names, 2), corrected, strict=True):
+        assert pairs.loc[a, b] == pairs.loc[b, a] == pytest.approx(p)
+    assert 0 <= found.friedman() <= 1
+
+
+def test_a_baseline_can_be_named(folds):
+    name = "ListNet[C=1]"
+    found = compare(folds, f"MLE[C=1], {name}", measures="map", baseline=name, correction="none")
+    frame = found.to_frame()
+    assert frame.loc[name, "difference"] == 0.0
+    assert np.isnan(frame.loc[name, "p_t"])
+    assert "ListNet" in found.explain()
+
+
+def test_texts_of_a_comparison(found):
+    text = str(found)
+    assert "ap: 60 test queries, 3 folds" in text
+    assert text.count("***") == 2
+    assert repr(found).startswith("Comparison(3 entries, 3 folds: ap, ndcg@10")
+    facts = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert (
+        facts["tables"]["ap"]["MLE[C=0.1|1|10]"]["mean"]
+        == found.to_frame().loc["MLE[C=0.1|1|10]", "mean"]
+    )
+    rows = found.to_markdown().splitlines()
+    assert len(rows) == 5
+    assert len({row.replace("\\|", "").count("|") for row in rows}) == 1
+    latex = found.to_latex()
+    assert latex.count(r"\textbf") == 2
+    assert "@10[discount" in latex
+
+
+def test_fitted_learners_can_be_taken_out(folds, found):
+    name = found.names[0]
+    for fold, learner, evaluation in zip(
+        folds, found.learners(name), found.evaluations[name], strict=True
+    ):
+        assert learner.score(fold.test, measure="map") == pytest.approx(evaluation.mean("map"))
+
+
+def test_skipped_queries_are_left_out_of_the_tests(folds):
+    found = compare(folds, "MLE[C=1], ListNet[C=1]", measures="ap[empty=skip]")
+    relevant = np.concatenate([fold.test.n_relevant for fold in folds]) > 0
+    values = found.values()
+    assert (np.isnan(values[0]) == ~relevant).all()
+    p = stats.ttest_rel(values[0][relevant], values[1][relevant]).pvalue
+    assert found.to_frame()["p_t"].dropna().tolist() == pytest.approx([p])
+
+
+def test_a_learner_that_cannot_be_fitted_is_left_out(folds):
+    found = compare(folds, "MLE[C=1], SVMMap[C=-1], ListNet[C=-1|1]", measures="map")
+    assert found.names == ["MLE[C=1]", "ListNet[C=-1|1]"]
+    assert "expected a positive number" in found.failures["SVMMap[C=-1]"]
+    assert any("3 of 6 fits failed" in note for note in found.notes)
+    assert "left out: SVMMap[C=-1]" in str(found)
+    with pytest.raises(ValueError, match="no learner could be fitted; SVMMap"):
+        compare(folds, "SVMMap[C=-1]", measures="map")
+
+
+def test_settings_at_the_end_of_their_range_are_noted(folds):
+    found = compare(folds, "MLE[C=1e-9|1e-8|1e-7]", measures="map")
+    assert any("an end of the values tried" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"measures": []}, "measures: expected at least one"),
+        ({"measures": "ndgc"}, "did you mean 'ndcg'"),
+        ({"select": "mapp"}, "did you mean 'map'"),
+        ({"baseline": "MLF"}, "baseline: expected one of MLE"),
+        ({"correction": "bonferoni"}, "did you mean 'bonferroni'"),
+        ({"level": 1.0}, "level: expected a number between 0 and 1"),
+        ({"seed": -1}, "seed: expected at least 0"),
+    ],
+)
+def test_options_that_make_no_sense(folds, options, message):
+    with pytest.raises(ValueError) as error:
+        compare(folds, "MLE[C=1]", **options)
+    assert message in str(error.value)
+
+
+def test_folds_that_make_no_sense(folds):
+    train, vali, test = folds[0]
+    empty = data.Queries(test.X, np.zeros(test.n_documents, int), test.qid)
+    for part, name in ((0, "training"), (1, "validation"), (2, "test")):
+        parts = [train, vali, test]
+        parts[part] = empty
+        with pytest.raises(ValueError, match=f"fold 2: its {name} part has no relevant document"):
+            compare([folds[0], parts], "MLE[C=1]")
+    full = data.Queries(test.X, np.ones(test.n_documents, int), test.qid)
+    with pytest.raises(ValueError, match="there is nothing to learn from"):
+        compare([(full, vali, test)], "MLE[C=1]")
+    narrow = data.Queries(test.X[:, :3], test.y, test.qid)
+    with pytest.raises(ValueError, match="its parts have"):
+        compare([(train, vali, narrow)], "MLE[C=1]")
+    with pytest.raises(ValueError, match="folds: expected at least one"):
+        compare([], "MLE[C=1]")
+    with pytest.raises(TypeError, match="expected \\(train, validation, test\\)"):
+        compare([(train, vali)], "MLE[C=1]")
+
+
+# ---- kept on disk, computed anywhere -----------------------------------------------------------
+
+
+def _tables(found: Comparison):
+    return [found.to_frame(measure).drop(columns="seconds").to_csv() for measure in found.measures]
+
+
+def test_nothing_is_computed_twice(folds, tmp_path, monkeypatch):
+    first = compare(folds, QUICK, measures=MEASURES, directory=tmp_path)
+    files = {path: path.read_bytes() for path in (tmp_path / "cells").iterdir()}
+    assert len(files) == first.n_fits == 3 * (3 + 2 + 1)
+    fits = []
+    monkeypatch.setattr(models.Ranker, "fit", lambda *args, **more: fits.append(args))
+    again = compare(folds, QUICK, measures=MEASURES, directory=tmp_path)
+    assert _tables(again) == _tables(first)
+    assert {path: path.read_bytes() for path in (tmp_path / "cells").iterdir()} == files
+    # Other measures are taken from the fits that are there, another seed or fold is not.
+    more = compare(folds, QUICK, measures=["map", "rr"], select="map", directory=tmp_path)
+    assert not fits
+    by_hand = more.learners(more.names[0])[0].score(folds[0].test, measure="rr")
+    assert more.evaluations[more.names[0]][0].mean("rr") == by_hand
+
+
+def test_a_damaged_cell_is_computed_again(folds, tmp_path):
+    first = compare(folds, "MLE[C=1]", measures="map", directory=tmp_path)
+    cells = sorted((tmp_path / "cells").iterdir())
+    whole = [path.read_bytes() for path in cells]
+    cells[0].write_bytes(whole[0][:100])
+    cells[1].write_bytes(b"")
+    cells[2].write_bytes(b"[]")
+    again = compare(folds, "MLE[C=1]", measures="map", directory=tmp_path)
+    assert _tables(again) == _tables(first)
+    assert all(json.loads(path.read_bytes())["format"] == 1 for path in cells)
+
+
+def test_data_and_settings_have_their_own_cells(folds, tmp_path):
+    compare(folds, "MLE[C=1]", measures="map", directory=tmp_path)
+    compare(folds, "MLE[C=2]", measures="map", directory=tmp_path)
+    moved = [
+        (train, vali, data.Queries(test.X + 1.0, test.y, test.qid)) for train, vali, test in folds
+    ]
+    compare(moved, "MLE[C=1]", measures="map", directory=tmp_path)
+    assert len(list((tmp_path / "cells").iterdir())) == 9
+
+
+def test_equal_fits_of_two_entries_are_made_once(folds, monkeypatch):
+    fits = []
+    fit = models.MLE.fit
+    monkeypatch.setattr(
+        models.MLE, "fit", lambda *args, **more: fits.append(0) or fit(*args, **more)
+    )
+    found = compare(folds, "MLE[C=1|2], MLE[C=2|3]", measures="map")
+    assert len(fits) == found.n_fits == 9
+
+
+def test_processes_and_threads_give_the_same_bits(folds, found):
+    with parallel_config("threading", n_jobs=2):
+        threads = compare(folds, QUICK, measures=MEASURES)
+    processes = compare(folds, QUICK, measures=MEASURES, n_jobs=2)
+    assert _tables(threads) == _tables(found) == _tables(processes)
+
+
+def test_a_cluster_of_dask_workers_gives_the_same_bits(folds, found, tmp_path):
+    distributed = pytest.importorskip("distributed", reason="dask's scheduler is not installed")
+    code = (
+        "from distributed import LocalCluster\n"
+        "import sys, time\n"
+        "if __name__ == '__main__':\n"
+        "    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True,\n"
+        "                      dashboard_address=None, local_directory=sys.argv[1]) as cluster:\n"
+        "        print(cluster.scheduler_address, flush=True)\n"
+        "        sys.stdin.read()\n"
+    )
+    script = tmp_path / "cluster.py"
+    script.write_text(code)
+    server = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        address = server.stdout.readline().strip()
+        with distributed.Client(address, timeout="60s") as client:
+            workers = client.run(os.getpid)
+            assert len(set(workers.values())) == 2
+            with parallel_config("dask"):
+                remote = compare(folds, QUICK, measures=MEASURES, directory=tmp_path)
+    finally:
+        server.stdin.close()
+        server.wait(60)
+        server.stdout.close()
+    assert _tables(remote) == _tables(found)
+    assert len(list((tmp_path / "cells").iterdir())) == found.n_fits
+
+
+SLOW = (
+    "import sys\n"
+    "from permdist import data\n"
+    "from permdist.comparison import compare\n"
+    "if __name__ == '__main__':\n"
+    "    folds = data.make_folds(data.make_letor(60, rng=0), 3, rng=0)\n"
+    "    models = 'MLE[C=0.1|1|10|100], ApproxNDCG[C=1|10|100,alpha=1|100]'\n"
+    "    found = compare(folds, models, directory=sys.argv[1], n_jobs=2)\n"
+    "    for measure in found.measures:\n"
+    "        print(found.to_frame(measure).drop(columns='seconds').to_csv())\n"
+)
+
+
+def test_a_killed_comparison_goes_on_where_it_was(tmp_path):
+    script = tmp_path / "slow.py"
+    script.write_text(SLOW)
+    command = [sys.executable, str(script)]
+    whole = subprocess.run([*command, str(tmp_path / "a")], capture_output=True, text=True)
+    assert whole.returncode == 0, whole.stderr
+    total = len(list((tmp_path / "a" / "cells").iterdir()))
+    victim = subprocess.Popen([*command, str(tmp_path / "b")], stdout=subprocess.DEVNULL)
+    cells = tmp_path / "b" / "cells"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and victim.poll() is None:
+        if cells.is_dir() and len(list(cells.glob("*.json"))) >= total // 3:
+            break
+        time.sleep(0.002)
+    victim.send_signal(signal.SIGKILL)
+    victim.wait()
+    kept = {path.name: path.stat().st_mtime_ns for path in cells.glob("*.json")}
+    assert total // 3 <= len(kept)
+    rest = subprocess.run([*command, str(tmp_path / "b")], capture_output=True, text=True)
+    assert rest.stdout == whole.stdout
+    after = {path.name: path.stat().st_mtime_ns for path in cells.glob("*.json")}
+    assert len(after) == total
+    assert all(after[name] == when for name, when in kept.items())
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_any_fit(folds, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(models.Ranker, "fit", lambda *_, **__: pytest.fail("a fit was made"))
+    with pytest.raises(OSError):
+        compare(folds, "MLE[C=1]", directory=tmp_path / "file")
+
+
+def test_a_full_disk_loses_nothing(tmp_path):
+    """A limit on the size of files stands for a disk that fills up."""
+    script = tmp_path / "slow.py"
+    script.write_text(SLOW)
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3500, 3500))
+
+    command = [sys.executable, str(script), str(tmp_path / "a")]
+    small = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit)
+    assert small.returncode != 0
+    assert "File too large" in small.stderr.splitlines()[-1]
+    kept = list((tmp_path / "a" / "cells").iterdir())
+    assert all(json.loads(path.read_bytes()) for path in kept)
+    assert not list((tmp_path / "a" / "cells").glob(".*"))
+
+
+def test_fingerprints_see_every_value(folds):
+    queries = folds[0].test
+    changed = queries.X.copy()
+    changed[3, 2] += 1e-12
+    assert fingerprint(queries) == fingerprint(queries.where(np.arange(len(queries)) >= 0))
+    assert fingerprint(queries) != fingerprint(data.Queries(changed, queries.y, queries.qid))
+    assert fingerprint(queries) != fingerprint(data.Queries(queries.X, queries.y, queries.qid + 1))
+
+
+def test_learners_as_plain_values():
+    for kind in models.all_learners():
+        again = from_dict(json.loads(json.dumps(to_dict(kind()))))
+        assert type(again) is kind
+        assert to_dict(again) == to_dict(kind())
