@@ -123,6 +123,10 @@ class Inspection:
 
     def __str__(self) -> str:
         frame, n = self.documents(), self.dist.n_items
+        if "label" in frame and all(
+            str(name).endswith(f"({label})") for name, label in frame["label"].items()
+        ):
+            frame = frame.drop(columns="label")  # the names say it
         lines = [f"Where {n} documents stand"]
         shown = frame.head(SHOWN).to_string(float_format="{:.3f}".format, index_names=False)
         lines += [shown, *([f"... and {n - SHOWN} more"] if n > SHOWN else []), ""]

@@ -1,5 +1,6 @@
 """Every example runs, at small size, and leaves its picture."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,25 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-SMALL = {
-    "measure_conventions": ["--queries", "30"],
-    "distances_between_ballots": ["--voters", "12"],
-    "inspect_one_query": ["--documents", "5"],
-    "trust_a_chain": ["--draws", "300", "--largest", "12"],
-    "restart_smear": ["--size", "900"],
-    "compare_conditional_models": ["--queries", "12"],
-    "exact_and_sampled": ["--queries", "15"],
-    "sample_size_saturation": ["--queries", "8", "--seeds", "1"],
-    "restart_skew": ["--queries", "8", "--size", "5"],
-    "loss_and_exponent": ["--queries", "12"],
-    "bounds_of_the_loss": ["--points", "12"],
-    "learning_curves": ["--queries", "20", "--rounds", "9"],
-    "pairs_and_queries": ["--queries", "15"],
-    "compare_bound_learners": ["--queries", "12"],
-    "approximation_error": ["--queries", "12", "--passes", "3"],
-    "feature_rankings": ["--queries", "12", "--cycles", "2"],
-    "compare_feature_rankings": ["--queries", "8"],
-}
+SMALL = json.loads((ROOT / "examples" / "small.json").read_text())
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)

@@ -152,7 +152,7 @@ def _backend(scheduler: str | None) -> Iterator[None]:
             "--scheduler: needs dask's scheduler; pip install 'permdist[dask]'"
         ) from None
     try:
-        client = Client(scheduler, timeout="10s")
+        client = Client(scheduler, timeout="5s")
     except (OSError, ValueError) as error:
         raise ValueError(f"--scheduler: nobody answers at {scheduler} ({error})") from error
     with client, parallel_config("dask"):

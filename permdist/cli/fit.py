@@ -52,6 +52,7 @@ def fit(
 ) -> None:
     """Fit LEARNER to DATA and write it to a JSON file for 'permdist predict'."""
     from permdist.comparison import read_entries
+    from permdist.comparison.results import setting_text
     from permdist.data import load_letor
     from permdist.measures import DEFAULT, evaluate
 
@@ -89,7 +90,9 @@ def fit(
             }
         )
         return
-    typer.echo(f"{' '.join(str(learner).split())}: {learner.n_iter_} iterations")
+    shown = setting_text(setting) if setting else " ".join(str(learner).split())
+    what = f"{entry.name}, chosen: {shown}" if setting else shown
+    typer.echo(f"{what} ({learner.n_iter_} iterations)")
     for name, result in results.items():
         typer.echo(f"\n{name}, {len(parts[name]):,} queries\n{result}")
     typer.echo(f"\nThe learner: {output}")

@@ -14,8 +14,6 @@ from permdist.report import Cell, Report
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_DOCUMENTS = 25
-
 
 def standardised(scores: ArrayLike) -> Any:
     """Give scores with mean 0 and standard deviation 1, so that a noise scale means something."""
@@ -41,17 +39,17 @@ def inspection_section(report: Report, found: Inspection, title: str, text: str)
         [[str(name), *row.tolist()] for name, row in frame.iterrows()],
         caption="Documents, best first",
     )
-    if found.dist.n_items <= MOST_DOCUMENTS:
-        report.picture(
-            plots.marginals(found.dist, _canvas(8, 2.5 + 0.22 * found.dist.n_items)).figure,
-            "Rank marginals",
-            "The chance of every document to stand at every position.",
-        )
-        report.picture(
-            plots.pairwise(found.dist, _canvas(8, 3.0 + 0.25 * found.dist.n_items)).figure,
-            "Pairwise chances",
-            "The chance that the document of a row is above the document of a column.",
-        )
+    height = min(11.0, 2.5 + 0.22 * found.dist.n_items)
+    report.picture(
+        plots.marginals(found.dist, _canvas(8, height)).figure,
+        "Rank marginals",
+        "The chance of every document to stand at every position.",
+    )
+    report.picture(
+        plots.pairwise(found.dist, _canvas(8.5, height + 0.5)).figure,
+        "Pairwise chances",
+        "The chance that the document of a row is above the document of a column.",
+    )
     if found.expected:
         rows = [
             [name, Cell(f"{float(value):.4f}", float(value)), value.standard_error or "exact"]
@@ -97,7 +95,7 @@ def marginals_section(
     ]
     names_of = next(iter(found.values())).expected
     report.table(["distribution", *(f"E[{name}]" for name in names_of), "entropy, nats"], rows)
-    figure = _canvas(13, 2.2 + 0.22 * len(label)).figure
+    figure = _canvas(13, min(11.0, 2.2 + 0.22 * len(label))).figure
     figure.clear()
     for axes, (kind, one) in zip(figure.subplots(1, 3), found.items(), strict=True):
         plots.marginals(one.dist, axes).set_title(kind, loc="left")

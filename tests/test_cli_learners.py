@@ -1,0 +1,361 @@
+"""The commands that fit, predict, sample, inspect and compare, as a user meets them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cli import Page, permdist
+
+from permdist import data, measures, models
+from permdist.comparison import read_entries
+from permdist.inspection import KINDS, inspect_query, make_distribution
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("letor")
+    whole = data.make_letor(45, rng=0)
+    for number, name in enumerate(("train", "vali", "test")):
+        data.save_letor(whole.where(np.arange(45) % 3 == number), folder / f"{name}.txt")
+    data.save_letor(whole, folder / "all.txt")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fitted(files):
+    permdist("fit", "train.txt", "MLE[C=10]", "-o", "mle.json", cwd=files)
+    return files / "mle.json"
+
+
+# ---- fit and predict ---------------------------------------------------------------------------
+
+
+def test_fit_writes_the_learner_that_python_fits(files, fitted):
+    train = data.load_letor(files / "train.txt")
+    assert (models.load(fitted).coef_ == models.MLE(C=10).fit(train).coef_).all()
+
+
+def test_fit_chooses_on_a_validation_file(files):
+    arguments = ("fit", "train.txt", "MLE[C=1e-6|10]", "--validation", "vali.txt", "-o", "v.json")
+    facts = json.loads(permdist(*arguments, "-j", "1", "--json", cwd=files))
+    vali = data.load_letor(files / "vali.txt")
+    scores = {}
+    for C in (1e-6, 10):
+        learner = models.MLE(C=C).fit(data.load_letor(files / "train.txt"))
+        scores[C] = learner.score(vali, measure="map")
+    assert facts["setting"] == {"C": max(scores, key=scores.get)}
+    assert facts["measures"]["validation"]["ap"] == pytest.approx(max(scores.values()))
+    text = permdist("fit", "train.txt", "RankCosine", "-o", "r.json", cwd=files)
+    assert text.startswith("RankCosine")
+    assert "The learner: r.json" in text
+
+
+@pytest.mark.parametrize("form", ["letor", "trec"])
+def test_scores_go_out_and_come_in(files, fitted, form):
+    permdist("predict", fitted, "test.txt", "--format", form, "-o", f"{form}.txt", cwd=files)
+    printed = permdist("predict", fitted, "test.txt", "--format", form, cwd=files)
+    assert printed == (files / f"{form}.txt").read_text()
+    facts = json.loads(permdist("evaluate", f"{form}.txt", "test.txt", "--json", cwd=files))
+    test = data.load_letor(files / "test.txt")
+    assert facts["mean"]["ap"] == models.load(fitted).score(test, measure="map")
+    listed = json.loads(permdist("predict", fitted, "test.txt", "--json", cwd=files))
+    assert listed["scores"] == models.load(fitted).predict(test).tolist()
+
+
+def test_scattered_queries_keep_their_scores(files, fitted, tmp_path):
+    lines = (files / "test.txt").read_text().splitlines(keepends=True)
+    shuffled = [lines[i] for i in np.random.default_rng(0).permutation(len(lines))]
+    (tmp_path / "mixed.txt").write_text("".join(shuffled))
+    permdist("predict", fitted, "mixed.txt", "--regroup", "-o", "s.txt", cwd=tmp_path)
+    assert "regroup" in permdist("evaluate", "s.txt", "mixed.txt", cwd=tmp_path, code=2)
+    arguments = ("evaluate", "s.txt", "mixed.txt", "--regroup", "-m", "auc", "--json")
+    facts = json.loads(permdist(*arguments, cwd=tmp_path))
+    test = data.load_letor(files / "test.txt")
+    assert facts["mean"]["auc"] == pytest.approx(models.load(fitted).score(test, measure="auc"))
+
+
+def test_runs_that_leave_documents_out_put_them_last(tmp_path):
+    queries = data.Queries(np.zeros((3, 1)), [0, 1, 0], [5, 5, 5], doc_ids=["a", "b", "c"])
+    (tmp_path / "run.txt").write_text("5 Q0 b 1 -3.5 x\n")
+    scores = data.load_run(tmp_path / "run.txt", queries)
+    assert np.argsort(-scores, kind="stable").tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("5 Q0 d 1 0.5 x\n", "line 1: document 'd' of query 5 is not in the collection"),
+        ("6 Q0 a 1 0.5 x\n", "query '6' is not in the collection"),
+        ("5 Q0 a 1 0.5 x\n5 Q0 a 2 0.4 x\n", "line 2: document 'a' of query 5 comes twice"),
+        ("5 Q0 a 1 high x\n", "line 1: expected a finite number, got 'high'"),
+        ("5 Q0 a 1 0.5 x\n5 Q0 b\n", "line 2: expected 'qid Q0 document rank score name'"),
+        ("\n", "the file has none"),
+    ],
+)
+def test_runs_that_cannot_be_read(tmp_path, text, message):
+    queries = data.Queries(np.zeros((2, 1)), [0, 1], [5, 5], doc_ids=["a", "b"])
+    (tmp_path / "run.txt").write_text(text)
+    with pytest.raises(ValueError) as error:
+        data.load_run(tmp_path / "run.txt", queries)
+    assert message in str(error.value)
+
+
+def test_runs_need_one_word_and_all_scores(tmp_path):
+    queries = data.Queries(np.zeros((2, 1)), [0, 1], [5, 5])
+    with pytest.raises(ValueError, match="name: expected a word without blanks"):
+        data.save_run(queries, [1, 2], tmp_path / "r", name="two words")
+    with pytest.raises(ValueError, match="scores: expected 2, got 1"):
+        data.save_run(queries, [1], tmp_path / "r")
+    twins = data.Queries(np.zeros((2, 1)), [0, 1], [5, 5], doc_ids=["a", "a"])
+    (tmp_path / "r").write_text("5 Q0 a 1 1 x\n")
+    with pytest.raises(ValueError, match="comes twice in a query"):
+        data.load_run(tmp_path / "r", twins)
+
+
+# ---- folds -------------------------------------------------------------------------------------
+
+
+def test_folds_of_one_collection_test_every_query_once():
+    whole = data.make_letor(23, rng=0)
+    folds = data.make_folds(whole, 4, rng=1)
+    tested = np.concatenate([fold.test.qids for fold in folds])
+    assert sorted(tested.tolist()) == sorted(whole.qids.tolist())
+    for fold in folds:
+        ids = [set(part.qids.tolist()) for part in fold]
+        assert set.union(*ids) == set(whole.qids.tolist())
+        assert sum(map(len, ids)) == len(whole)
+    with pytest.raises(ValueError, match="n_folds: expected at least 3"):
+        data.make_folds(whole, 2)
+    with pytest.raises(ValueError, match="expected at least 30 for 30 folds"):
+        data.make_folds(whole, 30)
+
+
+# ---- sample and inspect ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sample_prints_rankings_of_one_query(files, kind):
+    arguments = ("sample", "test.txt", "-n", "5", "-d", kind, "--noise", "0.5")
+    text = permdist(*arguments, "--feature", "6", cwd=files)
+    assert text == permdist(*arguments, "--feature", "6", cwd=files)
+    facts = json.loads(permdist(*arguments, "--feature", "6", "--json", cwd=files))
+    words = facts["documents"]
+    assert [line.split() for line in text.splitlines()] == [
+        [words[item] for item in order] for order in facts["orders"]
+    ]
+    assert all(sorted(order) == list(range(len(words))) for order in facts["orders"])
+    permdist(*arguments, "--feature", "6", "-o", "draws.txt", cwd=files)
+    assert (files / "draws.txt").read_text() == text
+
+
+def test_sample_by_chains_goes_to_a_file_for_arviz(files):
+    from permdist import diagnostics
+
+    arguments = ("sample", "test.txt", "-n", "50", "--kernel", "adjacent", "--chains", "2")
+    permdist(*arguments, "-o", "c.nc", cwd=files)
+    assert diagnostics.load(files / "c.nc").orders.shape[:2] == (2, 50)
+    assert len(permdist(*arguments, cwd=files).splitlines()) == 100
+
+
+def test_inspect_shows_what_the_objects_say(files, fitted):
+    arguments = ("inspect", "test.txt", "--model", fitted, "--raw", "-m", "ndcg@3,rr")
+    facts = json.loads(permdist(*arguments, "--json", cwd=files))
+    test = data.load_letor(files / "test.txt")
+    number = test.qids.tolist().index(int(facts["query"]))
+    a, b = test.ptr[number], test.ptr[number + 1]
+    scores = models.load(fitted).predict(test)[a:b]
+    dist = make_distribution("plackett-luce", scores)
+    assert np.array(facts["rank_marginals"]) == pytest.approx(dist.rank_marginals())
+    assert np.array(facts["pairwise"]) == pytest.approx(dist.pairwise())
+    assert facts["expected"]["ndcg@3"]["value"] == pytest.approx(
+        float(dist.expect("ndcg@3", test.y[a:b]))
+    )
+    text = permdist(*arguments, cwd=files)
+    assert f"Query {facts['query']}, scored by MLE" in text
+    assert "With other noise scales" in text
+
+
+def test_inspect_writes_a_report(files):
+    text = permdist("inspect", "test.txt", "-d", "good-bad", "-o", "q.html", cwd=files)
+    assert "The report: q.html" in text
+    page = Page()
+    page.feed((files / "q.html").read_text())
+    assert page.pictures == 5
+    assert all(link.startswith(("data:", "#")) for link in page.links)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_noise_is_less_certain(kind):
+    scores, labels = [2.0, 1.0, 0.5, -1.0, -1.5], [1, 1, 0, 0, 0]
+    found = inspect_query(scores, labels, kind=kind, noise=0.7)
+    assert 0.7 in found.noise.index
+    if kind != "good-bad":  # which knows nothing about two good ones
+        assert (np.diff(found.noise["best first"]) < 0).all()
+    assert (np.diff(found.noise["E[auc]"]) < 0).all()
+    assert found.noise.loc[0.7, "E[ap]"] == pytest.approx(float(found.expected["ap"]))
+    assert found.marginals.sum(axis=1) == pytest.approx(1.0)
+
+
+def test_inspecting_without_labels_or_with_one_class():
+    found = inspect_query([1.0, 0.0])
+    assert found.expected == {}
+    assert "label" not in found.documents()
+    found = inspect_query([1.0, 0.0], [1, 1])
+    assert "auc" not in found.expected or not np.isnan(found.expected["auc"])
+    with pytest.raises(ValueError, match="labels: the good-bad model needs them"):
+        inspect_query([1.0, 0.0], kind="good-bad")
+    with pytest.raises(ValueError, match="noise: expected a positive number"):
+        inspect_query([1.0, 0.0], noise=0.0)
+
+
+# ---- compare -----------------------------------------------------------------------------------
+
+QUICK = "MLE[C=1|10],ListNet[C=1,target=label]"
+
+
+def test_compare_prints_tables_and_writes_a_report(files):
+    arguments = ("compare", "all.txt", "--models", QUICK, "--folds", "3", "-o", "out", "-j", "1")
+    text = permdist(*arguments, "--identities", "1", "-m", "map,ndcg@10", cwd=files)
+    assert "MLE[C=1|10]" in text
+    assert "The report: out/report.html" in text
+    names = {path.name for path in (files / "out").iterdir()}
+    assert names == {"cells", "ap.csv", "ndcg_10.csv", "tables.tex", "report.html"}
+    page = Page()
+    page.feed((files / "out" / "report.html").read_text())
+    assert {"Results: ap", "Learning curves", "Settings chosen"} <= set(page.headings)
+    assert {"One query under three distributions", "What is claimed, checked"} <= set(page.headings)
+    before = {path: path.stat().st_mtime_ns for path in (files / "out" / "cells").iterdir()}
+    facts = json.loads(permdist(*arguments, "--json", "-m", "map", "--identities", "0", cwd=files))
+    assert before == {path: path.stat().st_mtime_ns for path in (files / "out" / "cells").iterdir()}
+    folds = data.make_folds(data.load_letor(files / "all.txt"), 3, rng=0)
+    learner = models.ListNet(C=1, target="label").fit(folds[0].train)
+    mean = np.mean(
+        [
+            models.ListNet(C=1, target="label").fit(fold.train).score(fold.test, measure="map")
+            for fold in folds
+        ]
+    )
+    assert facts["tables"]["ap"]["ListNet[C=1,target=label]"]["mean"] == pytest.approx(mean)
+    assert learner.coef_.any()
+
+
+def test_compare_on_a_dask_scheduler(files):
+    distributed = pytest.importorskip("distributed", reason="dask's scheduler is not installed")
+    with distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        processes=False,
+        dashboard_address=None,
+    ) as cluster:
+        arguments = ("compare", "all.txt", "-M", QUICK, "-o", "dask", "--identities", "0")
+        address = cluster.scheduler_address
+        remote = permdist(*arguments, "--scheduler", address, "--json", cwd=files)
+    local = permdist(*arguments, "--json", "-j", "1", cwd=files)
+    assert json.loads(remote) == json.loads(local)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("compare", "none"), "none: no such file"),
+        (("compare", "empty.txt"), "empty.txt: the file is empty"),
+        (("compare", "all.txt", "-M", "MLF"), "there is no learner 'MLF'; did you mean 'MLE'?"),
+        (("compare", "all.txt", "-m", "mapp"), "did you mean 'map'?"),
+        (("compare", "all.txt", "-j", "0"), "--jobs: expected a number of processes or -1"),
+        (("compare", "all.txt", "-o", "empty.txt"), "expected a folder for the comparison"),
+        (("compare", "all.txt", "--baseline", "x", "-M", QUICK), "baseline: expected one of MLE"),
+        (("compare", "folder"), "folder: expected Fold1, Fold2, ... or S1.txt to S5.txt"),
+        (("compare", "bad.txt", "--folds", "3"), "part has no relevant document"),
+        (("compare", "all.txt", "--scheduler", "tcp://127.0.0.1:9"), "nobody answers at tcp"),
+        (("fit", "all.txt", "MLE,L3"), "LEARNER: expected one, got 2"),
+        (("fit", "all.txt", "MLE[C=1|2]"), "alternatives of C need a validation file"),
+        (("fit", "all.txt", "MLE", "-o", "no/such/m.json"), "no/such: no such folder"),
+        (("fit", "bad.txt", "MLE"), "there is nothing to learn from"),
+        (("predict", "all.txt", "all.txt"), "not a learner's file"),
+        (("predict", "mle.json", "narrow.txt"), "expected 25 features, found feature number 99"),
+        (("predict", "mle.json", "all.txt", "--format", "xml"), "expected one of letor, trec"),
+        (("predict", "mle.json", "all.txt", "-o", "no/x.txt"), "no: no such directory"),
+        (("inspect", "all.txt", "-q", "99999"), "--query: there is no query '99999'"),
+        (("inspect", "all.txt", "-d", "mallows"), "kind: expected one of plackett-luce"),
+        (("inspect", "all.txt", "--noise", "-1"), "noise: expected a positive number"),
+        (("inspect", "all.txt", "--feature", "99"), "--feature: expected at most 25, got 99"),
+        (("inspect", "all.txt", "--feature", "1", "--model", "mle.json"), "expected one of them"),
+        (("inspect", "bad.txt", "-d", "good-bad"), "at least two different labels"),
+        (("sample", "all.txt", "-o", "x.nc"), "a .nc file is for chains; name a --kernel"),
+        (("sample", "all.txt", "--kernel", "gibbs"), "kernel: expected"),
+    ],
+)
+def test_mistakes_are_one_line(files, fitted, arguments, message):
+    (files / "empty.txt").write_text("")
+    (files / "folder").mkdir(exist_ok=True)
+    (files / "bad.txt").write_text("".join(f"0 qid:{q} 1:0.{q}\n0 qid:{q} 1:0\n" for q in range(6)))
+    (files / "narrow.txt").write_text("1 qid:1 99:1\n")
+    before = {path.name for path in files.iterdir()}
+    text = permdist(*arguments, cwd=files, code=2)
+    assert message in text
+    assert text.startswith("permdist:")
+    assert len(text.splitlines()) == 1
+    made = {path.name for path in files.iterdir()} - before
+    assert made <= {"permdist-compare"}
+
+
+def test_a_read_only_folder_is_told_before_any_fit(files, tmp_path):
+    if os.geteuid() == 0:
+        target = Path("/proc/permdist")  # where not even the superuser can write
+    else:
+        target = tmp_path / "locked" / "out"
+        target.parent.mkdir(mode=0o500)
+    text = permdist("compare", "all.txt", "-M", QUICK, "-o", target, cwd=files, code=2)
+    assert text.startswith(f"permdist: {target}")
+    assert len(text.splitlines()) == 1
+
+
+def test_ctrl_c_keeps_what_is_finished(files, tmp_path):
+    command = [str(Path(sysconfig.get_path("scripts")) / "permdist"), "compare", "all.txt"]
+    # Many fits, so that some are left when the signal comes.
+    settings = "|".join(f"{number}e-2" for number in range(1, 200))
+    command += ["-M", f"MLE[C={settings}]", "-o", str(tmp_path), "-j", "2"]
+    run = subprocess.Popen(
+        command,
+        cwd=files,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and run.poll() is None:
+        if len(list(tmp_path.glob("cells/*.json"))) >= 5:
+            break
+        time.sleep(0.01)
+    os.killpg(run.pid, signal.SIGINT)  # as a terminal does: to every process
+    _, told = run.communicate(timeout=60)
+    assert run.returncode == 130, told
+    assert "Traceback" not in told
+    last = " ".join(told.split("permdist: interrupted")[-1].split())
+    assert last.startswith(f"; finished fits are kept in {tmp_path}")
+    kept = list(tmp_path.glob("cells/*.json"))
+    assert len(kept) >= 5
+    assert all(json.loads(path.read_bytes()) for path in kept)
+
+
+def test_every_learner_can_be_fitted_from_the_command_line(files):
+    for entry in read_entries("all"):
+        if entry.name in ("BoltzRank", "SoftRank"):  # slow, and no different
+            continue
+        permdist("fit", "train.txt", entry.name, "-o", "any.json", cwd=files)
+        assert type(models.load(files / "any.json")).__name__ == entry.name
+
+
+def test_a_reader_that_goes_away_is_no_error(files):
+    script = f"{sys.executable} -m permdist.cli identities --json | head -c 1"
+    assert measures.DEFAULT  # the module is there
+    result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=files)
+    assert "Traceback" not in result.stderr
