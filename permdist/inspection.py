@@ -55,7 +55,7 @@ def make_distribution(
     """
     choice("kind", kind, KINDS)
     values = finite("scores", scores, ndim=1)
-    if not (isinstance(noise, int | float) and 0.0 < noise < np.inf):
+    if not float(finite("noise", noise, ndim=0)) > 0.0:
         raise ValueError(f"noise: expected a positive number, got {noise!r}")
     if kind == "plackett-luce":
         return PlackettLuce(values / noise, names)

@@ -152,7 +152,7 @@ def _backend(scheduler: str | None) -> Iterator[None]:
             "--scheduler: needs dask's scheduler; pip install 'permdist[dask]'"
         ) from None
     try:
-        client = Client(scheduler, timeout="5s")
+        client = Client(scheduler, timeout="5s")  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise ValueError(f"--scheduler: nobody answers at {scheduler} ({error})") from error
     with client, parallel_config("dask"):

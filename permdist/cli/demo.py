@@ -143,7 +143,7 @@ def _collection(demo: Demo) -> None:
         "Each column is a query, its height the number of its documents. Few documents are "
         "relevant, and some queries have none.",
     )
-    demo.report.picture(plots.collection(collection).figure, "Documents of each query")
+    demo.report.picture(plots.collection(collection), "Documents of each query")
 
 
 def _inspect(demo: Demo) -> None:
@@ -192,7 +192,7 @@ def _conventions(demo: Demo) -> None:
         f"NDCG@10 of {demo.scored_by} by the conventions of four tools, and with queries "
         "without a relevant document left out. Always say which one you mean.",
     )
-    rows = []
+    rows: list[list[str | Cell]] = []
     for preset in measures.PRESETS:
         for options in ("", "[empty=skip]"):
             measure = measures.parse(f"{preset}:ndcg@10{options}")

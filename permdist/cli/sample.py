@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,9 @@ from permdist.cli._shared import (
     choose_query,
     print_json,
 )
+
+if TYPE_CHECKING:
+    from permdist._check import AnyIntArray
 
 
 def sample(
@@ -75,7 +78,7 @@ def sample(
     )
     dist = make_distribution(distribution, one.scores, one.labels, noise=noise, names=one.names)
     if kernel is None:
-        orders = dist.sample(draws, seed)
+        orders: AnyIntArray = dist.sample(draws, seed)
     else:
         run = run_chains(dist, draws, kernel=kernel, chains=chains, rng=seed)
         typer.echo(str(run.summary()), err=True)

@@ -83,7 +83,7 @@ def add_tables(report: Report, comparison: Comparison) -> None:
                 "flattered. Name a baseline beforehand for a plain test."
             )
         report.picture(
-            plots.intervals(comparison, measure).figure,
+            plots.intervals(comparison, measure),
             f"{measure.name} of every learner with its interval",
             "Blue: as good as the best, as far as can be told. Red: significantly below it."
             + (" Grey diamonds: published figures." if comparison.published(measure) else ""),
@@ -92,7 +92,7 @@ def add_tables(report: Report, comparison: Comparison) -> None:
         if len(comparison.names) > 2:
             size = 2.5 + 0.3 * len(comparison.names)
             report.picture(
-                plots.significance(comparison, measure, ax=_square(size)).figure,
+                plots.significance(comparison, measure, ax=_square(size)),
                 f"Corrected p-values of all pairs of learners by {measure.name}",
                 "All pairs, paired t-tests, corrected for their number: dark pairs differ.",
             )

@@ -355,7 +355,7 @@ class Comparison:
     def _used(self, measure: str | Measure | None) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Give the values without the queries that a measure leaves out."""
         values = self.values(measure)
-        used = ~np.isnan(values).any(axis=0)
+        used = np.asarray(~np.isnan(values).any(axis=0))
         return values[:, used], used
 
     def _baseline(self, means: FloatArray) -> int:

@@ -15,7 +15,7 @@ from html import escape
 from importlib import metadata
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from permdist import __version__
 from permdist._check import choice
@@ -24,6 +24,7 @@ from permdist.report.page import POLICY, SCRIPT, STYLE
 from permdist.report.table import Cell, as_cell, quoted, table_html
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["Cell", "Report", "versions"]
@@ -178,12 +179,12 @@ class Report:
         """
         self._parts.append(f'<pre tabindex="0">{escape(text)}</pre>')
 
-    def picture(self, figure: Figure, description: str, caption: str | None = None) -> None:
+    def picture(self, figure: Figure | Axes, description: str, caption: str | None = None) -> None:
         """Add a picture, inside the file.
 
         Parameters
         ----------
-        figure : matplotlib Figure
+        figure : matplotlib Figure, or Axes of one
         description : str
             For those who cannot see the picture.
         caption : str, optional
@@ -197,11 +198,12 @@ class Report:
         >>> 'alt="Nothing" width="192" height="96"' in report.html()
         True
         """
-        if not hasattr(figure, "savefig"):
+        drawn: Any = figure if hasattr(figure, "savefig") else getattr(figure, "figure", None)
+        if not hasattr(drawn, "savefig"):
             raise TypeError(f"figure: expected a matplotlib Figure, got {type(figure).__name__}")
         buffer = io.BytesIO()
         # Two dots for each pixel of the page: sharp on fine screens and when enlarged.
-        figure.savefig(buffer, format="png", dpi=192, metadata={"Software": None})
+        drawn.savefig(buffer, format="png", dpi=192, metadata={"Software": None})
         image = buffer.getvalue()
         width, height = (int.from_bytes(image[at : at + 4], "big") // 2 for at in (16, 20))
         shown = description if caption is None else caption

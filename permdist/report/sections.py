@@ -41,12 +41,12 @@ def inspection_section(report: Report, found: Inspection, title: str, text: str)
     )
     height = min(11.0, 2.5 + 0.22 * found.dist.n_items)
     report.picture(
-        plots.marginals(found.dist, _canvas(8, height)).figure,
+        plots.marginals(found.dist, _canvas(8, height)),
         "Rank marginals",
         "The chance of every document to stand at every position.",
     )
     report.picture(
-        plots.pairwise(found.dist, _canvas(8.5, height + 0.5)).figure,
+        plots.pairwise(found.dist, _canvas(8.5, height + 0.5)),
         "Pairwise chances",
         "The chance that the document of a row is above the document of a column.",
     )
@@ -64,7 +64,7 @@ def inspection_section(report: Report, found: Inspection, title: str, text: str)
         )
         report.table(["expected", "value", "s.e."], rows, sortable=False)
     report.picture(
-        plots.noise(found).figure,
+        plots.noise(found),
         "Expected measures by noise scale",
         "The more noise, the nearer to a ranking by chance; the line is where this report stands.",
     )
@@ -74,6 +74,8 @@ def marginals_section(
     report: Report, scores: ArrayLike, labels: ArrayLike, what: str, names: Sequence[str] = ()
 ) -> None:
     """Add rank marginals of a query under three distributions, side by side."""
+    from matplotlib.figure import Figure
+
     from permdist import plots
 
     label = grades("labels", labels)
@@ -89,14 +91,13 @@ def marginals_section(
         kind: inspect_query(values, label, kind=kind, names=shown, measures=("ndcg", "ap", "auc"))
         for kind in KINDS
     }
-    rows = [
+    rows: list[list[str | Cell]] = [
         [kind, *(_estimate(value) for value in (*one.expected.values(), one.entropy))]
         for kind, one in found.items()
     ]
     names_of = next(iter(found.values())).expected
     report.table(["distribution", *(f"E[{name}]" for name in names_of), "entropy, nats"], rows)
-    figure = _canvas(13, min(11.0, 2.2 + 0.22 * len(label))).figure
-    figure.clear()
+    figure = Figure(figsize=(13, min(11.0, 2.2 + 0.22 * len(label))), layout="constrained")
     for axes, (kind, one) in zip(figure.subplots(1, 3), found.items(), strict=True):
         plots.marginals(one.dist, axes).set_title(kind, loc="left")
     report.picture(figure, "Rank marginals under three distributions")
@@ -136,7 +137,7 @@ def chains_section(
     report.preformatted(str(found))
     report.picture(plots.trace(chains), "Ranks of some documents along the chains")
     axes = plots.autocorrelation(chains, 40, _canvas(7, 4.2))
-    report.picture(axes.figure, "How fast the chains forget")
+    report.picture(axes, "How fast the chains forget")
 
 
 def identities_section(report: Report, examples: int, seed: int = 0) -> None:
