@@ -17,6 +17,7 @@ import numpy as np
 from scipy.stats import ttest_rel
 
 from permdist import data
+from permdist.comparison.published import published, recognise
 from permdist.measures import evaluate, parse
 from permdist.models import (
     L3,
@@ -119,16 +120,6 @@ LEARNERS = {
     ),
 }
 
-# MAP on MQ2008, from the pages of LETOR 4.0 and from the papers of the learners.
-PUBLISHED = {
-    "RankSVM-Struct": 0.4696,
-    "RankBoost": 0.4775,
-    "ListNet": 0.4775,
-    "AdaRank-MAP": 0.4764,
-    "AdaRank-NDCG": 0.4824,
-    "BoltzRank": 0.4848,
-}
-
 
 def peers(folds, first):
     """Print boosted trees of other libraries, where they are installed, by the same rules."""
@@ -223,9 +214,9 @@ def main(folder, wanted):
         )
     if not wanted or "peers" in wanted:
         peers(folds, first)
-    print("\npublished MAP on MQ2008")
-    for name, value in PUBLISHED.items():
-        print(f"{name:<30} {value:7.4f}")
+    collection = recognise(folds)
+    for row in published(collection, MAP):
+        print(f"{row.learner:<30} {row.value:7.4f}  published for {collection}")
 
 
 if __name__ == "__main__":

@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from permdist import (
+        comparison,
         data,
         diagnostics,
         distributions,
         identities,
+        inspection,
         measures,
         models,
         plots,
         rankings,
+        report,
         samplers,
         strategies,
     )
@@ -40,14 +43,17 @@ __all__ = [
     "PlackettLuce",
     "WeightedOrders",
     "__version__",
+    "comparison",
     "data",
     "diagnostics",
     "distributions",
     "identities",
+    "inspection",
     "measures",
     "models",
     "plots",
     "rankings",
+    "report",
     "samplers",
     "strategies",
 ]

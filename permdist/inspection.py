@@ -24,6 +24,7 @@ NOISE = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 DRAWS = 4000
 SHOWN = 12
 MOST_ORDERS = 21
+FEW = 5
 
 
 def make_distribution(
@@ -205,9 +206,12 @@ def inspect_query(
     if label is not None:
         chosen = [measure for measure in chosen if measure.defined(label)]
     expected = {one.name: dist.expect(one, label, draws=DRAWS, rng=generator) for one in chosen}
-    # The probability of one order under Gaussian scores takes milliseconds: fewer draws.
-    draws = max(20, DRAWS // len(dist.names)) if kind == "gaussian" else DRAWS
-    entropy = dist.entropy(draws=draws, rng=generator)
+    if kind == "gaussian" and dist.n_items > FEW:
+        # The probability of one order takes milliseconds, more where there is little noise.
+        draws = max(20, 600 // dist.n_items)
+        entropy = dist.entropy(method="sample", draws=draws, rng=generator)
+    else:
+        entropy = dist.entropy(draws=DRAWS, rng=generator)
     by_noise = _by_noise(kind, scores, label, chosen, float(noise), generator)
     return Inspection(
         dist,

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
         "docs/distributions.md",
         "docs/samplers.md",
         "docs/models.md",
+        "docs/compare.md",
     ],
 )
 def test_examples_run(page, tmp_path, monkeypatch):

@@ -1,0 +1,79 @@
+"""Conditional models and their baselines on several collections, the best three of each marked.
+
+The learners of Figure 3 of Dubey et al. on cleaned collections, C chosen by MAP on the validation
+part of every fold. The last column weights collections by their queries, as the figure does.
+``--data`` takes one or more folders with LETOR folds.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from scipy.stats import rankdata
+
+from permdist import data, models
+
+MEASURES = {"MAP": "map", "NDCG@1": "ndcg@1", "NDCG@10": "ndcg@10[discount=jk]"}
+SHADES = ListedColormap(["white", "#e3cda8", "#f7eda0", "#9ed39e"])  # others, third, second, first
+SUMS, HINGES = {"C": [1e-4, 1e-3, 1e-2, 0.1]}, {"C": [0.01, 0.1, 1.0]}
+LEARNERS = {
+    "SVMMap": (models.SVMMap(), HINGES),
+    "RankBoost": (models.RankBoost(thresholds=50, early_stopping=30), {}),
+    "RankSVM": (models.RankSVM(), HINGES),
+    "ListNet": (models.ListNet(), HINGES),
+    "BoltzRank": (models.BoltzRank("ndcg@10", sample_size=50), {"C": [100.0]}),
+    "MLE": (models.MLE(scale=False), SUMS),
+}
+KINDS = {models.ExpectedGain: {"n_starts": 1}, models.L3: {}, models.ConvexLoss: {}}
+for kind, more in KINDS.items():
+    for measure, space in (("auc", "pairs"), ("ap", "lattice"), ("ndcg@10", "lattice")):
+        learner = kind(measure, space=space, scale=False, **more)
+        LEARNERS[f"{kind.__name__} {measure}"] = (learner, SUMS)
+SIMULATED = {
+    "short": {"n_documents": (8, 40), "rng": 0},
+    "long": {"n_documents": (60, 120), "relevant": 0.1, "rng": 1},
+    "few good": {"n_documents": (60, 120), "relevant": 0.02, "rng": 2},
+}
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, nargs="+", help="folders with LETOR folds")
+    parser.add_argument("--queries", type=int, default=80, help="simulated queries of each part")
+    parser.add_argument("--output", type=Path, default=Path("conditional_models_and_baselines.png"))
+    options = parser.parse_args(arguments)
+    collections = {path.name: data.load_letor_folds(path) for path in options.data or ()}
+    for name, settings in SIMULATED.items() if not collections else ():
+        whole = data.make_letor(3 * options.queries, **settings)
+        parts = [whole.where(np.arange(len(whole)) % 3 == part) for part in range(3)]
+        collections[name] = [parts[turn:] + parts[:turn] for turn in range(3)]
+    for name, folds in collections.items():
+        collections[name] = [[part.clean() for part in fold] for fold in folds]
+    columns, by = [*collections, "all"], {"select": "map", "measures": tuple(MEASURES.values())}
+    table = np.empty((len(MEASURES), len(LEARNERS), len(columns)))
+    print(" " * 21 + " ".join(f"{name:<{6 * len(columns) + 1}}" for name in MEASURES))
+    print(" " * 21 + " ".join("".join(f"{one[:5]:<6}" for one in columns) + " " for _ in MEASURES))
+    for row, (name, (learner, grid)) in enumerate(LEARNERS.items()):
+        found = [models.cross_validate(learner, one, grid, **by) for one in collections.values()]
+        for number, measure in enumerate(MEASURES.values()):
+            values = [result.per_query(measure) for result in found]
+            table[number, row] = [one.mean() for one in (*values, np.concatenate(values))]
+        shown = "  ".join(" ".join(f"{v:.3f}" for v in one[row]) for one in table)
+        print(f"{name:<20} {shown}", flush=True)
+    figure = Figure(figsize=(15, 6), layout="constrained")
+    for ax, title, values in zip(figure.subplots(1, 3, sharey=True), MEASURES, table, strict=True):
+        place = rankdata(-values.round(3), method="min", axis=0)
+        ax.imshow(np.maximum(0, 4 - place), cmap=SHADES, vmin=0, vmax=3, aspect="auto")
+        for row, column in np.ndindex(values.shape):
+            ax.text(column, row, f"{values[row, column]:.3f}", ha="center", va="center")
+        ax.set_xticks(range(len(columns)), columns)
+        ax.set_yticks(range(len(LEARNERS)), list(LEARNERS))
+        ax.set(title=title)
+    figure.savefig(options.output, dpi=110)
+    print(f"\nThe picture: {options.output}")
+
+
+if __name__ == "__main__":
+    main()

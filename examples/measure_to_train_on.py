@@ -1,0 +1,67 @@
+"""Which measure should be trained on? Six smooth measures, each tested by all six.
+
+Approx maximises a smooth version of each measure, with settings chosen by that measure on the
+validation part of every fold. Columns compare with the learner that was trained on the tested
+measure itself, paired by query. ``--data`` takes a folder with LETOR folds.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from permdist import data
+from permdist.models import Approx, cross_validate
+
+MEASURES = ["ap", "ndcg", "ndcg@5", "p@5", "rr", "tau"]
+GRID = {"alpha": [10.0, 100.0], "C": [0.1, 1.0, 100.0]}
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="a folder with LETOR folds")
+    parser.add_argument("--queries", type=int, default=150, help="simulated queries of each part")
+    parser.add_argument("--output", type=Path, default=Path("measure_to_train_on.png"))
+    options = parser.parse_args(arguments)
+    if options.data:
+        folds = data.load_letor_folds(options.data)
+    else:
+        whole = data.make_letor(3 * options.queries, rng=0)
+        parts = [whole.where(np.arange(len(whole)) % 3 == part) for part in range(3)]
+        folds = [parts[turn:] + parts[:turn] for turn in range(3)]
+    print(
+        "trained on" + "".join(f"{measure:>9}" for measure in MEASURES) + "  alpha/C of the folds"
+    )
+    values = []
+    for trained in MEASURES:
+        learner = Approx(trained, beta=1.0 if "@" in trained else 10.0)
+        found = cross_validate(learner, folds, GRID, select=trained, measures=MEASURES)
+        values.append([found.per_query(measure) for measure in MEASURES])
+        chosen = ", ".join("/".join(f"{v:g}" for v in one.values()) for one in found.chosen)
+        means = "".join(f"{one.mean():9.4f}" for one in values[-1])
+        print(f"{trained:<10}{means}  {chosen}", flush=True)
+    values = np.array(values)  # trained on, tested by, query
+    more = values - values[np.arange(len(MEASURES)), np.arange(len(MEASURES))]
+    means = more.mean(axis=2)
+    errors = more.std(axis=2, ddof=1) / np.sqrt(more.shape[2])
+    ratios = means / np.where(errors > 0.0, errors, 1.0)
+    print(f"\nThe largest difference from the diagonal: {np.abs(ratios).max():.1f} standard errors")
+    figure = Figure(figsize=(8.5, 5.6), layout="constrained")
+    ax = figure.add_subplot()
+    image = ax.imshow(ratios, cmap="RdBu", vmin=-4.0, vmax=4.0)
+    for row, column in np.ndindex(means.shape):
+        shown = f"{means[row, column]:+.4f}" if row != column else f"{values[row, row].mean():.4f}"
+        style = {"weight": "bold"} if row == column else {}
+        colour = "white" if abs(ratios[row, column]) > 2.5 else "black"
+        ax.text(column, row, shown, ha="center", va="center", color=colour, **style)
+    ax.set(xlabel="tested by", ylabel="trained on")
+    ax.set_xticks(range(len(MEASURES)), MEASURES)
+    ax.set_yticks(range(len(MEASURES)), MEASURES)
+    figure.colorbar(image, ax=ax, label="difference from the diagonal, in standard errors")
+    figure.savefig(options.output, dpi=110)
+    print(f"The picture: {options.output}")
+
+
+if __name__ == "__main__":
+    main()
