@@ -101,7 +101,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,
-    "min_reported_time": 3600,
+    "min_reported_time": 0,
     "abort_on_example_error": True,
     "parallel": 2,
 }
@@ -140,9 +140,16 @@ def trim_blocks(app, doctree):
             block.children = [nodes.Text(block.rawsource)]
 
 
+def fold_navigation(app, pagename, templatename, context, doctree):
+    """Unfold the reader's own branch only: all of the reference on every page takes long to write."""
+    everything = context["toctree"]
+    context["toctree"] = lambda **options: everything(**(options | {"collapse": True}))
+
+
 def setup(app):
     """Connect the functions above."""
     app.connect("config-inited", draw_tutorials)
     app.connect("doctree-read", keep_cut_offs)
     app.connect("doctree-read", trim_blocks)
+    app.connect("html-page-context", fold_navigation, priority=100)
     app.connect("autodoc-skip-member", skip_fields)

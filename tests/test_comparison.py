@@ -229,7 +229,7 @@ def test_texts_of_a_comparison(found):
     text = str(found)
     assert "ap: 60 test queries, 3 folds" in text
     assert text.count("***") == 2
-    assert repr(found).startswith("Comparison(3 entries, 3 folds: ap, ndcg@10")
+    assert repr(found).startswith("Comparison(3 entries, 3 folds: ap, letor4:ndcg@10")
     facts = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert (
         facts["tables"]["ap"]["MLE[C=0.1|1|10]"]["mean"]
@@ -240,7 +240,7 @@ def test_texts_of_a_comparison(found):
     assert len({row.replace("\\|", "").count("|") for row in rows}) == 1
     latex = found.to_latex()
     assert latex.count(r"\textbf") == 2
-    assert "@10[discount" in latex
+    assert "letor4:ndcg@10 & s.e." in latex
 
 
 def test_fitted_learners_can_be_taken_out(folds, found):

@@ -84,6 +84,7 @@ def compare(
     from permdist._files import write_atomically
     from permdist.comparison import compare, read_entries
     from permdist.comparison.page import comparison_report
+    from permdist.comparison.results import title
     from permdist.comparison.run import DEFAULT
 
     entries = read_entries(models or "all")
@@ -115,7 +116,7 @@ def compare(
         raise typer.Exit(130) from None
     for measure in found.measures:
         frame = found.to_frame(measure)
-        name = "".join(letter if letter.isalnum() else "_" for letter in measure.name)
+        name = "".join(letter if letter.isalnum() else "_" for letter in title(measure))
         write_atomically(output / f"{name}.csv", [frame.to_csv().encode()])
     write_atomically(output / "tables.tex", [found.to_latex().encode()])
     report = comparison_report(found, folds=parts, identities=identities, command=command_line())

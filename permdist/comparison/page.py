@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from permdist.comparison.results import HEAD, Comparison, setting_text
+from permdist.comparison.results import HEAD, Comparison, setting_text, title
 from permdist.comparison.statistics import TESTS
 from permdist.data import Queries
 from permdist.measures import Measure
@@ -40,15 +40,14 @@ def comparison_report(
         f"Learners compared on {where}",
         f"{len(comparison.names)} learners on {len(comparison.qids):,} test queries of "
         f"{int(comparison.folds.max()) + 1} folds, with settings chosen by "
-        f"{comparison.select.name} on validation queries. {comparison.explain(first)}",
+        f"{title(comparison.select)} on validation queries. {comparison.explain(first)}",
     )
     report.facts(
         {
             "learners": str(len(comparison.names)),
             "fits": f"{comparison.n_fits:,}",
             "test queries": f"{len(comparison.qids):,}",
-            f"best {first.name}": f"{frame['mean'].iloc[0]:.4f}",
-            "by": best,
+            f"best {title(first)}, {best}": f"{frame['mean'].iloc[0]:.4f}",
         }
     )
     add_tables(report, comparison)
@@ -71,7 +70,7 @@ def add_tables(report: Report, comparison: Comparison) -> None:
     for number, measure in enumerate(comparison.measures):
         base = comparison.baseline or "the best"
         report.section(
-            f"Results: {measure.name}",
+            f"Results: {title(measure)}",
             f"{comparison.explain(measure)} The mean is over folds, as LETOR reports it; s.e. and "
             f"the {100 * comparison.level:g}% interval are over queries; the mean rank is over "
             f"queries, 1 is best; p-values are for paired differences to {base}, corrected for "
@@ -84,16 +83,16 @@ def add_tables(report: Report, comparison: Comparison) -> None:
             )
         report.picture(
             plots.intervals(comparison, measure),
-            f"{measure.name} of every learner with its interval",
+            f"{title(measure)} of every learner with its interval",
             "Blue: as good as the best, as far as can be told. Red: significantly below it."
             + (" Grey diamonds: published figures." if comparison.published(measure) else ""),
         )
-        report.table(HEAD, _rows(comparison, measure), caption=measure.name)
+        report.table(HEAD, _rows(comparison, measure), caption=title(measure))
         if len(comparison.names) > 2:
             size = 2.5 + 0.3 * len(comparison.names)
             report.picture(
                 plots.significance(comparison, measure, ax=_square(size)),
-                f"Corrected p-values of all pairs of learners by {measure.name}",
+                f"Corrected p-values of all pairs of learners by {title(measure)}",
                 "All pairs, paired t-tests, corrected for their number: dark pairs differ.",
             )
     for note in comparison.notes:
@@ -132,7 +131,7 @@ def _published(report: Report, comparison: Comparison) -> None:
             rows.append(
                 [
                     one.learner,
-                    measure.name,
+                    title(measure),
                     Cell(f"{one.value:.4f}", one.value),
                     ours or "",
                     Cell(f"{mean:.4f}", mean) if ours else "",
@@ -188,7 +187,7 @@ def add_settings(report: Report, comparison: Comparison) -> None:
     number = int(comparison.folds.max()) + 1
     report.section(
         "Settings chosen",
-        f"By {comparison.select.name} on the validation part of each fold, from the values that "
+        f"By {title(comparison.select)} on the validation part of each fold, from the values that "
         "each learner brings or that were given. Settings that jump from fold to fold matter "
         "little, or the validation part is small.",
     )

@@ -200,7 +200,7 @@ class Comparison:
 
         The dagger marks means below the baseline's with p < 1 - level in the corrected t-test.
         """
-        frames = {measure.name: self.to_frame(measure) for measure in self.measures}
+        frames = {title(measure): self.to_frame(measure) for measure in self.measures}
         order = list(next(iter(frames.values())).index)
         head = " & ".join(["learner", *(f"{_tex(name)} & s.e." for name in frames)])
         lines = [
@@ -280,7 +280,7 @@ class Comparison:
                 table.add_column(heading, justify="right" if number else "left", no_wrap=True)
             for row in self.rows(measure):
                 table.add_row(*row[:-1], STARS[row[-1]])
-            console.print(f"{measure.name}: {len(self.qids):,} test queries, {self._n_folds()}")
+            console.print(f"{title(measure)}: {len(self.qids):,} test queries, {self._n_folds()}")
             console.print(table)
             console.print(self.explain(measure))
             console.print()
@@ -289,7 +289,7 @@ class Comparison:
         return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
 
     def __repr__(self) -> str:
-        measured = ", ".join(measure.name for measure in self.measures)
+        measured = ", ".join(title(measure) for measure in self.measures)
         return f"Comparison({len(self.names)} entries, {self._n_folds()}: {measured})"
 
     def to_dict(self) -> dict[str, Any]:
@@ -494,6 +494,21 @@ def _notes(
                     f"{times} of {len(best)} folds; one beyond it may be better"
                 )
     return notes
+
+
+def title(measure: Measure) -> str:
+    """Name a measure in short, by the preset that it comes from where there is one.
+
+    Examples
+    --------
+    >>> title(parse("letor4:ndcg@10")), title(parse("ndcg@10")), title(parse("ndcg@10[ties=mean]"))
+    ('letor4:ndcg@10', 'ndcg@10', 'ndcg@10[ties=mean]')
+    """
+    plain = measure.name.partition("[")[0]
+    for preset in ("", "letor4:", "letor3:", "trec:"):
+        if parse(f"{preset}{plain}") == measure:
+            return f"{preset}{plain}"
+    return measure.name
 
 
 def setting_text(setting: dict[str, Any]) -> str:

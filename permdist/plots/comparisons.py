@@ -44,6 +44,8 @@ def intervals(
     >>> axes.get_xlabel()
     'ap on test queries, with 95% intervals'
     """
+    from permdist.comparison.results import title
+
     frame = comparison.to_frame(measure)
     printed = comparison.published(measure)
     if ax is None:
@@ -65,7 +67,7 @@ def intervals(
     ax.set_yticks(range(len(names)), names, fontsize=8)
     ax.set_ylim(len(names) - 0.5, -0.5)
     shown = comparison.measures[0] if measure is None else comparison._measure(measure)
-    ax.set_xlabel(f"{shown.name} on test queries, with {100 * comparison.level:g}% intervals")
+    ax.set_xlabel(f"{title(shown)} on test queries, with {100 * comparison.level:g}% intervals")
     _open(ax)
     return ax
 
