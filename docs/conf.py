@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.errors import ExtensionError
 
 import permdist
 
@@ -101,7 +102,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,
-    "min_reported_time": 0,
+    "min_reported_time": 3600,
     "abort_on_example_error": True,
     "parallel": 2,
 }
@@ -109,15 +110,24 @@ sphinx_gallery_conf = {
 # ---- the tutorials' pictures -------------------------------------------------------------------
 
 
+drawing: list[subprocess.Popen] = []
+
+
 def draw_tutorials(app, config):
-    """Make the pictures of the tutorials, unless they are newer than everything they come from."""
+    """Start to make the tutorials' pictures, unless they are newer than what they come from."""
     folder = DOCS / "tutorials"
     sources = [*folder.glob("*.py"), *folder.glob("*.md")]
     changed = max((path.stat().st_mtime for path in sources), default=0.0)
     made = min((path.stat().st_mtime for path in folder.glob("pictures/*.png")), default=0.0)
     if made < changed and (folder / "pictures.py").is_file():
         command = [sys.executable, str(folder / "pictures.py"), str(folder / "pictures")]
-        subprocess.run(command, check=True)
+        drawing.append(subprocess.Popen(command))
+
+
+def await_tutorials(app):
+    """Wait for the pictures, which were made while the examples ran."""
+    if any(process.wait() for process in drawing):
+        raise ExtensionError("docs/tutorials/pictures.py failed")
 
 
 def skip_fields(app, what, name, obj, skip, options):
@@ -141,7 +151,7 @@ def trim_blocks(app, doctree):
 
 
 def fold_navigation(app, pagename, templatename, context, doctree):
-    """Unfold the reader's own branch only: all of the reference on every page takes long to write."""
+    """Unfold the reader's own branch only, since all of the reference on every page is slow."""
     everything = context["toctree"]
     context["toctree"] = lambda **options: everything(**(options | {"collapse": True}))
 
@@ -149,6 +159,7 @@ def fold_navigation(app, pagename, templatename, context, doctree):
 def setup(app):
     """Connect the functions above."""
     app.connect("config-inited", draw_tutorials)
+    app.connect("builder-inited", await_tutorials, priority=900)
     app.connect("doctree-read", keep_cut_offs)
     app.connect("doctree-read", trim_blocks)
     app.connect("html-page-context", fold_navigation, priority=100)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from permdist._check import choice, finite
+from permdist._files import read_bytes
 from permdist.data.queries import NORMALISATIONS
 from permdist.measures import Measure
 from permdist.models.base import Ranker
@@ -45,8 +46,12 @@ def to_dict(learner: Ranker) -> dict[str, Any]:
     return stored
 
 
-def from_dict(stored: Any, source: str | Path = "learner") -> Ranker:
+def from_dict(
+    stored: Any, source: str | Path = "learner", kind: type[Ranker] | None = None
+) -> Ranker:
     """Make a learner from what `to_dict` gave; errors name the source.
+
+    Without `kind` it is one of the library's, by its name.
 
     Examples
     --------
@@ -58,7 +63,8 @@ def from_dict(stored: Any, source: str | Path = "learner") -> Ranker:
 
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise ValueError(f"{source}: expected a learner in format {FORMAT}")
-    kind = getattr(models, str(stored.get("learner")), None)
+    if kind is None:
+        kind = getattr(models, str(stored.get("learner")), None)
     if not (isinstance(kind, type) and issubclass(kind, Ranker) and kind is not Ranker):
         raise ValueError(f"{source}: no learner is named {stored.get('learner')!r}")
     params, state = stored.get("params"), stored.get("state")
@@ -105,11 +111,9 @@ def load(path: str | Path) -> Ranker:
     True
     """
     source = Path(path)
-    if not source.exists():
-        raise FileNotFoundError(f"{source}: no such file")
     try:
-        stored = json.loads(source.read_text())
-    except ValueError as error:
+        stored = json.loads(read_bytes(source))
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{source}: not a learner's file, or a damaged one") from error
     return from_dict(stored, source)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import math
 import os
 import tempfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -52,15 +53,7 @@ def read_number(file: Path, line: int, text: bytes) -> float:
 
 def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
     """Write a file beside its place, then move it there: it is whole or it is not there."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path.parent}: no such directory")
-    try:
-        handle, name = tempfile.mkstemp(
-            dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix
-        )
-    except OSError as error:
-        raise _named(error, path) from error
-    try:
+    with atomically(path) as (handle, _):
         target: IO[bytes]
         with os.fdopen(handle, "wb") as raw:
             if path.suffix in _OPENERS:
@@ -68,19 +61,30 @@ def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
                     target.writelines(chunks)
             else:
                 raw.writelines(chunks)
+
+
+@contextlib.contextmanager
+def atomically(path: Path) -> Iterator[tuple[int, str]]:
+    """Give an open handle and the name of a file beside `path`, which it becomes at the end.
+
+    Where anything fails there is no file; errors of the system name `path`.
+    """
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path.parent}: no such directory")
+    name = None
+    try:
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix
+        )
+        yield handle, name
         # mkstemp makes private files; give this one the permissions a new file would have.
         mask = os.umask(0)
         os.umask(mask)
         Path(name).chmod(0o666 & ~mask)
         Path(name).replace(path)
-    except OSError as error:
-        Path(name).unlink(missing_ok=True)
-        raise _named(error, path) from error
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
+    except BaseException as error:
+        if name is not None:
+            Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:
+            raise type(error)(error.errno, os.strerror(error.errno), str(path)) from error
         raise
-
-
-def _named(error: OSError, path: Path) -> OSError:
-    """Give an error of the system that names the file that was to be written."""
-    return type(error)(error.errno, error.strerror or str(error), str(path))

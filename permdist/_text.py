@@ -16,3 +16,8 @@ def hint(word: object, options: Iterable[str]) -> str:
     """Suggest the option that a mistyped word is nearest to, if one is near."""
     near = difflib.get_close_matches(str(word), list(options), n=1, cutoff=0.65)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def plural(number: int, word: str, words: str = "") -> str:
+    """Write a number with its word: ``1 query``, ``2 queries``."""
+    return f"{number:,} {word if number == 1 else words or word + 's'}"

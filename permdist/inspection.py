@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from permdist._check import FloatArray, IntArray, RandomState, as_rng, choice, finite, grades
-from permdist._text import aligned
+from permdist._text import aligned, plural
 from permdist.distributions import Distribution, GaussianScores, GoodBad, PlackettLuce
 from permdist.distributions.base import Estimate
 from permdist.measures import Measure, parse
@@ -52,7 +52,7 @@ def make_distribution(
     Examples
     --------
     >>> make_distribution("gaussian", [1.0, 0.0], noise=2.0)
-    GaussianScores(2 items)
+    GaussianScores([1., 0.], scale=2)
     """
     choice("kind", kind, KINDS)
     values = finite("scores", scores, ndim=1)
@@ -128,11 +128,13 @@ class Inspection:
             str(name).endswith(f"({label})") for name, label in frame["label"].items()
         ):
             frame = frame.drop(columns="label")  # the names say it
-        lines = [f"Where {n} documents stand"]
+        lines = [f"Where {plural(n, 'document')} may stand"]
         shown = frame.head(SHOWN).to_string(float_format="{:.3f}".format, index_names=False)
         lines += [shown, *([f"... and {n - SHOWN} more"] if n > SHOWN else []), ""]
         rows = {f"E[{name}]": _shown(value) for name, value in self.expected.items()}
         lines += ["Expected values", aligned({**rows, "entropy": f"{_shown(self.entropy)} nats"})]
+        if self.labels is not None and not rows:
+            lines.append("(no measure has a value: the labels are all the same)")
         lines += ["", "With other noise scales"]
         lines.append(self.noise.to_string(float_format="{:.3f}".format))
         return "\n".join(lines)
@@ -193,11 +195,11 @@ def inspect_query(
     >>> found.documents().round(3)
               label  mean_rank  first
     document
-    a             1      1.496  0.574
-    b             0      1.781  0.348
-    c             0      2.723  0.078
+    a             1      1.497  0.574
+    b             0      1.805  0.348
+    c             0      2.698  0.078
     >>> float(found.expected["ap"])
-    0.75...
+    0.77...
     """
     label = None if labels is None else grades("labels", labels)
     generator = as_rng(rng)

@@ -107,13 +107,39 @@ def test_runs_that_cannot_be_read(tmp_path, text, message):
     assert message in str(error.value)
 
 
+def test_learners_and_runs_may_be_compressed(files, fitted):
+    permdist("fit", "train.txt", "MLE[C=10]", "-o", "mle.json.gz", cwd=files)
+    permdist("predict", "mle.json.gz", "test.txt", "--format", "trec", "-o", "r.gz", cwd=files)
+    plain = permdist("predict", fitted, "test.txt", "--format", "trec", cwd=files)
+    import gzip
+
+    assert gzip.decompress((files / "r.gz").read_bytes()).decode() == plain
+    assert "ap" in permdist("evaluate", "r.gz", "test.txt", cwd=files)
+
+
+def test_documents_left_out_stay_finite(tmp_path):
+    queries = data.Queries(np.zeros((2, 1)), [0, 1], [5, 5])
+    (tmp_path / "run.txt").write_text("5 Q0 1 1 -1.7e308 x\n")
+    scores = data.load_run(tmp_path / "run.txt", queries)
+    assert np.isfinite(scores).all()
+    assert scores[1] < scores[0]
+
+
 def test_runs_need_one_word_and_all_scores(tmp_path):
+    for odd in (
+        data.Queries(np.zeros((2, 1)), [0, 1], [5, 5], doc_ids=["a b", "c"]),
+        data.Queries(np.zeros((2, 1)), [0, 1], ["q 1", "q 1"]),
+    ):
+        with pytest.raises(ValueError, match="a run needs ids without blanks"):
+            data.save_run(odd, [1, 2], tmp_path / "r")
     queries = data.Queries(np.zeros((2, 1)), [0, 1], [5, 5])
     with pytest.raises(ValueError, match="name: expected a word without blanks"):
         data.save_run(queries, [1, 2], tmp_path / "r", name="two words")
     with pytest.raises(ValueError, match="scores: expected 2, got 1"):
         data.save_run(queries, [1], tmp_path / "r")
     twins = data.Queries(np.zeros((2, 1)), [0, 1], [5, 5], doc_ids=["a", "a"])
+    with pytest.raises(ValueError, match="comes twice in query 5"):
+        data.save_run(twins, [1, 2], tmp_path / "r")
     (tmp_path / "r").write_text("5 Q0 a 1 1 x\n")
     with pytest.raises(ValueError, match="comes twice in a query"):
         data.load_run(tmp_path / "r", twins)
@@ -159,7 +185,8 @@ def test_sample_by_chains_goes_to_a_file_for_arviz(files):
     from permdist import diagnostics
 
     arguments = ("sample", "test.txt", "-n", "50", "--kernel", "adjacent", "--chains", "2")
-    permdist(*arguments, "-o", "c.nc", cwd=files)
+    facts = json.loads(permdist(*arguments, "-o", "c.nc", "--json", cwd=files))
+    assert len(facts["orders"]) == 100
     assert diagnostics.load(files / "c.nc").orders.shape[:2] == (2, 50)
     assert len(permdist(*arguments, cwd=files).splitlines()) == 100
 
@@ -208,7 +235,8 @@ def test_inspecting_without_labels_or_with_one_class():
     assert found.expected == {}
     assert "label" not in found.documents()
     found = inspect_query([1.0, 0.0], [1, 1])
-    assert "auc" not in found.expected or not np.isnan(found.expected["auc"])
+    assert "auc" not in found.expected
+    assert "the labels are all the same" in str(inspect_query([1.0, 0.0], [0, 0]))
     with pytest.raises(ValueError, match="labels: the good-bad model needs them"):
         inspect_query([1.0, 0.0], kind="good-bad")
     with pytest.raises(ValueError, match="noise: expected a positive number"):
@@ -290,6 +318,12 @@ def test_compare_on_a_dask_scheduler(files):
         (("inspect", "bad.txt", "-d", "good-bad"), "at least two different labels"),
         (("sample", "all.txt", "-o", "x.nc"), "a .nc file is for chains; name a --kernel"),
         (("sample", "all.txt", "--kernel", "gibbs"), "kernel: expected"),
+        (("inspect", "bare.txt"), "the file has no features to score by"),
+        (("predict", "raw.json", "all.txt"), "raw.json: this MLE is not fitted"),
+        (("inspect", "all.txt", "--model", "raw.json"), "raw.json: this MLE is not fitted"),
+        (("evaluate", "all.txt", "all.txt", "-m", "map]"), "--measure: a bracket is not closed"),
+        (("compare", "all.txt", "-o", "taken"), "expected a place for a file, this is a folder"),
+        (("compare", "all.txt", "--folds", "40"), "(with --folds 40)"),
     ],
 )
 def test_mistakes_are_one_line(files, fitted, arguments, message):
@@ -297,6 +331,9 @@ def test_mistakes_are_one_line(files, fitted, arguments, message):
     (files / "folder").mkdir(exist_ok=True)
     (files / "bad.txt").write_text("".join(f"0 qid:{q} 1:0.{q}\n0 qid:{q} 1:0\n" for q in range(6)))
     (files / "narrow.txt").write_text("1 qid:1 99:1\n")
+    (files / "bare.txt").write_text("1 qid:1\n0 qid:1\n")
+    (files / "taken" / "report.html").mkdir(parents=True, exist_ok=True)
+    models.MLE().save(files / "raw.json")
     before = {path.name for path in files.iterdir()}
     text = permdist(*arguments, cwd=files, code=2)
     assert message in text

@@ -94,8 +94,13 @@ def test_entries_that_cannot_be_read(text, message):
 def test_entries_of_the_wrong_kind():
     with pytest.raises(TypeError, match="expected names or learners, got int"):
         read_entries([3])
-    with pytest.raises(ValueError, match="expected several values of 'C'"):
+    with pytest.raises(ValueError, match="x: expected values of 'C', got none"):
         read_entries([Entry("x", models.MLE(), {"C": []})])
+    with pytest.raises(ValueError, match=r"expected values of 'C' in a list, got 1.0"):
+        read_entries({"x": (models.MLE(), {"C": 1.0})})
+    assert read_entries("MLE[C=1|1|2]")[0].combinations() == [{"C": 1}, {"C": 2}]
+    tuples = read_entries('MLE[normalise=("raw","rank"),C=1]')[0].combinations()
+    assert tuples == [{"C": 1, "normalise": ("raw", "rank")}]
 
 
 # ---- statistics --------------------------------------------------------------------------------
@@ -165,6 +170,14 @@ def test_intervals_cover_what_they_should():
         found = interval(rng.normal(truth[fold], [0.1, 0.3, 0.2][0] + 0.1 * fold), fold)
         covered += found.low <= truth.mean() <= found.high
     assert 0.935 < covered / 2000 < 0.965
+
+
+def test_a_fold_of_one_query_borrows_its_variance():
+    found = interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([0, 1, 1, 1, 1]))
+    variance = np.var([2, 3, 4, 5], ddof=1)
+    assert found.standard_error == pytest.approx(np.sqrt(variance * (1 + 1 / 4) / 4))
+    alone = interval(np.array([1.0, 2.0, 4.0]), np.arange(3))
+    assert alone.standard_error == pytest.approx(stats.sem([1, 2, 4]))
 
 
 def test_intervals_of_very_few_queries():
@@ -256,7 +269,8 @@ def test_skipped_queries_are_left_out_of_the_tests(folds):
     relevant = np.concatenate([fold.test.n_relevant for fold in folds]) > 0
     values = found.values()
     assert (np.isnan(values[0]) == ~relevant).all()
-    p = stats.ttest_rel(values[0][relevant], values[1][relevant]).pvalue
+    weights = 1 / np.bincount(found.folds[relevant])[found.folds[relevant]]
+    p = stats.ttest_1samp(weights * (values[0] - values[1])[relevant], 0).pvalue
     assert found.to_frame()["p_t"].dropna().tolist() == pytest.approx([p])
 
 
@@ -313,6 +327,108 @@ def test_folds_that_make_no_sense(folds):
         compare([(train, vali)], "MLE[C=1]")
 
 
+def test_tests_are_of_the_mean_over_folds():
+    """Better on a small fold and worse on a large one may be better on the whole."""
+    rng = np.random.default_rng(0)
+    folds = np.repeat([0, 1], [10, 300])
+    differences = np.where(folds == 0, -0.3, 0.05) + rng.normal(0, 0.05, 310)
+    p = paired_tests(differences, folds)
+    weighted = differences * np.where(folds == 0, 310 / 20, 310 / 600)
+    assert weighted.mean() == pytest.approx(
+        np.mean([differences[:10].mean(), differences[10:].mean()])
+    )
+    assert p["t"][0] == pytest.approx(stats.ttest_1samp(weighted, 0).pvalue)
+    assert paired_tests(differences)["t"][0] < 1e-6 < p["t"][0]
+    equal = np.repeat([0, 1], 155)
+    assert paired_tests(differences, equal)["t"] == pytest.approx(paired_tests(differences)["t"])
+
+
+def test_differences_in_the_last_digit_are_none():
+    for values in paired_tests([np.full(30, 1e-17)]).values():
+        assert values[0] == 1.0
+
+
+def test_no_query_is_tested_twice_or_learned_from(folds):
+    train, vali, test = folds[0]
+    with pytest.raises(ValueError, match="is tested on fold 1 and on fold 2"):
+        compare([folds[0], (train, vali, test)], "MLE[C=1]")
+    with pytest.raises(ValueError, match="is in its training and its test part"):
+        compare([(train, vali, train)], "MLE[C=1]")
+    # The same ids for other queries are fine, and so is a validation part that is tested.
+    others = [data.make_letor(12, rng=seed) for seed in range(6)]
+    compare([others[:3], others[3:]], "MLE[C=1]", measures="map")
+    compare([(train, test, test)], "MLE[C=1]", measures="map")
+
+
+def test_a_learner_that_is_given_is_tried_as_it_is(folds):
+    given = {"one": models.ListMLE(random_state=1), "two": models.RankSVM(measure="ap")}
+    found = compare(folds, given, measures="ndcg@10", seed=5)
+    assert found.learners("one")[0].random_state == 1
+    assert found.learners("two")[0].measure == "ap"
+    named = compare(folds, "ListMLE[C=1], RankSVM[C=1]", measures="ndcg@10", seed=5)
+    assert named.learners("ListMLE[C=1]")[0].random_state == 5
+    assert named.learners("RankSVM[C=1]")[0].measure == "ndcg@10"
+
+
+class Backwards(models.MLE):
+    """A learner of a user's own: the opposite of what was learned."""
+
+    def _scores(self, features, ptr):
+        return -super()._scores(features, ptr)
+
+
+class Broken(models.MLE):
+    def _learn(self, *args):
+        raise KeyError("column")
+
+
+def test_learners_of_a_users_own_take_part(folds, tmp_path):
+    models_ = {"mine": Backwards(), "broken": Broken(), "theirs": models.MLE()}
+    found = compare(folds, models_, measures="map", directory=tmp_path)
+    assert found.failures == {"broken": "KeyError: 'column'"}
+    assert found.names == ["mine", "theirs"]
+    assert type(found.learners("mine")[0]) is Backwards
+    found.report(tmp_path / "report.html", folds=folds)
+    more = compare(folds, models_, measures=["map", "rr"], directory=tmp_path)
+    mine = more.learners("mine")[0].score(folds[0].test, measure="rr")
+    assert more.evaluations["mine"][0].mean("rr") == mine
+    assert not set(found.chosen["mine"][0])
+
+
+def test_measures_without_any_value(folds):
+    found = compare(folds, "MLE[C=1], ListNet[C=1]", measures="ap[empty=skip]")
+    for evaluations in found.evaluations.values():
+        for evaluation in evaluations:
+            evaluation.table[:] = np.nan
+    frame = found.to_frame()
+    assert frame["mark"].tolist() == ["", ""]
+    assert found.explain() == "No test query has a value by this measure."
+    assert "textbf" not in found.to_latex()
+
+
+def test_equal_means_share_the_first_place(folds):
+    found = compare(folds, {"a": models.MLE(), "b": models.MLE(), "c": Backwards()}, measures="map")
+    assert found.to_frame()["rank"].tolist() == [1, 1, 3]
+    assert found.explain().startswith("a and b share the highest mean")
+    two = compare(folds, {"a": models.MLE(), "c": Backwards()}, measures="map")
+    assert "the other one is significantly below a" in two.explain()
+    one = compare(folds, {"a": models.MLE()}, measures="map")
+    assert one.explain().endswith(f"{one.to_frame()['mean'].iloc[0]:.4f}.")
+
+
+def test_names_with_signs_of_other_languages(folds, tmp_path):
+    odd = {"a|b*": models.MLE(), "$x_{$ <b>": models.MLE(C=2), "[c]^\\\n d": models.MLE(C=3)}
+    found = compare(folds, odd, measures="map", progress=True)
+    assert found.names[2] == "[c]^\\ d"
+    found.report(tmp_path / "report.html")
+    assert "<b>" not in (tmp_path / "report.html").read_text()
+    assert r"{a\textbar{}b*} &" in found.to_latex()
+    assert r"{[c]\textasciicircum{}\textbackslash{} d} &" in found.to_latex()
+    rows = found.to_markdown().replace(r"\|", "").splitlines()
+    assert len({row.count("|") for row in rows}) == 1
+    assert len(rows) == 5
+
+
 # ---- kept on disk, computed anywhere -----------------------------------------------------------
 
 
@@ -342,15 +458,31 @@ def test_a_damaged_cell_is_computed_again(folds, tmp_path):
     whole = [path.read_bytes() for path in cells]
     cells[0].write_bytes(whole[0][:100])
     cells[1].write_bytes(b"")
-    cells[2].write_bytes(b"[]")
+    cells[2].write_bytes(b"[" * 100_000)
     again = compare(folds, "MLE[C=1]", measures="map", directory=tmp_path)
     assert _tables(again) == _tables(first)
     assert all(json.loads(path.read_bytes())["format"] == 1 for path in cells)
+    for damage in (
+        lambda stored: stored["test"].update(ap=[]),
+        lambda stored: stored["test"]["ap"].pop(),
+        lambda stored: stored["learner"]["state"]["coef_"].pop(),
+        lambda stored: stored.update(format=2),
+    ):
+        stored = json.loads(cells[0].read_bytes())
+        damage(stored)
+        cells[0].write_text(json.dumps(stored))
+        again = compare(folds, "MLE[C=1]", measures=["map", "rr"], directory=tmp_path)
+        assert (
+            again.to_frame("map")
+            .drop(columns="seconds")
+            .equals(first.to_frame("map").drop(columns="seconds"))
+        )
 
 
 def test_data_and_settings_have_their_own_cells(folds, tmp_path):
     compare(folds, "MLE[C=1]", measures="map", directory=tmp_path)
     compare(folds, "MLE[C=2]", measures="map", directory=tmp_path)
+    compare(folds, "MLE[C=1|2]", measures="map", directory=tmp_path)
     moved = [
         (train, vali, data.Queries(test.X + 1.0, test.y, test.qid)) for train, vali, test in folds
     ]

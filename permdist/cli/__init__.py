@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+import warnings
+from typing import Annotated, Any
 
 import typer
 
 from permdist import __version__
+from permdist.cli._shared import interruptible
 from permdist.cli.compare import compare
 from permdist.cli.demo import demo
 from permdist.cli.describe import describe
@@ -50,7 +52,11 @@ def permdist(
 
 COMMANDS = (demo, describe, inspect, sample, fit, predict, evaluate, compare, identities)
 for command in COMMANDS:
-    app.command()(command)
+    app.command()(interruptible(command))
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    typer.echo(f"permdist: warning: {' '.join(str(message).split())}", err=True)
 
 
 def main() -> None:
@@ -60,7 +66,9 @@ def main() -> None:
     be read or written, and 130 after Ctrl-C.
     """
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            app()
     except (ValueError, TypeError, OSError) as error:
         if isinstance(error, BrokenPipeError):  # the reader of our output has gone away
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import shlex
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -13,6 +16,7 @@ import typer
 if TYPE_CHECKING:
     from permdist._check import FloatArray, IntArray
     from permdist.data import Queries
+    from permdist.models import Ranker
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Seed = Annotated[int, typer.Option("--seed", help="The seed of whatever draws.", min=0)]
@@ -87,7 +91,7 @@ def read_measures(measure: list[str] | None, preset: str | None, usual: tuple[st
     from permdist.comparison.entries import split
     from permdist.measures import parse
 
-    texts = [text for one in measure or [] for text in split(one)] or list(usual)
+    texts = [text for one in measure or [] for text in split(one, "--measure")] or list(usual)
     return [parse(text if preset is None or ":" in text else f"{preset}:{text}") for text in texts]
 
 
@@ -115,10 +119,9 @@ def choose_query(
 
     from permdist._text import hint
     from permdist.data import load_letor
-    from permdist.models import load
     from permdist.report.sections import document_names, standardised
 
-    learner = None if model is None else load(model)
+    learner = None if model is None else load_fitted(model)
     width = None if learner is None else learner.n_features_in_
     queries = load_letor(file, n_features=width, regroup=regroup)
     number = _number(queries, query, hint)
@@ -153,9 +156,12 @@ def _number(queries: Queries, query: str | None, hint: Any) -> int:
 def _scores(queries: Queries, scores: Path | None, feature: int | None) -> tuple[FloatArray, str]:
     if scores is not None:
         return read_scores(scores, queries), str(scores)
+    if queries.n_features == 0:
+        raise ValueError("--scores: the file has no features to score by; name a file of scores")
     if feature is None:
         feature = best_feature(queries)
-        return queries.X[:, feature - 1], f"feature {feature}, the best single one by MAP"
+        why = ", the best single one by MAP" if queries.y.any() else ""
+        return queries.X[:, feature - 1], f"feature {feature}{why}"
     if feature > queries.n_features:
         raise ValueError(f"--feature: expected at most {queries.n_features}, got {feature}")
     return queries.X[:, feature - 1], f"feature {feature}"
@@ -173,6 +179,16 @@ def best_feature(queries: Queries) -> int:
         for one in varying
     }
     return 1 + max(found, key=lambda one: found[one], default=0)
+
+
+def load_fitted(path: Path) -> Ranker:
+    """Read a learner that can predict."""
+    from permdist.models import load
+
+    learner = load(path)
+    if not hasattr(learner, "history_"):
+        raise ValueError(f"{path}: this {type(learner).__name__} is not fitted")
+    return learner
 
 
 def print_json(facts: Any) -> None:
@@ -193,6 +209,37 @@ def _without_nan(value: Any) -> Any:
 def command_line() -> str:
     """Give the command as it was typed, for a report's last section."""
     return shlex.join(["permdist", *sys.argv[1:]])
+
+
+@contextlib.contextmanager
+def kept(text: str) -> Iterator[None]:
+    """Say what is kept where Ctrl-C ends this part of a command."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(text) from None
+
+
+def interruptible(command: Callable[..., None]) -> Callable[..., None]:
+    """Let Ctrl-C end a command with one line and exit code 130."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **options: Any) -> None:
+        try:
+            command(*args, **options)
+        except KeyboardInterrupt as error:
+            text = f"; {error}" if str(error) else ""
+            typer.echo(f"permdist: interrupted{text}", err=True)
+            raise typer.Exit(130) from None
+
+    return run
+
+
+def need_files(*paths: Path) -> None:
+    """Refuse places for files where there is a folder, before any work is done."""
+    for path in paths:
+        if path.is_dir():
+            raise ValueError(f"{path}: expected a place for a file, this is a folder")
 
 
 def need_folder(folder: Path, what: str) -> None:

@@ -15,6 +15,8 @@ from permdist.cli._shared import (
     Preset,
     Seed,
     command_line,
+    kept,
+    need_files,
     need_folder,
     print_json,
     read_measures,
@@ -92,32 +94,24 @@ def compare(
     if jobs == 0:
         raise ValueError("--jobs: expected a number of processes or -1, got 0")
     need_folder(output, "the comparison")
+    tables = {measure: output / f"{_file_name(title(measure))}.csv" for measure in chosen}
+    need_files(output / "report.html", output / "tables.tex", *tables.values())
     parts = _folds(data, folds, seed)
-    try:
-        with _backend(scheduler):
-            found = compare(
-                parts,
-                entries,
-                measures=chosen,
-                select=select,
-                baseline=baseline,
-                correction=correction,
-                directory=output,
-                seed=seed,
-                n_jobs=None if scheduler else jobs,
-                progress=not as_json,
-            )
-    except KeyboardInterrupt:
-        typer.echo(
-            f"permdist: interrupted; finished fits are kept in {output}, the same command goes on "
-            "from there",
-            err=True,
+    with _backend(scheduler), kept(f"finished fits are kept in {output}, the same command goes on"):
+        found = compare(
+            parts,
+            entries,
+            measures=chosen,
+            select=select,
+            baseline=baseline,
+            correction=correction,
+            directory=output,
+            seed=seed,
+            n_jobs=None if scheduler else jobs,
+            progress=not as_json,
         )
-        raise typer.Exit(130) from None
-    for measure in found.measures:
-        frame = found.to_frame(measure)
-        name = "".join(letter if letter.isalnum() else "_" for letter in title(measure))
-        write_atomically(output / f"{name}.csv", [frame.to_csv().encode()])
+    for measure, file in tables.items():
+        write_atomically(file, [found.to_frame(measure).to_csv().encode()])
     write_atomically(output / "tables.tex", [found.to_latex().encode()])
     report = comparison_report(found, folds=parts, identities=identities, command=command_line())
     report.save(output / "report.html")
@@ -130,12 +124,22 @@ def compare(
     typer.echo(f"\nThe report: {output / 'report.html'}, with tables as .csv and .tex beside it")
 
 
+def _file_name(text: str) -> str:
+    return "".join(letter if letter.isalnum() else "_" for letter in text)
+
+
 def _folds(data: Path, number: int, seed: int) -> list[Fold]:
+    from permdist.comparison.cells import check_folds
     from permdist.data import load_letor, load_letor_folds, make_folds
 
     if data.is_dir():
         return load_letor_folds(data)
-    return make_folds(load_letor(data), number, rng=seed)
+    folds = make_folds(load_letor(data), number, rng=seed)
+    try:
+        check_folds(folds)
+    except ValueError as error:
+        raise ValueError(f"{error} (with --folds {number})") from error
+    return folds
 
 
 @contextlib.contextmanager

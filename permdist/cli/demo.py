@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from permdist.cli._shared import AsJson, Seed, best_feature, command_line, need_folder, print_json
+from permdist.cli._shared import (
+    AsJson,
+    Seed,
+    best_feature,
+    command_line,
+    need_files,
+    need_folder,
+    print_json,
+)
 
 if TYPE_CHECKING:
     from permdist._check import FloatArray, IntArray
@@ -79,6 +87,7 @@ def demo(
     from permdist.report import Report
 
     need_folder(output, "the report")
+    need_files(output / "report.html")
     collection = data.make_letor(queries, rng=seed)
     state = Demo(
         collection,
@@ -109,9 +118,10 @@ def demo(
     if state.comparison is not None:
         console.print(f"\n{state.comparison.explain()}", highlight=False, markup=False)
     console.print(
-        f"The report: [bold]{output / 'report.html'}[/bold] (open it in a browser)",
+        f"The report: {output / 'report.html'} (open it in a browser)",
         soft_wrap=True,
         highlight=False,
+        markup=False,
     )
 
 

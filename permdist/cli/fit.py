@@ -51,6 +51,7 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Fit LEARNER to DATA and write it to a JSON file for 'permdist predict'."""
+    from permdist._text import plural
     from permdist.comparison import read_entries
     from permdist.comparison.results import setting_text
     from permdist.data import load_letor
@@ -92,9 +93,10 @@ def fit(
         return
     shown = setting_text(setting) if setting else " ".join(str(learner).split())
     what = f"{entry.name}, chosen: {shown}" if setting else shown
-    typer.echo(f"{what} ({learner.n_iter_} iterations)")
+    typer.echo(f"{what} ({plural(learner.n_iter_, 'iteration')})")
     for name, result in results.items():
-        typer.echo(f"\n{name}, {len(parts[name]):,} queries\n{result}")
+        how_many = plural(len(parts[name]), "query", "queries")
+        typer.echo(f"\n{name}, {how_many}\n{result}")
     typer.echo(f"\nThe learner: {output}")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from permdist.cli._shared import AsJson, DataFile, Regroup, print_json
+from permdist.cli._shared import AsJson, DataFile, Regroup, load_fitted, print_json
 
 
 def predict(
@@ -35,10 +35,9 @@ def predict(
     from permdist._check import choice
     from permdist.data import load_letor, save_run, save_scores
     from permdist.data.runs import run_lines, score_lines
-    from permdist.models import load
 
     choice("--format", form, ("letor", "trec"))
-    learner = load(model)
+    learner = load_fitted(model)
     queries = load_letor(data, n_features=learner.n_features_in_, regroup=regroup)
     scores = learner.predict(queries)
     by_line = np.empty_like(scores)

@@ -61,6 +61,7 @@ def sample(
 ) -> None:
     """Draw rankings of one query's documents: one a line, from the best down."""
     from permdist._files import write_atomically
+    from permdist.diagnostics import save
     from permdist.inspection import make_distribution
     from permdist.samplers import run_chains
 
@@ -83,21 +84,17 @@ def sample(
         run = run_chains(dist, draws, kernel=kernel, chains=chains, rng=seed)
         typer.echo(str(run.summary()), err=True)
         orders = run.orders.reshape(-1, dist.n_items)
-        if netcdf and output is not None:
-            from permdist.diagnostics import save
-
-            save(run, output)
-            typer.echo(f"The chains: {output}", err=True)
-            return
     # An id without blanks stays one word: the label behind it is left out here.
     words = [name.rsplit(" (", 1)[0].replace(" ", "_") for name in one.names]
+    lines = [" ".join(words[item] for item in order) + "\n" for order in orders.tolist()]
+    if output is not None:
+        if netcdf:
+            save(run, output)
+        else:
+            write_atomically(output, (line.encode() for line in lines))
+        typer.echo(f"{len(lines):,} rankings of query {one.qid}: {output}", err=True)
     if as_json:
         facts = {"query": str(one.qid), "scored_by": one.scored_by, "documents": words}
         print_json({**facts, "orders": orders.tolist()})
-        return
-    lines = [" ".join(words[item] for item in order) + "\n" for order in orders.tolist()]
-    if output is None:
+    elif output is None:
         typer.echo("".join(lines), nl=False)
-    else:
-        write_atomically(output, (line.encode() for line in lines))
-        typer.echo(f"{len(lines):,} rankings of query {one.qid}: {output}", err=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
+import os
+import tempfile
 import time
 import warnings
 from collections.abc import Iterable, Sequence
@@ -42,12 +43,12 @@ class Cell:
     setting: dict[str, Any]
     learner: Ranker
     key: str
+    n_queries: int  # of the test part
 
     @property
     def file_name(self) -> str:
-        """A name that people can read and that no other cell has."""
-        name = re.sub(r"[^\w.@=-]+", "_", self.entry)[:60].strip("_")
-        return f"{name}-fold{self.fold + 1}-{self.key[:20]}.json"
+        """A name that people can read and that no other fit has."""
+        return f"{type(self.learner).__name__}-fold{self.fold + 1}-{self.key[:24]}.json"
 
 
 @dataclass
@@ -129,7 +130,9 @@ def run_cell(
     """
     with threadpool_limits(1, user_api="blas"):
         try:
-            fitted = clone(learner) if known is None else from_dict(known.learner)
+            fitted = (
+                clone(learner) if known is None else from_dict(known.learner, kind=type(learner))
+            )
             outcome = known or _fit(fitted, train, validation)
             for part, found in ((validation, "validation"), (test, "test")):
                 result = evaluate(fitted.predict(part), part.y, part.qid, measures)
@@ -138,8 +141,10 @@ def run_cell(
                         outcome.validation[measure.name] = float(result.mean(measure))
                     else:
                         outcome.test[measure.name] = result[measure.name].tolist()
-        except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
-            return number, Outcome(error=" ".join(str(error).split()))
+        except Exception as error:  # whatever it is, the others' fits go on
+            text = " ".join(str(error).split())
+            usual = isinstance(error, ValueError | TypeError) and text
+            return number, Outcome(error=text if usual else f"{type(error).__name__}: {text}")
     return number, outcome
 
 
@@ -166,9 +171,12 @@ class Store:
         self.folder = None if folder is None else folder / "cells"
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
-            probe = self.folder / ".writable"
-            write_atomically(probe, [b""])  # better told now than after the first fit
-            probe.unlink()
+            try:  # whether it can be written is better told now than after the first fit
+                with tempfile.TemporaryFile(dir=self.folder):
+                    pass
+            except OSError as error:
+                reason = os.strerror(error.errno or 0)
+                raise type(error)(error.errno, reason, str(self.folder)) from error
 
     def read(self, cell: Cell) -> Outcome | None:
         """Give what is known of a cell; a damaged file counts as none."""
@@ -178,6 +186,9 @@ class Store:
             stored = json.loads((self.folder / cell.file_name).read_bytes())
             if stored["format"] != FORMAT or stored["key"] != cell.key:
                 return None
+            from_dict(stored["learner"], kind=type(cell.learner))
+            if any(len(row) != cell.n_queries for row in stored["test"].values()):
+                return None
             return Outcome(
                 learner=stored["learner"],
                 validation={name: _float(one) for name, one in stored["validation"].items()},
@@ -185,7 +196,7 @@ class Store:
                 seconds=float(stored["seconds"]),
                 warnings=[str(one) for one in stored["warnings"]],
             )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
     def write(self, cell: Cell, outcome: Outcome) -> None:
@@ -217,8 +228,14 @@ def _float(value: Any) -> float:
 
 
 def check_folds(folds: Iterable[Sequence[Queries]]) -> list[Fold]:
-    """Check that every fold has three parts that can be learned from and measured."""
-    found = []
+    """Check that every fold has three parts that can be learned from and measured.
+
+    No query may be tested twice, or be learned from and tested on the same fold.
+    """
+    found: list[Fold] = []
+    tested: dict[bytes, int] = {}
+    if not isinstance(folds, Iterable):
+        raise TypeError(f"folds: expected several of them, got {type(folds).__name__}")
     for number, fold in enumerate(folds, 1):
         parts = tuple(fold)
         if len(parts) != 3 or not all(isinstance(part, Queries) for part in parts):
@@ -235,7 +252,28 @@ def check_folds(folds: Iterable[Sequence[Queries]]) -> list[Fold]:
         widths = {part.n_features for part in parts}
         if len(widths) > 1:
             raise ValueError(f"fold {number}: its parts have {sorted(widths)} features")
+        learned = _query_prints(train)
+        for print_, qid in _query_prints(parts[2]).items():
+            if print_ in learned:
+                raise ValueError(f"fold {number}: query {qid} is in its training and its test part")
+            if tested.setdefault(print_, number) != number:
+                raise ValueError(
+                    f"folds: query {qid} is tested on fold {tested[print_]} and on fold {number}; "
+                    "tests need every query once"
+                )
         found.append(Fold(*parts))
     if not found:
         raise ValueError("folds: expected at least one")
+    return found
+
+
+def _query_prints(queries: Queries) -> dict[bytes, Any]:
+    """Name every query by its id and its contents."""
+    found = {}
+    for number, qid in enumerate(queries.qids.tolist()):
+        rows = slice(queries.ptr[number], queries.ptr[number + 1])
+        digest = hashlib.blake2b(str(qid).encode(), digest_size=16)
+        digest.update(np.ascontiguousarray(queries.X[rows]).data)
+        digest.update(np.ascontiguousarray(queries.y[rows]).data)
+        found[digest.digest()] = qid
     return found

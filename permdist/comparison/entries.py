@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sklearn.base import clone
@@ -30,6 +30,9 @@ class Entry:
         All combinations are tried.
     given : tuple of str
         The settings that were written by hand; the others are the learner's usual ones.
+    by_name : bool
+        Whether the learner was only named: its seed, and a measure that it only judges by, are then
+        those of the comparison. A learner that was given is tried as it is.
 
     Examples
     --------
@@ -43,10 +46,12 @@ class Entry:
     learner: Ranker
     settings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     given: tuple[str, ...] = ()
+    by_name: bool = False
 
     def combinations(self) -> list[dict[str, Any]]:
         """List every combination of the settings."""
-        values = [list(options) for options in self.settings.values()]
+        # The same value twice is one value.
+        values = [{repr(one): one for one in many}.values() for many in self.settings.values()]
         return [
             dict(zip(self.settings, chosen, strict=True)) for chosen in itertools.product(*values)
         ]
@@ -54,24 +59,20 @@ class Entry:
     def learners(self, *, judge: str, seed: int) -> list[tuple[dict[str, Any], Ranker]]:
         """Make one learner for each combination.
 
-        A measure that a learner only judges by becomes `judge`, unless the learner or the settings
-        name another one; whatever draws is given the seed.
+        Where the learner was only named, a measure that it only judges by becomes `judge` and
+        whatever draws is given the seed, unless the settings say otherwise.
         """
-        usual = type(self.learner)().get_params(deep=False)
         own = self.learner.get_params(deep=False)
-        found = []
-        for combination in self.combinations():
-            learner = clone(self.learner).set_params(**combination)
-            params = {**own, **combination}
-            named = "measure" in self.settings or params.get("measure") != usual.get("measure")
-            if type(learner).measure_judges and "measure" in params and not named:
-                learner.set_params(measure=judge)
-            if "random_state" in params and "random_state" not in combination:
-                learner.set_params(random_state=seed)
-            if "verbose" in params:
-                learner.set_params(verbose=False)
-            found.append((combination, learner))
-        return found
+        usual: dict[str, Any] = {"verbose": False}
+        if self.by_name:
+            usual["random_state"] = seed
+            if type(self.learner).measure_judges:
+                usual["measure"] = judge
+        usual = {name: value for name, value in usual.items() if name in own}
+        return [
+            (combination, clone(self.learner).set_params(**{**usual, **combination}))
+            for combination in self.combinations()
+        ]
 
 
 def read_entries(
@@ -106,7 +107,7 @@ def read_entries(
     found: list[Entry] = []
     for name, one in _named(models):
         if isinstance(one, Entry):
-            found.append(one if name is None else Entry(name, one.learner, one.settings))
+            found.append(one if name is None else replace(one, name=name))
         elif isinstance(one, Ranker):
             found.append(Entry(name or _text(one), one))
         elif isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], Ranker):
@@ -114,12 +115,10 @@ def read_entries(
         elif isinstance(one, str):
             for text in split(one):
                 if text.lower() == "all":
-                    found += [
-                        Entry(kind.__name__, kind(), kind.settings) for kind in all_learners()
-                    ]
+                    found += [_read(kind.__name__) for kind in all_learners()]
                 else:
                     entry = _read(text)
-                    found.append(entry if name is None else Entry(name, *_parts(entry)))
+                    found.append(entry if name is None else replace(entry, name=name))
         else:
             raise TypeError(f"models: expected names or learners, got {type(one).__name__}")
     if not found:
@@ -128,7 +127,7 @@ def read_entries(
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise ValueError(f"models: {min(twice)!r} comes twice; give them names of their own")
-    for entry in found:
+    for number, entry in enumerate(found):
         known = entry.learner.get_params(deep=False)
         for setting, options in entry.settings.items():
             if setting not in known:
@@ -136,12 +135,21 @@ def read_entries(
                     f"models: {type(entry.learner).__name__} has no parameter {setting!r}"
                     f"{hint(setting, known)}"
                 )
-            if isinstance(options, str) or not list(options):
-                raise ValueError(f"models: {entry.name}: expected several values of {setting!r}")
+            if isinstance(options, str) or not isinstance(options, Iterable):
+                raise ValueError(
+                    f"models: {entry.name}: expected values of {setting!r} in a list, "
+                    f"got {options!r}"
+                )
+        settings = {setting: list(options) for setting, options in entry.settings.items()}
+        for setting, values in settings.items():
+            if not values:
+                raise ValueError(f"models: {entry.name}: expected values of {setting!r}, got none")
+        name = " ".join(entry.name.split())
+        found[number] = replace(entry, name=name, settings=settings)
     return found
 
 
-def split(text: str) -> list[str]:
+def split(text: str, what: str = "models") -> list[str]:
     """Cut at commas outside brackets.
 
     Examples
@@ -151,12 +159,12 @@ def split(text: str) -> list[str]:
     """
     parts, depth, start = [], 0, 0
     for place, letter in enumerate(text):
-        depth += (letter == "[") - (letter == "]")
+        depth += (letter in "[(") - (letter in "])")
         if letter == "," and depth == 0:
             parts.append(text[start:place])
             start = place + 1
     if depth:
-        raise ValueError(f"models: a bracket is not closed, or not opened, in {text!r}")
+        raise ValueError(f"{what}: a bracket is not closed, or not opened, in {text!r}")
     return [part.strip() for part in (*parts, text[start:]) if part.strip()]
 
 
@@ -166,10 +174,6 @@ def _named(models: Any) -> list[tuple[str | None, Any]]:
     if isinstance(models, str | Ranker | Entry) or not isinstance(models, Iterable):
         return [(None, models)]
     return [(None, one) for one in models]
-
-
-def _parts(entry: Entry) -> tuple[Ranker, Mapping[str, Sequence[Any]]]:
-    return entry.learner, entry.settings
 
 
 def _read(text: str) -> Entry:
@@ -194,7 +198,7 @@ def _read(text: str) -> Entry:
             given[setting.strip()] = [_value(value.strip()) for value in values.split("|")]
     chosen = {**kinds[name].settings, **given}
     shown = name + (f"[{rest[:-1].strip()}]" if given else "")
-    return Entry(shown, kinds[name](), chosen, tuple(given))
+    return Entry(shown, kinds[name](), chosen, tuple(given), by_name=True)
 
 
 def _near(name: str, options: Sequence[str]) -> str:

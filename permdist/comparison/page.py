@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from permdist._text import plural
 from permdist.comparison.results import HEAD, Comparison, setting_text, title
 from permdist.comparison.statistics import TESTS
 from permdist.data import Queries
@@ -38,8 +39,8 @@ def comparison_report(
     where = comparison.collection or "folds"
     report = Report(
         f"Learners compared on {where}",
-        f"{len(comparison.names)} learners on {len(comparison.qids):,} test queries of "
-        f"{int(comparison.folds.max()) + 1} folds, with settings chosen by "
+        f"{plural(len(comparison.names), 'learner')} on {comparison._n_queries()} of "
+        f"{comparison._n_folds()}, with settings chosen by "
         f"{title(comparison.select)} on validation queries. {comparison.explain(first)}",
     )
     report.facts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from permdist._check import FloatArray, IntArray, choice
+from permdist._text import plural
 from permdist.comparison.cells import Cell, Outcome
 from permdist.comparison.entries import Entry
 from permdist.comparison.published import published, recognise
@@ -62,6 +64,8 @@ class Comparison:
         Entries that are left out, and why.
     notes : list of str
         What a reader should know about the fits.
+    kinds : dict of classes
+        By entry: the kind of its learner.
     collection : str or None
         The name of a known collection, of which there are published figures.
     baseline : str or None
@@ -83,6 +87,7 @@ class Comparison:
     varied: dict[str, tuple[str, ...]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    kinds: dict[str, type[Ranker]] = field(default_factory=dict)
     collection: str | None = None
     baseline: str | None = None
     correction: str = "holm"
@@ -113,7 +118,8 @@ class Comparison:
     def learners(self, name: str) -> list[Ranker]:
         """Give the chosen learners of an entry, fitted, one for each fold."""
         choice("name", name, self.names)
-        return [from_dict(outcome.learner) for outcome in self.outcomes[name]]
+        kind = self.kinds.get(name)
+        return [from_dict(outcome.learner, kind=kind) for outcome in self.outcomes[name]]
 
     def to_frame(self, measure: str | Measure | None = None) -> pd.DataFrame:
         """Give the table of a measure (the first by default), best entry first.
@@ -137,7 +143,9 @@ class Comparison:
         others = np.flatnonzero(np.arange(len(means)) != base)
         tests = {name: np.full(len(means), np.nan) for name in TESTS}
         if others.size and values.shape[1]:
-            for name, p in paired_tests(values[others] - values[base], rng=self.seed).items():
+            differences = values[others] - values[base]
+            found_p = paired_tests(differences, self.folds[used], rng=self.seed)
+            for name, p in found_p.items():
                 tests[name][others] = adjust(p, self.correction)
         frame = pd.DataFrame(
             {
@@ -152,7 +160,10 @@ class Comparison:
                 "seconds": [
                     np.mean([one.seconds for one in self.outcomes[name]]) for name in self.names
                 ],
-                "mark": [MARKS[place - 1] if place <= 3 else "" for place in rank],
+                "mark": [
+                    MARKS[place - 1] if place <= 3 and mean == mean else ""
+                    for place, mean in zip(rank, means, strict=True)
+                ],
             },
             index=pd.Index(self.names, name="entry"),
         )
@@ -165,12 +176,13 @@ class Comparison:
         import pandas as pd
 
         choice("test", test, TESTS)
-        values, _ = self._used(measure)
+        values, used = self._used(measure)
         pairs = list(itertools.combinations(range(len(self.names)), 2))
         table = np.full((len(self.names), len(self.names)), np.nan)
-        if pairs:
+        if pairs and values.shape[1]:
             rows, columns = np.array(pairs).T
-            p = paired_tests(values[rows] - values[columns], rng=self.seed)[test]
+            differences = values[rows] - values[columns]
+            p = paired_tests(differences, self.folds[used], rng=self.seed)[test]
             table[rows, columns] = table[columns, rows] = adjust(p, self.correction)
         return pd.DataFrame(table, index=self.names, columns=self.names)
 
@@ -190,7 +202,7 @@ class Comparison:
         """Write the table of a measure in Markdown, the best three in bold."""
         lines = [f"| {' | '.join(HEAD)} |", "| :--- |" + " ---: |" * (len(HEAD) - 1)]
         for row in self.rows(measure):
-            name = row[0].replace("|", "\\|")  # a bar would end the cell
+            name = re.sub(r"([|*<`\\])", r"\\\1", row[0])  # a bar would end the cell
             name = f"**{name}**" if row[-1] else name
             lines.append("| " + " | ".join([name, *row[1:-1]]) + " |")
         return "\n".join(lines)
@@ -210,11 +222,11 @@ class Comparison:
             r"\hline",
         ]
         for name in order:
-            cells = [_tex(name)]
+            cells = [f"{{{_tex(name)}}}"]  # in braces: a bracket here would belong to the line end
             for frame in frames.values():
                 row = frame.loc[name]
                 text = f"{row['mean']:.4f}"
-                text = rf"\textbf{{{text}}}" if row["rank"] == 1 else text
+                text = rf"\textbf{{{text}}}" if row["mark"] == "first" else text
                 cells += [text + (r"$^\dagger$" if self.is_worse(row) else "")]
                 cells += [f"{row['standard_error']:.4f}"]
             lines.append(" & ".join(cells) + r" \\")
@@ -253,34 +265,43 @@ class Comparison:
     def explain(self, measure: str | Measure | None = None) -> str:
         """Say in words what the table of a measure shows."""
         frame = self.to_frame(measure)
-        best = frame.index[0]
+        highest = frame["mean"].iloc[0]
+        if highest != highest:
+            return "No test query has a value by this measure."
+        best = [str(name) for name in frame.index[frame["rank"] == 1]]
         base = self.names[self._baseline(frame.loc[self.names, "mean"].to_numpy())]
-        worse = [name for name, row in frame.iterrows() if self.is_worse(row)]
-        others = len(frame) - 1
-        text = f"{best} has the highest mean, {frame.loc[best, 'mean']:.4f}"
-        if others:
-            text += (
-                f"; {len(worse)} of the {others} others are significantly below {base} "
-                f"(paired t-test, p < {1 - self.level:.2g}, corrected: {self.correction})"
-                if worse
-                else f"; none of the others is significantly below {base} (paired t-test, "
-                f"p < {1 - self.level:.2g}, corrected: {self.correction})"
-            )
-        return text + "."
+        worse = sum(self.is_worse(row) for _, row in frame.iterrows())
+        if len(best) == 1:
+            text = f"{best[0]} has the highest mean, {highest:.4f}"
+        else:
+            text = f"{', '.join(best[:-1])} and {best[-1]} share the highest mean, {highest:.4f}"
+        if len(frame) == 1:
+            return text + "."
+        if len(frame) == 2:
+            how_many = "the other one is" if worse else "the other one is not"
+        elif worse:
+            how_many = f"{worse} of the {len(frame) - 1} others {'is' if worse == 1 else 'are'}"
+        else:
+            how_many = "none of the others is"
+        return (
+            f"{text}; {how_many} significantly below {base} (paired t-test, "
+            f"p < {1 - self.level:.2g}, corrected: {self.correction})."
+        )
 
     def __str__(self) -> str:
         from rich.console import Console
         from rich.table import Table
 
         out = io.StringIO()
-        console = Console(file=out, width=200, color_system=None, markup=False, highlight=False)
+        width = 160 + max(map(len, self.names))
+        console = Console(file=out, width=width, color_system=None, markup=False, highlight=False)
         for measure in self.measures:
             table = Table(box=None, pad_edge=False, header_style="none")
             for number, heading in enumerate((*HEAD, "")):
                 table.add_column(heading, justify="right" if number else "left", no_wrap=True)
             for row in self.rows(measure):
                 table.add_row(*row[:-1], STARS[row[-1]])
-            console.print(f"{title(measure)}: {len(self.qids):,} test queries, {self._n_folds()}")
+            console.print(f"{title(measure)}: {self._n_queries()}, {self._n_folds()}")
             console.print(table)
             console.print(self.explain(measure))
             console.print()
@@ -364,8 +385,10 @@ class Comparison:
         return int(np.argmax(means))
 
     def _n_folds(self) -> str:
-        number = int(self.folds.max()) + 1
-        return f"{number} fold{'s' if number > 1 else ''}"
+        return plural(int(self.folds.max()) + 1, "fold")
+
+    def _n_queries(self) -> str:
+        return plural(len(self.qids), "test query", "test queries")
 
 
 HEAD = (
@@ -458,6 +481,7 @@ def assemble(
         },
         failures=failures,
         notes=notes,
+        kinds={entry.name: type(entry.learner) for entry in entries},
         collection=recognise(folds),
         baseline=baseline,
         correction=correction,
@@ -483,8 +507,8 @@ def _notes(
     if warned:
         notes.append(f"{entry.name}: {len(warned)} of the chosen fits warn: {warned[0]}")
     for setting, options in entry.settings.items():
-        numbers = [one for one in options if isinstance(one, int | float) and one is not True]
-        if len(numbers) < 3 or len(numbers) < len(options):
+        numbers = {one for one in options if isinstance(one, int | float)}
+        if len(numbers) < 3 or any(not isinstance(one, int | float) for one in options):
             continue
         for end in (min(numbers), max(numbers)):
             times = sum(cell.setting[setting] == end for cell, _ in best)
@@ -501,8 +525,8 @@ def title(measure: Measure) -> str:
 
     Examples
     --------
-    >>> title(parse("letor4:ndcg@10")), title(parse("ndcg@10")), title(parse("ndcg@10[ties=mean]"))
-    ('letor4:ndcg@10', 'ndcg@10', 'ndcg@10[ties=mean]')
+    >>> title(parse("letor4:ndcg@10")), title(parse("ndcg@10")), title(parse("ap[empty=one]"))
+    ('letor4:ndcg@10', 'ndcg@10', 'ap[empty=one]')
     """
     plain = measure.name.partition("[")[0]
     for preset in ("", "letor4:", "letor3:", "trec:"):
@@ -532,6 +556,7 @@ def _json(value: Any) -> Any:
 
 
 def _tex(text: str) -> str:
-    for letter in "&%$#_{}":
-        text = text.replace(letter, "\\" + letter)
-    return text
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    special |= {"|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}"}
+    special |= {letter: f"\\{letter}" for letter in "&%$#_{}"}
+    return "".join(special.get(letter, letter) for letter in text)

@@ -95,7 +95,7 @@ def compare(
     by = chosen[0] if select is None else parse(select)
     taken = tuple(dict.fromkeys((*chosen, by)))
     choice("correction", correction, CORRECTIONS)
-    if not 0.0 < level < 1.0:
+    if not (isinstance(level, float) and 0.0 < level < 1.0):
         raise ValueError(f"level: expected a number between 0 and 1, got {level!r}")
     count("seed", seed, minimum=0)
     names = [entry.name for entry in entries]
@@ -105,7 +105,14 @@ def compare(
     store = Store(None if directory is None else Path(directory))
     prints = [[fingerprint(part) for part in fold] for fold in parts]
     cells = [
-        Cell(entry.name, number, setting, learner, make_key(learner, prints[number]))
+        Cell(
+            entry.name,
+            number,
+            setting,
+            learner,
+            make_key(learner, prints[number]),
+            len(parts[number].test),
+        )
         for entry in entries
         for setting, learner in entry.learners(judge=by.name, seed=seed)
         for number in range(len(parts))
@@ -183,7 +190,7 @@ def _bar(total: int, done: int, shown: bool) -> Iterator[Callable[[str], None]]:
     )
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("fits"),

@@ -27,13 +27,18 @@ class Interval(NamedTuple):
     high: float
 
 
-def paired_tests(differences: ArrayLike, *, rng: RandomState = 0) -> dict[str, FloatArray]:
+def paired_tests(
+    differences: ArrayLike, folds: ArrayLike | None = None, *, rng: RandomState = 0
+) -> dict[str, FloatArray]:
     """Give two-sided p-values of several rows of paired differences, by three tests.
 
     Parameters
     ----------
     differences : array of float, shape (rows, queries)
         A row that is 0 everywhere has p = 1 by every test.
+    folds : array of int, shape (queries,), optional
+        The fold of each query: what is tested is then the mean over folds of the means over their
+        queries, and not the mean over all queries. The signed-rank test has no use for it.
     rng : int, numpy.random.Generator or None
         For the randomisation test.
 
@@ -47,29 +52,34 @@ def paired_tests(differences: ArrayLike, *, rng: RandomState = 0) -> dict[str, F
     --------
     >>> found = paired_tests([[0.1, 0.3, 0.2, -0.1], [0.0, 0.0, 0.0, 0.0]])
     >>> {name: values.round(3).tolist() for name, values in found.items()}
-    {'t': [0.239, 1.0], 'wilcoxon': [0.25, 1.0], 'randomisation': [0.25, 1.0]}
+    {'t': [0.239, 1.0], 'wilcoxon': [0.375, 1.0], 'randomisation': [0.375, 1.0]}
     """
     from scipy import stats
 
-    rows = np.atleast_2d(finite("differences", differences))
+    # Whatever differs in its last digits only is the same.
+    rows = np.round(np.atleast_2d(finite("differences", differences)), 12)
+    weighted = rows if folds is None else rows * _weights(np.asarray(folds))
     by_t, by_ranks = np.ones(len(rows)), np.ones(len(rows))
-    for number, row in enumerate(rows):
+    for number, (row, weighted_row) in enumerate(zip(rows, weighted, strict=True)):
         if not row.any():
             continue
         with warnings.catch_warnings():
             # Differences that are all the same leave no variance: p is 0, or not defined.
             warnings.simplefilter("ignore", RuntimeWarning)
-            by_t[number] = stats.ttest_1samp(row, 0.0).pvalue if len(row) > 1 else 1.0
-        different = np.round(row, 12)  # what differs in its last digits only is the same
-        different = different[different != 0.0]
-        if different.size:
-            by_ranks[number] = stats.wilcoxon(different).pvalue
+            by_t[number] = stats.ttest_1samp(weighted_row, 0.0).pvalue if len(row) > 1 else 1.0
+        by_ranks[number] = stats.wilcoxon(row[row != 0.0]).pvalue
     by_t[np.isnan(by_t)] = 1.0
     return {
         "t": by_t,
         "wilcoxon": by_ranks,
-        "randomisation": randomisation_test(rows, rng=rng),
+        "randomisation": randomisation_test(weighted, rng=rng),
     }
+
+
+def _weights(folds: IntArray) -> FloatArray:
+    """Weigh queries so that all folds count alike; 1 where folds are of equal size."""
+    _, number, sizes = np.unique(folds, return_inverse=True, return_counts=True)
+    return len(folds) / (len(sizes) * sizes[number])
 
 
 def randomisation_test(
@@ -182,15 +192,22 @@ def interval(values: FloatArray, folds: IntArray, level: float = 0.95) -> Interv
 
     parts = [values[folds == fold] for fold in np.unique(folds)]
     mean = float(np.mean([part.mean() for part in parts])) if parts else float("nan")
-    if not parts or any(len(part) < 2 for part in parts):
-        if len(values) < 2:
-            return Interval(mean, float("nan"), float("nan"), float("nan"))
-        parts = [values]  # a fold of one query has no variance of its own
-    shares = np.array([part.var(ddof=1) / len(part) for part in parts]) / len(parts) ** 2
+    if len(values) < 2:
+        return Interval(mean, float("nan"), float("nan"), float("nan"))
+    sizes = np.array([len(part) for part in parts])
+    several = [part for part in parts if len(part) > 1]
+    # A fold of one query has no variance of its own: the others' stands in for it.
+    usual = np.mean([part.var(ddof=1) for part in several]) if several else values.var(ddof=1)
+    variances = np.array([part.var(ddof=1) if len(part) > 1 else usual for part in parts])
+    shares = variances / sizes / len(parts) ** 2
     error = float(np.sqrt(shares.sum()))
     if error == 0.0:
         return Interval(mean, 0.0, mean, mean)
-    freedom = shares.sum() ** 2 / (shares**2 / [len(part) - 1 for part in parts]).sum()
+    if several:
+        known = sizes > 1
+        freedom = shares[known].sum() ** 2 / (shares[known] ** 2 / (sizes[known] - 1)).sum()
+    else:
+        freedom = len(values) - 1.0
     reach = float(stats.t.ppf(0.5 + level / 2.0, freedom)) * error
     return Interval(mean, error, mean - reach, mean + reach)
 
@@ -205,6 +222,8 @@ def mean_ranks(values: FloatArray) -> FloatArray:
     """
     from scipy.stats import rankdata
 
+    if not values.shape[1]:
+        return np.full(len(values), np.nan)
     return rankdata(-np.round(values, 12), axis=0).mean(axis=1)
 
 

@@ -93,8 +93,14 @@ def run_lines(queries: Queries, scores: ArrayLike, name: str = "permdist") -> li
     if not name or any(letter.isspace() for letter in name):
         raise ValueError(f"name: expected a word without blanks, got {name!r}")
     lines = []
+    for qid in queries.qids.tolist():
+        _need_word("query", str(qid))
     for qid, (a, b) in zip(queries.qids.tolist(), pairwise(queries.ptr.tolist()), strict=True):
         ids = _document_ids(queries, a, b)
+        for document in ids:
+            _need_word("document", document)
+        if len(set(ids)) < len(ids):
+            raise ValueError(f"queries: a document's id comes twice in query {qid}")
         order = np.argsort(-values[a:b], kind="stable").tolist()
         shown = values[a:b].tolist()
         lines += [
@@ -154,7 +160,7 @@ def load_run(path: str | os.PathLike[str], queries: Queries) -> FloatArray:
     for a, b in pairwise(queries.ptr):
         found = scores[a:b]
         lowest = np.nanmin(found) if not np.isnan(found).all() else 0.0
-        found[np.isnan(found)] = lowest - max(1.0, abs(lowest))
+        found[np.isnan(found)] = max(np.nextafter(lowest, -np.inf), -np.finfo(float).max)
     return scores
 
 
@@ -162,6 +168,11 @@ def is_run(path: str | os.PathLike[str]) -> bool:
     """Tell a TREC run (six fields a line) from a file of scores (one)."""
     rows = (row.split() for row in read_bytes(Path(path)).splitlines())
     return len(next((fields for fields in rows if fields), [])) == 6
+
+
+def _need_word(what: str, text: str) -> None:
+    if not text or any(letter.isspace() for letter in text):
+        raise ValueError(f"queries: a run needs ids without blanks, got {what} {text!r}")
 
 
 def _document_ids(queries: Queries, a: int, b: int) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from permdist._check import IntArray, grades
+from permdist._files import atomically
 from permdist.distributions import Distribution
 from permdist.distributions.base import NotExactError
 from permdist.measures import Measure, parse
@@ -120,16 +120,9 @@ def save(chains: Chains, path: str | Path) -> None:
             "distribution": repr(chains.dist),
         },
     )
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{target.parent}: no such directory")
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".nc")
-    os.close(handle)
-    try:
+    with atomically(target) as (handle, name):
+        os.close(handle)
         dataset.to_netcdf(name, engine="h5netcdf")
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def load(path: str | Path, dist: Distribution | None = None) -> Chains:

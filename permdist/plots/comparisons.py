@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist.plots.pictures import _axes, _open, heatmap
+from permdist.plots.pictures import _axes, _open, as_text, heatmap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def intervals(
         colour = WORSE if worse else (BEST if row["rank"] == 1 else SAME)
         reach = [[row["mean"] - row["low"]], [row["high"] - row["mean"]]]
         ax.errorbar(row["mean"], place, xerr=reach, fmt="o", color=colour, capsize=2, markersize=5)
-        names.append(str(name))
+        names.append(as_text(str(name)))
     for place, one in enumerate(printed, len(frame)):
         ax.plot(one.value, place, "D", color=OTHERS, markersize=5)
         names.append(f"{one.learner}, published")
@@ -144,7 +144,7 @@ def learning_curves(
             left.plot(steps, (values - values.min()) / spread, style, color=colour, label=name)
         measured = np.array(history.get("measure", []), dtype=float)
         steps = np.arange(1, len(measured) + 1)
-        text = f"{name}: {params.get('measure', '')}"
+        text = as_text(f"{name}: {params.get('measure', '')}")
         right.plot(steps, measured, style, color=colour, label=text, linewidth=1.3)
     left.set(ylabel="objective, 1 at first, 0 at its lowest")
     right.set(ylabel="measure on the validation part")

@@ -314,11 +314,16 @@ def _name_ticks(ax: Axes, side: str, names: Sequence[str]) -> None:
     step = max(1, int(np.ceil(len(names) / 60)))
     places = range(0, len(names), step)
     size: Any = 8 if len(names) <= 30 else 6
-    shown = [names[place] for place in places]
+    shown = [as_text(names[place]) for place in places]
     if side == "y":
         ax.set_yticks(places, shown, fontsize=size)
     else:
         ax.set_xticks(places, shown, fontsize=size, rotation=45, ha="right", rotation_mode="anchor")
+
+
+def as_text(name: str) -> str:
+    """Write a name so that matplotlib takes it as it is, not as a formula."""
+    return name.replace("$", r"\$")
 
 
 def _open(ax: Axes) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from permdist._check import IntArray, finite, grades
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 def standardised(scores: ArrayLike) -> Any:
     """Give scores with mean 0 and standard deviation 1, so that a noise scale means something."""
     values = finite("scores", scores, ndim=1)
+    values = values / max(1.0, float(np.abs(values).max(initial=0.0)))  # their squares are finite
     spread = float(values.std())
     return (values - values.mean()) / (spread if spread > 0 else 1.0)
 
