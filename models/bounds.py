@@ -376,6 +376,7 @@ def _walk(
     counts, taken = np.zeros(levels, np.int64), np.full(n + 1, -1)
     gain, exponent = np.zeros(n + 1), np.zeros(n + 1)
     best, extreme = 0.0, np.inf if of_perfect else -np.inf
+    rounding = 1e-14 * unit * n * np.abs(scores).sum()
     depth, state = 0, 0
     while depth >= 0:
         if depth == n:
@@ -385,7 +386,10 @@ def _walk(
                     extreme = min(extreme, exponent[n])
             elif loss > SAME:
                 extreme = max(extreme, exponent[n])
-                best = max(best, _term(kind, loss, perfect - exponent[n]))
+                gap = perfect - exponent[n]
+                if abs(gap) <= rounding:  # equal, but for the last digits of two long sums
+                    gap = 0.0
+                best = max(best, _term(kind, loss, gap))
         else:
             c = taken[depth] + 1
             while c < levels and counts[c] == totals[c]:

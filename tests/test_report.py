@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from permdist import __version__, _page
+from permdist import __version__
 from permdist.report import Cell, Report, versions
+from permdist.report.page import SCRIPT, STYLE
 
 VOID = {"img", "link", "meta"}
 DASH = "\N{EN DASH}"
@@ -152,7 +153,7 @@ def test_the_page_needs_nothing_from_elsewhere():
         facts["content"] for _, facts in parsed.find("meta") if facts.get("http-equiv") is not None
     )
     assert policy.startswith("default-src 'none'; img-src data:;")
-    assert parsed.texts("script") == [_page.SCRIPT]
+    assert parsed.texts("script") == [SCRIPT]
 
 
 def test_the_page_says_its_language_and_fits_phones():
@@ -199,9 +200,18 @@ def test_mistakes_are_named():
         report.table("ab", [])
     with pytest.raises(ValueError, match="kind: expected one of info, warning, got 'warn'"):
         report.note("", "warn")
-    with pytest.raises(TypeError, match="figure: expected a matplotlib Figure, got Axes"):
-        report.picture(figure().add_subplot(), "")
+    with pytest.raises(TypeError, match="figure: expected a matplotlib Figure, got str"):
+        report.picture("picture.png", "")
     assert Page(report.html()).texts("main")[0].strip() == versions()  # nothing was added by halves
+
+
+def test_axes_stand_for_their_figure():
+    drawn = figure()
+    by_figure, by_axes = Report("a", ""), Report("a", "")
+    axes = drawn.add_subplot()
+    by_figure.picture(drawn, "x")
+    by_axes.picture(axes, "x")
+    assert by_figure.html() == by_axes.html()
 
 
 def sort_values(entries):
@@ -353,6 +363,6 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
 
 def test_the_style_has_both_themes():
     # The dark colours stand twice: for those who prefer them and for those who choose them.
-    assert _page.STYLE.count("--ground: #16171a") == 2
-    assert _page.STYLE.count("{") == _page.STYLE.count("}")
-    assert "{DARK}" not in _page.STYLE
+    assert STYLE.count("--ground: #16171a") == 2
+    assert STYLE.count("{") == STYLE.count("}")
+    assert "{DARK}" not in STYLE

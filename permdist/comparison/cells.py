@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import multiprocessing
 import os
+import signal
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Iterable, Sequence
@@ -128,6 +131,7 @@ def run_cell(
 
     One thread for linear algebra, whoever calls: the last digits depend on it.
     """
+    _leave_interrupts_to_the_parent()
     with threadpool_limits(1, user_api="blas"):
         try:
             fitted = (
@@ -146,6 +150,13 @@ def run_cell(
             usual = isinstance(error, ValueError | TypeError) and text
             return number, Outcome(error=text if usual else f"{type(error).__name__}: {text}")
     return number, outcome
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    """In a process of joblib's, let Ctrl-C pass: the parent hears it too, and ends its workers."""
+    is_worker = multiprocessing.current_process().name != "MainProcess"
+    if is_worker and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _fit(learner: Ranker, train: Queries, validation: Queries) -> Outcome:
