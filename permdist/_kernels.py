@@ -1,11 +1,13 @@
 """The one decorator through which every numba kernel of the library is compiled.
 
 A kernel is a pure function of arrays that never validates; it releases the global lock, and its
-machine code is cached on disk. Where no cache folder can be written it is compiled in memory.
+machine code is cached on disk. Where no cache folder can be written, or the disk is full, it is
+compiled in memory.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar, overload
@@ -58,7 +60,14 @@ def kernel(function: Any = None, *, fuse: bool = False, inline: bool = False) ->
         # user's cache. With neither (a read-only container, say), speed must not depend on it.
         compiled = numba.njit(**options)(function)
     _stamp_with_helpers(compiled, function)
+    _bear_full_disks(compiled)
     return compiled
+
+
+def _bear_full_disks(compiled: Any) -> None:
+    """Let a kernel that cannot be kept, or read back, be compiled anew in place of failing."""
+    if _cache_file(compiled) is not None:
+        compiled._cache._guard_against_spurious_io_errors = lambda: contextlib.suppress(OSError)
 
 
 def _stamp_with_helpers(compiled: Any, function: Callable[..., Any]) -> None:

@@ -1,4 +1,5 @@
 import os
+import resource
 import subprocess
 import sys
 import textwrap
@@ -31,13 +32,14 @@ print(program.outer(np.ones(3)), program.outer.stats.cache_hits)
 """
 
 
-def run(folder, **environment):
+def run(folder, limit=None, **environment):
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(folder=str(folder))],
         capture_output=True,
         text=True,
         check=True,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment},
+        preexec_fn=limit,
     )
     value, hits = result.stdout.split(" ", 1)
     return float(value), "Counter()" not in hits
@@ -84,3 +86,16 @@ def test_kernels_work_without_a_cache(tmp_path):
     blocked.write_text("in the way")
     home = str(blocked / "home")
     assert run(tmp_path, HOME=home, XDG_CACHE_HOME=home, NUMBA_CACHE_DIR="") == (6.0, False)
+
+
+def test_a_full_disk_does_not_stop_kernels(tmp_path):
+    """A limit on the size of files stands for a disk that fills up."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    write(tmp_path, 2.0)
+    assert run(tmp_path, limit) == (6.0, False)
+    assert run(tmp_path, limit) == (6.0, False)  # nothing half-written is taken for the whole
+    assert run(tmp_path) == (6.0, False)
+    assert run(tmp_path) == (6.0, True)
