@@ -64,9 +64,10 @@ def from_dict(
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise ValueError(f"{source}: expected a learner in format {FORMAT}")
     if kind is None:
-        kind = getattr(models, str(stored.get("learner")), None)
-    if not (isinstance(kind, type) and issubclass(kind, Ranker) and kind is not Ranker):
-        raise ValueError(f"{source}: no learner is named {stored.get('learner')!r}")
+        found = getattr(models, str(stored.get("learner")), None)
+        if not (isinstance(found, type) and issubclass(found, Ranker) and found is not Ranker):
+            raise ValueError(f"{source}: no learner is named {stored.get('learner')!r}")
+        kind = found
     params, state = stored.get("params"), stored.get("state")
     if not isinstance(params, dict) or not isinstance(state, dict):
         raise ValueError(f"{source}: not a learner's file, or a damaged one")

@@ -86,8 +86,8 @@ def compare(
     from permdist._files import write_atomically
     from permdist.comparison import compare, read_entries
     from permdist.comparison.page import comparison_report
-    from permdist.comparison.results import title
     from permdist.comparison.run import DEFAULT
+    from permdist.comparison.wording import title
 
     entries = read_entries(models or "all")
     chosen = read_measures(measures, preset, DEFAULT)

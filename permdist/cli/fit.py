@@ -53,7 +53,7 @@ def fit(
     """Fit LEARNER to DATA and write it to a JSON file for 'permdist predict'."""
     from permdist._text import plural
     from permdist.comparison import read_entries
-    from permdist.comparison.results import setting_text
+    from permdist.comparison.wording import setting_text
     from permdist.data import load_letor
     from permdist.measures import DEFAULT, evaluate
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from permdist._text import plural
-from permdist.comparison.results import HEAD, Comparison, setting_text, title
+from permdist.comparison.results import Comparison
 from permdist.comparison.statistics import TESTS
+from permdist.comparison.wording import HEAD, setting_text, title
 from permdist.data import Queries
 from permdist.measures import Measure
 from permdist.report import Cell, Report

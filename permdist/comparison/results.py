@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from permdist._check import FloatArray, IntArray, choice
 from permdist._text import plural
-from permdist.comparison.cells import Cell, Outcome
-from permdist.comparison.entries import Entry
-from permdist.comparison.published import published, recognise
+from permdist.comparison.cells import Outcome
+from permdist.comparison.published import published
 from permdist.comparison.statistics import (
     TESTS,
     adjust,
@@ -26,7 +25,7 @@ from permdist.comparison.statistics import (
     mean_ranks,
     paired_tests,
 )
-from permdist.data import Fold
+from permdist.comparison.wording import HEAD, p_text, plain, title, to_tex
 from permdist.measures import Evaluation, Measure, parse
 from permdist.models import Ranker
 from permdist.models.files import from_dict
@@ -214,7 +213,7 @@ class Comparison:
         """
         frames = {title(measure): self.to_frame(measure) for measure in self.measures}
         order = list(next(iter(frames.values())).index)
-        head = " & ".join(["learner", *(f"{_tex(name)} & s.e." for name in frames)])
+        head = " & ".join(["learner", *(f"{to_tex(name)} & s.e." for name in frames)])
         lines = [
             r"\begin{tabular}{l" + "rr" * len(frames) + "}",
             r"\hline",
@@ -222,7 +221,8 @@ class Comparison:
             r"\hline",
         ]
         for name in order:
-            cells = [f"{{{_tex(name)}}}"]  # in braces: a bracket here would belong to the line end
+            # In braces: a bracket here would belong to the end of the line above.
+            cells = [f"{{{to_tex(name)}}}"]
             for frame in frames.values():
                 row = frame.loc[name]
                 text = f"{row['mean']:.4f}"
@@ -253,7 +253,7 @@ class Comparison:
                     if name == self.names[base]
                     else [
                         f"{row['difference']:+.4f}",
-                        *(_p(row[f"p_{test}"]) for test in TESTS),
+                        *(p_text(row[f"p_{test}"]) for test in TESTS),
                     ]
                 ),
                 f"{row['seconds']:.2f}",
@@ -319,7 +319,7 @@ class Comparison:
         for measure in self.measures:
             frame = self.to_frame(measure)
             tables[measure.name] = {
-                str(name): {key: _json(value) for key, value in row.items()}
+                str(name): {key: plain(value) for key, value in row.items()}
                 for name, row in frame.iterrows()
             }
         return {
@@ -332,9 +332,9 @@ class Comparison:
             "level": self.level,
             "seed": self.seed,
             "tables": tables,
-            "friedman": {one.name: _json(self.friedman(one)) for one in self.measures},
+            "friedman": {one.name: plain(self.friedman(one)) for one in self.measures},
             "chosen": {
-                name: [{key: _json(value) for key, value in one.items()} for one in settings]
+                name: [{key: plain(value) for key, value in one.items()} for one in settings]
                 for name, settings in self.chosen.items()
             },
             "published": {
@@ -389,174 +389,3 @@ class Comparison:
 
     def _n_queries(self) -> str:
         return plural(len(self.qids), "test query", "test queries")
-
-
-HEAD = (
-    "learner",
-    "mean",
-    "s.e.",
-    "interval",
-    "rank",
-    "mean rank",
-    "diff.",
-    "p (t)",
-    "p (Wilcoxon)",
-    "p (random.)",
-    "fit, s",
-)
-
-
-def assemble(
-    entries: Sequence[Entry],
-    cells: Sequence[Cell],
-    outcomes: Sequence[Outcome],
-    folds: Sequence[Fold],
-    *,
-    measures: tuple[Measure, ...],
-    select: Measure,
-    baseline: str | None,
-    correction: str,
-    level: float,
-    seed: int,
-) -> Comparison:
-    """Choose on validation, fold by fold, and gather what was chosen."""
-    names: list[str] = []
-    evaluations: dict[str, list[Evaluation]] = {}
-    chosen: dict[str, list[dict[str, Any]]] = {}
-    kept: dict[str, list[Outcome]] = {}
-    validation: dict[str, list[dict[str, float]]] = {}
-    failures: dict[str, str] = {}
-    notes: list[str] = []
-    for entry in entries:
-        mine = [
-            (cell, out)
-            for cell, out in zip(cells, outcomes, strict=True)
-            if cell.entry == entry.name
-        ]
-        failed = [(cell, out) for cell, out in mine if out.error]
-        best: list[tuple[Cell, Outcome]] = []
-        for number in range(len(folds)):
-            fine = [(cell, out) for cell, out in mine if cell.fold == number and not out.error]
-            if fine:
-                best.append(max(fine, key=lambda pair: _number(pair[1].validation[select.name])))
-        if len(best) < len(folds):
-            failures[entry.name] = failed[0][1].error if failed else "no setting was tried"
-            continue
-        names.append(entry.name)
-        chosen[entry.name] = [cell.setting for cell, _ in best]
-        kept[entry.name] = [out for _, out in best]
-        validation[entry.name] = [
-            {
-                setting_text(cell.setting): out.validation[select.name]
-                for cell, out in mine
-                if cell.fold == number and not out.error
-            }
-            for number in range(len(folds))
-        ]
-        evaluations[entry.name] = [
-            Evaluation(
-                fold.test.qids,
-                measures,
-                np.array([out.test[one.name] for one in measures]).T.reshape(-1, len(measures)),
-            )
-            for fold, (_, out) in zip(folds, best, strict=True)
-        ]
-        notes += _notes(entry, mine, best, failed)
-    if not names:
-        name, reason = next(iter(failures.items()))
-        raise ValueError(f"no learner could be fitted; {name}: {reason}")
-    if baseline is not None and baseline not in names:
-        raise ValueError(f"baseline: {baseline} could not be fitted: {failures[baseline]}")
-    return Comparison(
-        names,
-        measures,
-        select,
-        evaluations,
-        chosen,
-        kept,
-        validation,
-        varied={
-            entry.name: tuple(name for name, values in entry.settings.items() if len(values) > 1)
-            for entry in entries
-        },
-        failures=failures,
-        notes=notes,
-        kinds={entry.name: type(entry.learner) for entry in entries},
-        collection=recognise(folds),
-        baseline=baseline,
-        correction=correction,
-        level=level,
-        seed=seed,
-        n_fits=len({cell.key for cell in cells}),
-    )
-
-
-def _notes(
-    entry: Entry,
-    mine: list[tuple[Cell, Outcome]],
-    best: list[tuple[Cell, Outcome]],
-    failed: list[tuple[Cell, Outcome]],
-) -> list[str]:
-    """Say what happened to the fits, and which settings lie at an end of their range."""
-    notes = []
-    if failed:
-        notes.append(
-            f"{entry.name}: {len(failed)} of {len(mine)} fits failed: {failed[0][1].error}"
-        )
-    warned = [text for _, out in best for text in out.warnings]
-    if warned:
-        notes.append(f"{entry.name}: {len(warned)} of the chosen fits warn: {warned[0]}")
-    for setting, options in entry.settings.items():
-        numbers = {one for one in options if isinstance(one, int | float)}
-        if len(numbers) < 3 or any(not isinstance(one, int | float) for one in options):
-            continue
-        for end in (min(numbers), max(numbers)):
-            times = sum(cell.setting[setting] == end for cell, _ in best)
-            if 2 * times > len(best):
-                notes.append(
-                    f"{entry.name}: {setting} = {end:g}, an end of the values tried, is chosen on "
-                    f"{times} of {len(best)} folds; one beyond it may be better"
-                )
-    return notes
-
-
-def title(measure: Measure) -> str:
-    """Name a measure in short, by the preset that it comes from where there is one.
-
-    Examples
-    --------
-    >>> title(parse("letor4:ndcg@10")), title(parse("ndcg@10")), title(parse("ap[empty=one]"))
-    ('letor4:ndcg@10', 'ndcg@10', 'ap[empty=one]')
-    """
-    plain = measure.name.partition("[")[0]
-    for preset in ("", "letor4:", "letor3:", "trec:"):
-        if parse(f"{preset}{plain}") == measure:
-            return f"{preset}{plain}"
-    return measure.name
-
-
-def setting_text(setting: dict[str, Any]) -> str:
-    """Write a setting in one line."""
-    return ", ".join(f"{name}={value}" for name, value in setting.items()) or "as it is"
-
-
-def _number(value: float) -> float:
-    return -float("inf") if value != value else value
-
-
-def _p(value: float) -> str:
-    return "" if value != value else ("<0.001" if value < 0.001 else f"{value:.3f}")
-
-
-def _json(value: Any) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value if isinstance(value, int | float | str | bool | type(None)) else str(value)
-
-
-def _tex(text: str) -> str:
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    special |= {"|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}"}
-    special |= {letter: f"\\{letter}" for letter in "&%$#_{}"}
-    return "".join(special.get(letter, letter) for letter in text)

@@ -9,7 +9,7 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from permdist._check import choice, count
+from permdist._check import choice, count, finite
 from permdist.comparison.cells import (
     Cell,
     Outcome,
@@ -19,8 +19,9 @@ from permdist.comparison.cells import (
     make_key,
     run_cell,
 )
+from permdist.comparison.choose import assemble
 from permdist.comparison.entries import read_entries
-from permdist.comparison.results import Comparison, assemble
+from permdist.comparison.results import Comparison
 from permdist.comparison.statistics import CORRECTIONS
 from permdist.data import Fold, Queries
 from permdist.measures import Measure, parse
@@ -95,7 +96,7 @@ def compare(
     by = chosen[0] if select is None else parse(select)
     taken = tuple(dict.fromkeys((*chosen, by)))
     choice("correction", correction, CORRECTIONS)
-    if not (isinstance(level, float) and 0.0 < level < 1.0):
+    if not 0.0 < float(finite("level", level, ndim=0)) < 1.0:
         raise ValueError(f"level: expected a number between 0 and 1, got {level!r}")
     count("seed", seed, minimum=0)
     names = [entry.name for entry in entries]

@@ -44,7 +44,7 @@ def intervals(
     >>> axes.get_xlabel()
     'ap on test queries, with 95% intervals'
     """
-    from permdist.comparison.results import title
+    from permdist.comparison.wording import title
 
     frame = comparison.to_frame(measure)
     printed = comparison.published(measure)

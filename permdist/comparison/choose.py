@@ -1,0 +1,134 @@
+"""Choosing on validation, fold by fold, from the outcomes of all cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from permdist.comparison.cells import Cell, Outcome
+from permdist.comparison.entries import Entry
+from permdist.comparison.published import recognise
+from permdist.comparison.results import Comparison
+from permdist.comparison.wording import setting_text
+from permdist.data import Fold
+from permdist.measures import Evaluation, Measure
+
+
+def assemble(
+    entries: Sequence[Entry],
+    cells: Sequence[Cell],
+    outcomes: Sequence[Outcome],
+    folds: Sequence[Fold],
+    *,
+    measures: tuple[Measure, ...],
+    select: Measure,
+    baseline: str | None,
+    correction: str,
+    level: float,
+    seed: int,
+) -> Comparison:
+    """Choose on validation, fold by fold, and gather what was chosen."""
+    names: list[str] = []
+    evaluations: dict[str, list[Evaluation]] = {}
+    chosen: dict[str, list[dict[str, Any]]] = {}
+    kept: dict[str, list[Outcome]] = {}
+    validation: dict[str, list[dict[str, float]]] = {}
+    failures: dict[str, str] = {}
+    notes: list[str] = []
+    for entry in entries:
+        mine = [
+            (cell, out)
+            for cell, out in zip(cells, outcomes, strict=True)
+            if cell.entry == entry.name
+        ]
+        failed = [(cell, out) for cell, out in mine if out.error]
+        best: list[tuple[Cell, Outcome]] = []
+        for number in range(len(folds)):
+            fine = [(cell, out) for cell, out in mine if cell.fold == number and not out.error]
+            if fine:
+                best.append(max(fine, key=lambda pair: _number(pair[1].validation[select.name])))
+        if len(best) < len(folds):
+            failures[entry.name] = failed[0][1].error if failed else "no setting was tried"
+            continue
+        names.append(entry.name)
+        chosen[entry.name] = [cell.setting for cell, _ in best]
+        kept[entry.name] = [out for _, out in best]
+        validation[entry.name] = [
+            {
+                setting_text(cell.setting): out.validation[select.name]
+                for cell, out in mine
+                if cell.fold == number and not out.error
+            }
+            for number in range(len(folds))
+        ]
+        evaluations[entry.name] = [
+            Evaluation(
+                fold.test.qids,
+                measures,
+                np.array([out.test[one.name] for one in measures]).T.reshape(-1, len(measures)),
+            )
+            for fold, (_, out) in zip(folds, best, strict=True)
+        ]
+        notes += _notes(entry, mine, best, failed)
+    if not names:
+        name, reason = next(iter(failures.items()))
+        raise ValueError(f"no learner could be fitted; {name}: {reason}")
+    if baseline is not None and baseline not in names:
+        raise ValueError(f"baseline: {baseline} could not be fitted: {failures[baseline]}")
+    return Comparison(
+        names,
+        measures,
+        select,
+        evaluations,
+        chosen,
+        kept,
+        validation,
+        varied={
+            entry.name: tuple(name for name, values in entry.settings.items() if len(values) > 1)
+            for entry in entries
+        },
+        failures=failures,
+        notes=notes,
+        kinds={entry.name: type(entry.learner) for entry in entries},
+        collection=recognise(folds),
+        baseline=baseline,
+        correction=correction,
+        level=level,
+        seed=seed,
+        n_fits=len({cell.key for cell in cells}),
+    )
+
+
+def _notes(
+    entry: Entry,
+    mine: list[tuple[Cell, Outcome]],
+    best: list[tuple[Cell, Outcome]],
+    failed: list[tuple[Cell, Outcome]],
+) -> list[str]:
+    """Say what happened to the fits, and which settings lie at an end of their range."""
+    notes = []
+    if failed:
+        notes.append(
+            f"{entry.name}: {len(failed)} of {len(mine)} fits failed: {failed[0][1].error}"
+        )
+    warned = [text for _, out in best for text in out.warnings]
+    if warned:
+        notes.append(f"{entry.name}: {len(warned)} of the chosen fits warn: {warned[0]}")
+    for setting, options in entry.settings.items():
+        numbers = {one for one in options if isinstance(one, int | float)}
+        if len(numbers) < 3 or any(not isinstance(one, int | float) for one in options):
+            continue
+        for end in (min(numbers), max(numbers)):
+            times = sum(cell.setting[setting] == end for cell, _ in best)
+            if 2 * times > len(best):
+                notes.append(
+                    f"{entry.name}: {setting} = {end:g}, an end of the values tried, is chosen on "
+                    f"{times} of {len(best)} folds; one beyond it may be better"
+                )
+    return notes
+
+
+def _number(value: float) -> float:
+    return -float("inf") if value != value else value

@@ -1,0 +1,64 @@
+"""How a comparison puts things: measures, settings, p-values, the marks of other formats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from permdist.measures import Measure, parse
+
+HEAD = (
+    "learner",
+    "mean",
+    "s.e.",
+    "interval",
+    "rank",
+    "mean rank",
+    "diff.",
+    "p (t)",
+    "p (Wilcoxon)",
+    "p (random.)",
+    "fit, s",
+)
+
+
+def title(measure: Measure) -> str:
+    """Name a measure in short, by the preset that it comes from where there is one.
+
+    Examples
+    --------
+    >>> title(parse("letor4:ndcg@10")), title(parse("ndcg@10")), title(parse("ap[empty=one]"))
+    ('letor4:ndcg@10', 'ndcg@10', 'ap[empty=one]')
+    """
+    plain = measure.name.partition("[")[0]
+    for preset in ("", "letor4:", "letor3:", "trec:"):
+        if parse(f"{preset}{plain}") == measure:
+            return f"{preset}{plain}"
+    return measure.name
+
+
+def setting_text(setting: dict[str, Any]) -> str:
+    """Write a setting in one line."""
+    return ", ".join(f"{name}={value}" for name, value in setting.items()) or "as it is"
+
+
+def p_text(value: float) -> str:
+    """Write a p-value, or nothing where there is none."""
+    return "" if value != value else ("<0.001" if value < 0.001 else f"{value:.3f}")
+
+
+def plain(value: Any) -> Any:
+    """Give a value as JSON can hold it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if isinstance(value, int | float | str | bool | type(None)) else str(value)
+
+
+def to_tex(text: str) -> str:
+    """Write a text so that LaTeX shows it as it is."""
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    special |= {"|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}"}
+    special |= {letter: f"\\{letter}" for letter in "&%$#_{}"}
+    return "".join(special.get(letter, letter) for letter in text)
