@@ -209,7 +209,7 @@ class Report:
         shown = description if caption is None else caption
         self._parts.append(
             f'<figure class="picture"><div class="frame"><img alt="{quoted(description)}" '
-            f'width="{width}" height="{height}" loading="lazy" '
+            f'width="{width}" height="{height}" '
             f'src="data:image/png;base64,{base64.b64encode(image).decode()}"></div>'
             f"<figcaption>{escape(shown)}</figcaption></figure>"
         )

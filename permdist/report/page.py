@@ -90,10 +90,11 @@ figure.picture figcaption { margin-top: 0.5rem; }
     linear-gradient(to top, var(--shade), transparent) 0 100% / 100% 0.6rem no-repeat scroll; }
 table { border-collapse: separate; border-spacing: 0; min-width: 100%; font-size: 0.93rem;
   line-height: 1.4; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.42rem 0.85rem; text-align: right; white-space: nowrap; vertical-align: top;
+th, td { padding: 0.42rem 0.6rem; text-align: right; white-space: nowrap; vertical-align: top;
   border-bottom: 1px solid var(--line); }
 th { position: sticky; top: 0; z-index: 2; background: var(--ground); color: var(--soft);
-  font-weight: 600; font-size: 0.88rem; vertical-align: bottom; border-bottom-color: var(--soft); }
+  font-weight: 600; font-size: 0.88rem; vertical-align: bottom; border-bottom-color: var(--soft);
+  white-space: normal; overflow-wrap: normal; }
 th.word, td.word, th:first-child, td:first-child { text-align: left; }
 th.long, td.long { white-space: normal; min-width: 15rem; }
 th:first-child.long, td:first-child.long { max-width: 24rem; }
@@ -176,7 +177,7 @@ footer { margin-top: 3.5rem; padding-top: 1rem; border-top: 1px solid var(--line
   .provenance dd { margin: 0; }
 }
 @media screen and (min-width: 68rem) {
-  .page { max-width: 78rem; padding: 3rem 2rem 6rem; }
+  .page { max-width: 84rem; padding: 3rem 2rem 6rem; }
   .page.listed { display: grid; grid-template-columns: 12.5rem minmax(0, 1fr); column-gap: 3.5rem;
     grid-template-rows: auto 1fr; }
   .page.listed > header, .page.listed > main { grid-column: 2; }
