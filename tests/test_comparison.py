@@ -412,6 +412,8 @@ def test_equal_means_share_the_first_place(folds):
     assert found.explain().startswith("a and b share the highest mean")
     two = compare(folds, {"a": models.MLE(), "c": Backwards()}, measures="map")
     assert "the other one is significantly below a" in two.explain()
+    three = {"a": models.MLE(), "c": Backwards(), "d": Backwards()}
+    assert "all others are significantly below a" in compare(folds, three, measures="map").explain()
     one = compare(folds, {"a": models.MLE()}, measures="map")
     assert one.explain().endswith(f"{one.to_frame()['mean'].iloc[0]:.4f}.")
 

@@ -3,6 +3,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from permdist import PlackettLuce, data, measures, plots, rankings
+from permdist.samplers import run_chains
 
 
 def evaluations():
@@ -46,6 +47,9 @@ def test_heat_maps_show_their_numbers_in_readable_ink():
         ("1.0", "black"),
     ]
     assert not plots.heatmap(np.zeros((30, 30))).texts  # too many to read
+    wide, narrow = Figure(figsize=(9, 4)), Figure(figsize=(3, 4))
+    assert plots.heatmap(np.zeros((4, 12)), ax=wide.add_subplot()).texts
+    assert not plots.heatmap(np.zeros((4, 12)), ax=narrow.add_subplot()).texts
 
 
 def test_many_names_are_thinned_out():
@@ -101,6 +105,16 @@ def test_distributions_are_drawn_best_item_first():
     shown = np.asarray(plots.pairwise(model).images[0].get_array())
     assert np.diagonal(shown).tolist() == [0.5] * 3
     assert shown[0, 1] == pytest.approx(model.pairwise()[1, 2])
+
+
+def test_every_position_has_its_bar_in_a_trace():
+    chains = run_chains(PlackettLuce(np.linspace(0, 1, 20)), 300, kernel="adjacent", rng=0)
+    figure = plots.trace(chains, ["3"])
+    bars = [ax for ax in figure.axes if ax.patches]
+    for ax in bars:  # none where arviz draws no histograms
+        edges = {round(patch.get_x() + patch.get_width() / 2, 6) for patch in ax.patches}
+        assert edges == set(range(1, 21))
+        assert len(ax.get_xticks()) <= 15
 
 
 def test_a_measures_distribution_is_drawn_with_its_mean():

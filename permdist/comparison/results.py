@@ -279,6 +279,8 @@ class Comparison:
             return text + "."
         if len(frame) == 2:
             how_many = "the other one is" if worse else "the other one is not"
+        elif worse == len(frame) - 1:
+            how_many = "all others are"
         elif worse:
             how_many = f"{worse} of the {len(frame) - 1} others {'is' if worse == 1 else 'are'}"
         else:

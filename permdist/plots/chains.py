@@ -43,7 +43,16 @@ def trace(chains: Chains, items: Sequence[str] | None = None) -> Figure:
     >>> chains = run_chains(PlackettLuce([1.0, 0.0, 2.0]), 200, kernel="adjacent", rng=0)
     >>> figure = plots.trace(chains)
     """
-    return _figure("plot_trace", _few(chains, items), compact=False)
+    from matplotlib.ticker import FixedLocator, MaxNLocator, ScalarFormatter
+
+    places = {"bins": np.arange(0.5, chains.orders.shape[-1] + 1.0), "align": "mid"}
+    figure = _figure("plot_trace", _few(chains, items), compact=False, hist_kwargs=places)
+    for ax in figure.axes:
+        if isinstance(ax.xaxis.get_major_locator(), FixedLocator):
+            # A bar for each position, but not always a number under each.
+            ax.xaxis.set_major_locator(MaxNLocator(12, integer=True))
+            ax.xaxis.set_major_formatter(ScalarFormatter())
+    return figure
 
 
 def rank_plot(chains: Chains, items: Sequence[str] | None = None) -> Figure:

@@ -112,7 +112,7 @@ def heatmap(
     for spine in ax.spines.values():
         spine.set_visible(False)
     ax.figure.colorbar(image, ax=ax, label=label, pad=0.02)
-    if form is not None and table.size <= 400:
+    if form is not None and _fits(ax, table.shape, max(len(format(v, form)) for v in table.flat)):
         for (i, j), value in np.ndenumerate(table):
             # Ink that stands out from its ground: the luminance of the colour decides.
             red, green, blue = image.cmap(image.norm(shown[i, j]))[:3]
@@ -121,6 +121,16 @@ def heatmap(
             text = format(value, form)
             ax.text(j, i, text, ha="center", va="center", color=ink, fontsize=7)
     return ax
+
+
+def _fits(ax: Axes, shape: tuple[int, ...], letters: int) -> bool:
+    """Tell whether small numbers of so many letters fit into the cells of a heat map."""
+    place, figure = ax.get_position(), ax.get_figure(root=True)
+    if figure is None or 0 in shape:
+        return False
+    width, height = figure.get_size_inches()
+    cell = place.width * width / shape[1], place.height * height / shape[0]
+    return bool(cell[0] >= 0.07 * letters and cell[1] >= 0.12)
 
 
 def means(evaluations: Mapping[str, Evaluation], ax: Axes | None = None) -> Axes:

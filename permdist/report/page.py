@@ -103,9 +103,10 @@ th:first-child, td:first-child { position: sticky; left: 0; z-index: 1;
 th:first-child { z-index: 3; }
 tbody tr:last-child td { border-bottom: 0; }
 tbody tr:hover td { background: var(--raised); }
-th button { font-weight: inherit; text-align: inherit; white-space: inherit; }
+th button { position: relative; padding-right: 1.1em; font-weight: inherit; text-align: inherit;
+  white-space: inherit; }
 th button:hover, th[aria-sort] button { color: var(--ink); }
-th button::after { content: "\\2195" / ""; display: inline-block; width: 0.9em; margin-left: 0.2em;
+th button::after { content: "\\2195" / ""; position: absolute; right: 0; bottom: 0; width: 0.9em;
   text-align: center; opacity: 0.45; font-weight: 400; }
 th[aria-sort] button::after { opacity: 1; }
 th[aria-sort="ascending"] button::after { content: "\\2191" / ""; }

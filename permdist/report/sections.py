@@ -135,7 +135,7 @@ def chains_section(
         f"model, drawn from by Markov chains ({chains.kernel}) and judged by arviz: R-hat near 1 "
         "and many effective draws are good signs.",
     )
-    report.note(found.verdict)
+    report.note(found.verdict, "info" if found.converged else "warning")
     report.preformatted(str(found))
     report.picture(plots.trace(chains), "Ranks of some documents along the chains")
     axes = plots.autocorrelation(chains, 40, _canvas(7, 4.2))
