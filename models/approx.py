@@ -221,6 +221,7 @@ class ApproxNDCG(Approx):
     True
     """
 
+    card: ClassVar[Card] = Approx.card._replace(optimises="NDCG")
     settings: ClassVar[Settings] = SMOOTH
 
 
@@ -235,6 +236,7 @@ class ApproxAP(Approx):
     True
     """
 
+    card: ClassVar[Card] = Approx.card._replace(optimises="AP")
     settings: ClassVar[Settings] = SMOOTH
 
     def __init__(

@@ -126,6 +126,8 @@ class SVMNDCG(SVMMap):
     True
     """
 
+    card: ClassVar[Card] = SVMMap.card._replace(optimises="NDCG")
+
     def __init__(
         self,
         measure: str | Measure = "ndcg@10",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -55,6 +56,21 @@ def test_fit_chooses_on_a_validation_file(files):
     text = permdist("fit", "train.txt", "RankCosine", "-o", "r.json", cwd=files)
     assert text.startswith("RankCosine")
     assert "The learner: r.json" in text
+
+
+def test_help_lists_every_learner():
+    words = set(re.findall(r"\w+", permdist("fit", "--help")))
+    assert {kind.__name__ for kind in models.all_learners()} <= words
+
+
+def test_compare_gathers_queries_on_request(files):
+    lines = (files / "all.txt").read_text().splitlines(keepends=True)
+    np.random.default_rng(0).shuffle(lines)
+    (files / "mixed.txt").write_text("".join(lines))
+    arguments = ("compare", "mixed.txt", "-M", "MLE[C=1]", "-o", "mixed", "-j", "1", "--json")
+    assert "--regroup" in permdist(*arguments, cwd=files, code=2)
+    facts = json.loads(permdist(*arguments, "--regroup", "--identities", "0", cwd=files))
+    assert facts["n_queries"] == 45
 
 
 @pytest.mark.parametrize("form", ["letor", "trec"])

@@ -13,6 +13,7 @@ from permdist.cli._shared import (
     AsJson,
     Measures,
     Preset,
+    Regroup,
     Seed,
     command_line,
     kept,
@@ -76,6 +77,7 @@ def compare(
     identities: Annotated[
         int, typer.Option(help="Instances of each identity to check in the report.", min=0)
     ] = 5,
+    regroup: Regroup = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -96,7 +98,7 @@ def compare(
     need_folder(output, "the comparison")
     tables = {measure: output / f"{_file_name(title(measure))}.csv" for measure in chosen}
     need_files(output / "report.html", output / "tables.tex", *tables.values())
-    parts = _folds(data, folds, seed)
+    parts = _folds(data, folds, seed, regroup)
     with _backend(scheduler), kept(f"finished fits are kept in {output}, the same command goes on"):
         found = compare(
             parts,
@@ -128,13 +130,13 @@ def _file_name(text: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in text)
 
 
-def _folds(data: Path, number: int, seed: int) -> list[Fold]:
+def _folds(data: Path, number: int, seed: int, regroup: bool) -> list[Fold]:
     from permdist.comparison.cells import check_folds
     from permdist.data import load_letor, load_letor_folds, make_folds
 
     if data.is_dir():
-        return load_letor_folds(data)
-    folds = make_folds(load_letor(data), number, rng=seed)
+        return load_letor_folds(data, regroup=regroup)
+    folds = make_folds(load_letor(data, regroup=regroup), number, rng=seed)
     try:
         check_folds(folds)
     except ValueError as error:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from permdist.cli._shared import AsJson, Regroup, print_json
 from permdist.data.preflib import KINDS
 
 
@@ -19,10 +19,8 @@ def describe(
             metavar="FILE", help="A LETOR/SVMlight file, or a PrefLib file (.soc .soi .toc .toi)."
         ),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    regroup: Annotated[
-        bool, typer.Option(help="Gather queries whose lines do not stand together.")
-    ] = False,
+    regroup: Regroup = False,
+    as_json: AsJson = False,
 ) -> None:
     """Tell what is in a LETOR or PrefLib file (plain, .gz or .bz2)."""
     if any(suffix[1:] in KINDS for suffix in file.suffixes):
@@ -38,7 +36,7 @@ def describe(
                 "n_different": len(votes.ballots),
                 "names": votes.names,
             }
-            typer.echo(json.dumps(facts, indent=2))
+            print_json(facts)
         else:
             typer.echo(votes.describe())
         return
@@ -46,6 +44,6 @@ def describe(
 
     description = load_letor(file, regroup=regroup).describe()
     if as_json:
-        typer.echo(json.dumps(dataclasses.asdict(description), indent=2))
+        print_json(dataclasses.asdict(description))
     else:
         typer.echo(str(description))

@@ -50,7 +50,12 @@ def fit(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Fit LEARNER to DATA and write it to a JSON file for 'permdist predict'."""
+    """Fit LEARNER to DATA and write it to a JSON file for 'permdist predict'.
+
+    Learners: ConvexLoss, ExpectedGain, L3, MLE; AdaRank, PermuRank, SVMMap, SVMNDCG, RankSVM,
+    RankBoost; Approx, ApproxAP, ApproxNDCG, RankCosine, SoftRank; ListNet, ListMLE, BoltzRank;
+    FeatureRank, BLFeatureRank, DiffRank.
+    """
     from permdist._text import plural
     from permdist.comparison import read_entries
     from permdist.comparison.wording import setting_text

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
+from permdist.cli._shared import AsJson, Seed, print_json
+
 
 def identities(
     name: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which ones; all by default.")
+        list[str] | None, typer.Argument(metavar="NAME", help="Which ones; all by default.")
     ] = None,
     examples: Annotated[int, typer.Option(help="Instances to try of each.", min=1)] = 50,
-    seed: Annotated[int, typer.Option(help="The seed of the instances.", min=0)] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Check what the library claims on generated instances; exit code 1 if a claim fails."""
     from permdist.identities import check_all
@@ -27,12 +28,12 @@ def identities(
                 "statement": result.identity.statement,
                 "source": result.identity.source,
                 "tried": result.tried,
-                "worst": None if result.worst != result.worst else result.worst,
+                "worst": result.worst,
                 "passed": result.passed,
             }
             for result in results
         ]
-        typer.echo(json.dumps(facts, indent=2))
+        print_json(facts)
     else:
         typer.echo(str(results))
     if not results.passed:

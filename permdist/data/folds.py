@@ -26,7 +26,7 @@ class Fold(NamedTuple):
     test: Queries
 
 
-def load_letor_folds(directory: str | os.PathLike[str]) -> list[Fold]:
+def load_letor_folds(directory: str | os.PathLike[str], *, regroup: bool = False) -> list[Fold]:
     """Read the cross-validation folds of a LETOR collection.
 
     Parameters
@@ -35,6 +35,8 @@ def load_letor_folds(directory: str | os.PathLike[str]) -> list[Fold]:
         With ``Fold1/train.txt, Fold1/vali.txt, Fold1/test.txt`` and so on, or with the five parts
         ``S1.txt .. S5.txt`` of which LETOR makes them (Fold 1 trains on S1, S2 and S3, validates
         on S4 and tests on S5; Fold 2 starts at S2, and so on round). Compressed files will do.
+    regroup : bool
+        Gather queries whose lines do not stand together, as in `load_letor`.
 
     Returns
     -------
@@ -49,12 +51,14 @@ def load_letor_folds(directory: str | os.PathLike[str]) -> list[Fold]:
         key=lambda entry: int(entry.name[4:]),
     )
     if trees:
-        parts = [[load_letor(_find(tree, part)) for part in _PARTS] for tree in trees]
+        parts = [
+            [load_letor(_find(tree, part), regroup=regroup) for part in _PARTS] for tree in trees
+        ]
         width = max(part.n_features for fold in parts for part in fold)
         return [Fold(*(_widen(part, width) for part in fold)) for fold in parts]
     if not any((root / f"S1.txt{ending}").is_file() for ending in _ENDINGS):
         raise ValueError(f"{root}: expected Fold1, Fold2, ... or S1.txt to S5.txt")
-    pieces = [load_letor(_find(root, f"S{number}")) for number in range(1, 6)]
+    pieces = [load_letor(_find(root, f"S{number}"), regroup=regroup) for number in range(1, 6)]
     width = max(piece.n_features for piece in pieces)
     pieces = [_widen(piece, width) for piece in pieces]
     return _rotate(pieces)

@@ -108,7 +108,8 @@ def load_letor(
     except RepeatedQueryError as error:
         raise ValueError(
             f"{file}, line {line_of[error.again]}: query {error.qid} starts again after other "
-            f"queries (it began in line {line_of[error.first]}); regroup=True gathers its lines"
+            f"queries (it began in line {line_of[error.first]}); regroup=True gathers its lines, "
+            "on the command line --regroup"
         ) from error
 
 
