@@ -81,7 +81,7 @@ class AdaRank(Ranker):
     """
 
     card: ClassVar[Card] = Card(
-        paper="Xu et al. 2008",
+        paper="Xu and Li 2007",
         optimises="any measure in [0, 1]",
         minimises="sum exp(-measure), boosting",
         cost="n log n a round",

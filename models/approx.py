@@ -82,7 +82,7 @@ class Approx(Listwise):
     """
 
     card: ClassVar[Card] = Card(
-        paper="Qin et al. 2008",
+        paper="Qin, Liu and Li 2008",
         optimises="AP, NDCG, precision, RR, tau",
         minimises="1 - measure at smooth positions",
         cost="windows of n^2",

@@ -33,7 +33,7 @@ class ConvexLoss(Conditional):
     card: ClassVar[Card] = Card(
         paper="Dubey et al. 2009",
         optimises="any measure, by a convex bound",
-        minimises="log sum_y exp(F(y) - F(best) + loss(y))",
+        minimises="log sum_y exp(F(y) - F(best) + kappa loss(y))",
         cost="goods x bads",
     )
     settings: ClassVar[Settings] = {

@@ -32,7 +32,7 @@ class L3(Conditional):
     card: ClassVar[Card] = Card(
         paper="Dubey et al. 2009",
         optimises="likelihood and expected loss",
-        minimises="log-likelihood + E[1 - measure]",
+        minimises="-log Pr(best) + kappa E[1 - measure]",
         cost="goods x bads",
     )
     settings: ClassVar[Settings] = {

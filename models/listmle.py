@@ -60,7 +60,7 @@ class ListMLE(Listwise):
     card: ClassVar[Card] = Card(
         paper="Xia et al. 2008",
         optimises="likelihood of the labels' order",
-        minimises="Plackett-Luce log-likelihood",
+        minimises="-log Pr(labels' order), Plackett-Luce",
         cost="n",
     )
     settings: ClassVar[Settings] = {"C": [1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0]}

@@ -44,7 +44,7 @@ class RankCosine(Listwise):
     """
 
     card: ClassVar[Card] = Card(
-        paper="Qin et al. 2008",
+        paper="Qin, Zhang et al. 2008",
         optimises="agreement with labels",
         minimises="(1 - cos(labels, scores)) / 2",
         cost="n",

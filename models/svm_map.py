@@ -126,7 +126,7 @@ class SVMNDCG(SVMMap):
     True
     """
 
-    card: ClassVar[Card] = SVMMap.card._replace(optimises="NDCG")
+    card: ClassVar[Card] = SVMMap.card._replace(paper="Chakrabarti et al. 2008", optimises="NDCG")
 
     def __init__(
         self,

@@ -69,11 +69,14 @@ def all_learners() -> Learners:
 
 _PAPERS = (
     "Dubey et al. 2009",
+    "Xu and Li 2007",
     "Xu et al. 2008",
     "Yue et al. 2007",
+    "Chakrabarti et al. 2008",
     "Joachims 2002",
     "Freund et al. 2003",
-    "Qin et al. 2008",
+    "Qin, Liu and Li 2008",
+    "Qin, Zhang et al. 2008",
     "Taylor et al. 2008",
     "Cao et al. 2007",
     "Xia et al. 2008",

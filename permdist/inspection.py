@@ -85,8 +85,8 @@ class Inspection:
     entropy : Estimate
         In nats.
     noise : pandas.DataFrame
-        The expected measures by noise scale, and how likely the best order's first document is to
-        be first.
+        The expected measures by noise scale, and how likely the document with the highest score is
+        to be first.
     at : float
         The noise scale of the distribution.
     """
@@ -245,7 +245,7 @@ def _by_noise(
             f"E[{one.name}]": float(dist.expect(one, labels, draws=DRAWS, rng=rng))
             for one in measures
         }
-        row["best first"] = float(dist.rank_marginals()[best, 0])
+        row["top score first"] = float(dist.rank_marginals()[best, 0])
         rows[scale] = row
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("noise")
 
@@ -256,4 +256,4 @@ def _plain(value: Estimate) -> dict[str, float]:
 
 def _shown(value: Estimate) -> str:
     error = value.standard_error
-    return f"{float(value):.4f}" + (f" +- {error:.4f}" if error else "")
+    return f"{float(value):.4f}" + (f" ± {error:.4f}" if error else "")

@@ -238,10 +238,26 @@ def test_a_baseline_can_be_named(folds):
     assert "ListNet" in found.explain()
 
 
+def test_a_narrow_terminal_has_fewer_columns(found):
+    whole, narrow = found.to_text(), found.to_text(80)
+    assert str(found) == whole
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "p (random.)" in whole.splitlines()[1]
+    assert "(no room here for p (random.), p (Wilcoxon)" in " ".join(narrow.split())
+    for name in found.names:
+        assert name in narrow
+
+
+def test_a_caller_may_follow_the_fits(folds):
+    told = []
+    compare(folds, "MLE[C=1]", measures="map", progress=lambda *numbers: told.append(numbers))
+    assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+
 def test_texts_of_a_comparison(found):
     text = str(found)
     assert "ap: 60 test queries, 3 folds" in text
-    assert text.count("***") == 2
+    assert text.count(" 1st\n") == text.count(" 3rd\n") == 2
     assert repr(found).startswith("Comparison(3 entries, 3 folds: ap, letor4:ndcg@10")
     facts = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert (
@@ -414,6 +430,11 @@ def test_equal_means_share_the_first_place(folds):
     assert "the other one is significantly below a" in two.explain()
     three = {"a": models.MLE(), "c": Backwards(), "d": Backwards()}
     assert "all others are significantly below a" in compare(folds, three, measures="map").explain()
+    against = compare(folds, three, measures="map", baseline="c")
+    expected = (
+        "1 of the 2 others is significantly above c, none of the others is significantly below"
+    )
+    assert expected in against.explain()
     one = compare(folds, {"a": models.MLE()}, measures="map")
     assert one.explain().endswith(f"{one.to_frame()['mean'].iloc[0]:.4f}.")
 

@@ -74,6 +74,12 @@ def test_verdicts(chains):
         chains, orders=chains.orders[:, :60], log_weight=chains.log_weight[:, :60]
     ).summary()
     assert not few.converged
+    fewer = run_chains(MODEL, 10, kernel="adjacent", rng=0).summary()
+    assert "too few to tell anything" in fewer.verdict
+    assert not fewer.converged
+    exact = run_chains(MODEL, 10, kernel="exact", rng=0).summary()
+    assert "exact and independent" in exact.verdict
+    assert exact.converged
     with pytest.raises(ValueError, match="at least 4 draws"):
         run_chains(MODEL, 3, kernel="adjacent", rng=0).summary()
 
@@ -128,6 +134,11 @@ def test_files(chains, tmp_path):
     np.testing.assert_array_equal(found.log_prob, chains.log_prob)
     assert (found.names, found.kernel, found.thin) == (chains.names, chains.kernel, chains.thin)
     assert found.summary().verdict == chains.summary().verdict
+    copy = tmp_path / "copy.nc"  # which arviz leaves open
+    copy.write_bytes(path.read_bytes())
+    theirs = arviz.from_netcdf(copy, engine="h5netcdf")["posterior"]
+    np.testing.assert_array_equal(theirs["rank"], chains.ranks)
+    assert theirs["item"].values.tolist() == list(chains.names)
     raw = path.read_bytes()
     path.write_bytes(raw[: len(raw) // 3])
     with pytest.raises(ValueError, match="not a netCDF file, or a damaged one"):

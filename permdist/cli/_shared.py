@@ -6,7 +6,9 @@ import contextlib
 import functools
 import json
 import shlex
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -63,7 +65,9 @@ ModelFile = Annotated[
 Distribution = Annotated[
     str,
     typer.Option(
-        "--distribution", "-d", help="The distribution: plackett-luce, gaussian or good-bad."
+        "--distribution",
+        "-d",
+        help="The distribution: plackett-luce, gaussian, or good-bad, which knows the labels.",
     ),
 ]
 Noise = Annotated[
@@ -88,9 +92,12 @@ class OneQuery(NamedTuple):
 
 def read_measures(measure: list[str] | None, preset: str | None, usual: tuple[str, ...]) -> Any:
     """Read measures from what a user typed."""
+    from permdist._check import choice
     from permdist.comparison.entries import split
-    from permdist.measures import parse
+    from permdist.measures import PRESETS, parse
 
+    if preset is not None:
+        choice("--preset", preset, PRESETS)
     texts = [text for one in measure or [] for text in split(one, "--measure")] or list(usual)
     return [parse(text if preset is None or ":" in text else f"{preset}:{text}") for text in texts]
 
@@ -136,6 +143,16 @@ def choose_query(
     ids = None if queries.doc_ids is None else queries.doc_ids[a:b].tolist()
     labels = np.array(queries.y[a:b])
     return OneQuery(queries.qids[number], chosen, labels, document_names(labels, ids), scored_by)
+
+
+def heading(one: OneQuery, kind: str, dist: Any, noise: float) -> str:
+    """Say which query it is, where its scores come from, and what is drawn from."""
+    text = f"Query {one.qid}, scored by {one.scored_by}; {kind}, noise {noise:g}"
+    if kind == "good-bad":
+        text += f", over {dist.space}: labels are used"
+        if dist.space == "interleavings":
+            text += ", and documents of the same label keep their order by score"
+    return f"{text}."
 
 
 def _number(queries: Queries, query: str | None, hint: Any) -> int:
@@ -209,6 +226,33 @@ def _without_nan(value: Any) -> Any:
 def command_line() -> str:
     """Give the command as it was typed, for a report's last section."""
     return shlex.join(["permdist", *sys.argv[1:]])
+
+
+def terminal_width() -> int | None:
+    """Give the width of the terminal, or None where a file or another program reads."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+@contextlib.contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """Say on the terminal what takes a while."""
+    from rich.console import Console
+
+    with Console(stderr=True).status(text):
+        yield
+
+
+@contextlib.contextmanager
+def no_litter() -> Iterator[None]:
+    """Keep Hypothesis, which checks the identities, from making a folder where the user is."""
+    from hypothesis import configuration
+
+    with tempfile.TemporaryDirectory() as folder:
+        configuration.set_hypothesis_home_dir(folder)
+        try:
+            yield
+        finally:
+            configuration.set_hypothesis_home_dir(None)
 
 
 @contextlib.contextmanager

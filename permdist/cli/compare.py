@@ -19,8 +19,11 @@ from permdist.cli._shared import (
     kept,
     need_files,
     need_folder,
+    no_litter,
     print_json,
     read_measures,
+    terminal_width,
+    waiting,
 )
 
 if TYPE_CHECKING:
@@ -83,22 +86,23 @@ def compare(
 ) -> None:
     """Compare learners on folds: settings chosen on validation, differences put to the test.
 
-    Every fit is kept in the output folder as soon as it is finished.
+    Every fit is kept in the output folder as soon as it is finished. Without --measure: letor4:map
+    and letor4:ndcg@10, by the rules of LETOR 4.0, with which published figures compare.
     """
     from permdist._files import write_atomically
     from permdist.comparison import compare, read_entries
     from permdist.comparison.page import comparison_report
     from permdist.comparison.run import DEFAULT
-    from permdist.comparison.wording import title
+    from permdist.comparison.wording import title, wrapped
 
     entries = read_entries(models or "all")
     chosen = read_measures(measures, preset, DEFAULT)
     if jobs == 0:
         raise ValueError("--jobs: expected a number of processes or -1, got 0")
+    parts = _folds(data, folds, seed, regroup)
     need_folder(output, "the comparison")
     tables = {measure: output / f"{_file_name(title(measure))}.csv" for measure in chosen}
     need_files(output / "report.html", output / "tables.tex", *tables.values())
-    parts = _folds(data, folds, seed, regroup)
     with _backend(scheduler), kept(f"finished fits are kept in {output}, the same command goes on"):
         found = compare(
             parts,
@@ -112,17 +116,19 @@ def compare(
             n_jobs=None if scheduler else jobs,
             progress=not as_json,
         )
-    for measure, file in tables.items():
-        write_atomically(file, [found.to_frame(measure).to_csv().encode()])
-    write_atomically(output / "tables.tex", [found.to_latex().encode()])
-    report = comparison_report(found, folds=parts, identities=identities, command=command_line())
-    report.save(output / "report.html")
+    with waiting("Testing differences and writing the report"), no_litter():
+        for measure, file in tables.items():
+            write_atomically(file, [found.to_frame(measure).to_csv().encode()])
+        write_atomically(output / "tables.tex", [f"{found.to_latex()}\n".encode()])
+        make = comparison_report(found, folds=parts, identities=identities, command=command_line())
+        make.save(output / "report.html")
     if as_json:
         print_json(found.to_dict())
         return
-    typer.echo(str(found))
+    width = terminal_width()
+    typer.echo(found.to_text(width))
     for note in found.notes:
-        typer.echo(f"note: {note}")
+        typer.echo(wrapped(f"note: {note}", width))
     typer.echo(f"\nThe report: {output / 'report.html'}, with tables as .csv and .tex beside it")
 
 

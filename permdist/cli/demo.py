@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,10 +17,13 @@ from permdist.cli._shared import (
     command_line,
     need_files,
     need_folder,
+    no_litter,
     print_json,
 )
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
     from permdist._check import FloatArray, IntArray
     from permdist.comparison import Comparison
     from permdist.data import Queries
@@ -50,6 +54,7 @@ class Demo:
     report: Report
     scores: FloatArray
     scored_by: str
+    tell: Callable[[str], None]
     comparison: Comparison | None = None
 
     def query(self, fewest: int) -> tuple[Any, FloatArray, IntArray]:
@@ -101,14 +106,16 @@ def demo(
             "compared, chains diagnosed, identities checked.",
         ),
         *_score(collection),
+        tell=lambda _: None,
     )
     console = Console(stderr=as_json)
     columns = (SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"))
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         for text, step in STEPS:
             task = progress.add_task(text, total=1)
+            state.tell = partial(_describe, progress, task, text)
             step(state)
-            progress.update(task, completed=1)
+            progress.update(task, completed=1, description=text)
     state.report.provenance({"command": command_line(), "seed": str(seed)})
     state.report.save(output / "report.html")
     if as_json:
@@ -123,6 +130,10 @@ def demo(
         highlight=False,
         markup=False,
     )
+
+
+def _describe(progress: Progress, task: TaskID, text: str, more: str) -> None:
+    progress.update(task, description=f"{text}: {more}")
 
 
 def _score(collection: Queries) -> tuple[FloatArray, str]:
@@ -185,7 +196,14 @@ def _compare(demo: Demo) -> None:
         demo.report.note(f"The collection is too small to compare learners: {error}.", "warning")
         return
     named = {text.partition("[")[0]: text for text in LEARNERS}
-    demo.comparison = compare(folds, named, measures=MEASURES, seed=demo.seed, n_jobs=-1)
+    demo.comparison = compare(
+        folds,
+        named,
+        measures=MEASURES,
+        seed=demo.seed,
+        n_jobs=-1,
+        progress=lambda done, total: demo.tell(f"{done} of {total} fits"),
+    )
     add_tables(demo.report, demo.comparison)
     add_curves(demo.report, demo.comparison)
     add_settings(demo.report, demo.comparison)
@@ -216,7 +234,8 @@ def _conventions(demo: Demo) -> None:
 def _identities(demo: Demo) -> None:
     from permdist.report.sections import identities_section
 
-    identities_section(demo.report, 5, demo.seed)
+    with no_litter():
+        identities_section(demo.report, 5, demo.seed)
 
 
 STEPS: tuple[tuple[str, Callable[[Demo], None]], ...] = (

@@ -52,6 +52,8 @@ def fit(
 ) -> None:
     """Fit LEARNER to DATA and write it to a JSON file for 'permdist predict'.
 
+    With --validation the first --measure chooses the settings; without --measure: map and ndcg@10.
+
     Learners: ConvexLoss, ExpectedGain, L3, MLE; AdaRank, PermuRank, SVMMap, SVMNDCG, RankSVM,
     RankBoost; Approx, ApproxAP, ApproxNDCG, RankCosine, SoftRank; ListNet, ListMLE, BoltzRank;
     FeatureRank, BLFeatureRank, DiffRank.
@@ -75,10 +77,11 @@ def fit(
         learner = _as_given(entry, chosen[0].name, seed)
         learner.fit(train)
         setting: dict[str, Any] = {}
+        notes: list[str] = []
     else:
         held_out = load_letor(validation, n_features=train.n_features, regroup=regroup)
         parts["validation"] = held_out
-        learner, setting = _chosen(entry, train, held_out, chosen[0], seed, jobs)
+        learner, setting, notes = _chosen(entry, train, held_out, chosen[0], seed, jobs)
     learner.save(output)
     results = {
         name: evaluate(learner.predict(part), part.y, part.qid, chosen)
@@ -89,6 +92,7 @@ def fit(
             {
                 "learner": type(learner).__name__,
                 "setting": setting,
+                "notes": notes,
                 "iterations": learner.n_iter_,
                 "converged": bool(getattr(learner, "converged_", True)),
                 "measures": {name: result.mean() for name, result in results.items()},
@@ -96,9 +100,14 @@ def fit(
             }
         )
         return
-    shown = setting_text(setting) if setting else " ".join(str(learner).split())
-    what = f"{entry.name}, chosen: {shown}" if setting else shown
-    typer.echo(f"{what} ({plural(learner.n_iter_, 'iteration')})")
+    used = {name: getattr(learner, name) for name in entry.settings}
+    how = f", chosen by {chosen[0].name}" if setting else ""
+    typer.echo(
+        f"{type(learner).__name__} with {setting_text(used)}{how} "
+        f"({plural(learner.n_iter_, 'iteration')})"
+    )
+    for note in notes:
+        typer.echo(f"note: {note}")
     for name, result in results.items():
         how_many = plural(len(parts[name]), "query", "queries")
         typer.echo(f"\n{name}, {how_many}\n{result}")
@@ -120,7 +129,7 @@ def _as_given(entry: Entry, judge: str, seed: int) -> Ranker:
 
 def _chosen(
     entry: Entry, train: Queries, held_out: Queries, measure: Measure, seed: int, jobs: int
-) -> tuple[Ranker, dict[str, Any]]:
+) -> tuple[Ranker, dict[str, Any], list[str]]:
     """Choose among the settings on the validation file."""
     from permdist.comparison import compare
 
@@ -132,4 +141,4 @@ def _chosen(
         n_jobs=jobs,
         progress=True,
     )
-    return found.learners(entry.name)[0], found.chosen[entry.name][0]
+    return found.learners(entry.name)[0], found.chosen[entry.name][0], found.notes

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from permdist.cli._shared import AsJson, Seed, print_json
+from permdist.cli._shared import AsJson, Seed, no_litter, print_json, terminal_width
 
 
 def identities(
@@ -20,7 +20,8 @@ def identities(
     """Check what the library claims on generated instances; exit code 1 if a claim fails."""
     from permdist.identities import check_all
 
-    results = check_all(name or None, max_examples=examples, seed=seed)
+    with no_litter():
+        results = check_all(name or None, max_examples=examples, seed=seed)
     if as_json:
         facts = [
             {
@@ -35,6 +36,6 @@ def identities(
         ]
         print_json(facts)
     else:
-        typer.echo(str(results))
+        typer.echo(results.to_text(terminal_width() or 130))
     if not results.passed:
         raise typer.Exit(1)

@@ -23,8 +23,10 @@ from permdist.cli._shared import (
     Seed,
     choose_query,
     command_line,
+    heading,
     print_json,
     read_measures,
+    terminal_width,
 )
 
 
@@ -49,12 +51,18 @@ def inspect(
 ) -> None:
     """Show where the documents of one query may stand, and what that is worth.
 
-    Rank marginals, pairwise chances, expected measures, and the effect of the noise scale.
+    Rank marginals, pairwise chances, expected measures, and the effect of the noise scale. Without
+    --measure: ndcg, ndcg@10, ap, rr and auc.
     """
-    from permdist.inspection import MEASURES, inspect_query
+    from permdist._check import choice
+    from permdist.comparison.wording import wrapped
+    from permdist.inspection import KINDS, MEASURES, inspect_query
     from permdist.report import Report
-    from permdist.report.sections import chains_section, inspection_section
+    from permdist.report.sections import inspection_section
 
+    choice("--distribution", distribution, KINDS)
+    if output is not None and output.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"--output: expected an .html file, got {output}")
     chosen = read_measures(measures, preset, MEASURES)
     one = choose_query(
         data,
@@ -74,24 +82,20 @@ def inspect(
         names=one.names,
         rng=seed,
     )
-    what = f"query {one.qid}, scored by {one.scored_by}"
-    how = f"{distribution}, noise {noise:g}"
+    what = heading(one, distribution, found.dist, noise)
     if output is not None:
         relevant = int((one.labels > 0).sum())
         report = Report(
             f"Query {one.qid}",
-            f"{len(one.labels)} documents, {relevant} of them relevant, scored by {one.scored_by}. "
-            f"Distribution: {how}.",
+            f"{len(one.labels)} documents, {relevant} of them relevant. {what}",
         )
         text = "Labels are in brackets. Values without a standard error are exact."
         inspection_section(report, found, "Where the documents stand", text)
-        if one.labels.min() < one.labels.max():
-            chains_section(report, one.scores, one.labels, f"query {one.qid}", seed)
         report.provenance({"command": command_line(), "seed": str(seed)})
         report.save(output)
     if as_json:
         print_json({"query": str(one.qid), "scored_by": one.scored_by, **found.to_dict()})
         return
-    typer.echo(f"{what[0].upper()}{what[1:]} ({how})\n\n{found}")
+    typer.echo(f"{wrapped(what, terminal_width())}\n\n{found}")
     if output is not None:
         typer.echo(f"\nThe report: {output}")

@@ -24,8 +24,9 @@ def predict(
         typer.Option("--format", help="letor: one score a line; trec: a run for trec_eval."),
     ] = "letor",
     name: Annotated[
-        str, typer.Option("--name", help="The name of a TREC run, without blanks.")
-    ] = "permdist",
+        str | None,
+        typer.Option("--name", help="The name of a TREC run, without blanks; permdist by default."),
+    ] = None,
     regroup: Regroup = False,
     as_json: AsJson = False,
 ) -> None:
@@ -37,6 +38,9 @@ def predict(
     from permdist.data.runs import run_lines, score_lines
 
     choice("--format", form, ("letor", "trec"))
+    if name is not None and form != "trec":
+        raise ValueError("--name: is for TREC runs; say --format trec")
+    run_name = "permdist" if name is None else name
     learner = load_fitted(model)
     queries = load_letor(data, n_features=learner.n_features_in_, regroup=regroup)
     scores = learner.predict(queries)
@@ -47,11 +51,11 @@ def predict(
         print_json(facts)
     if output is None:
         if not as_json:
-            lines = run_lines(queries, scores, name) if form == "trec" else score_lines(by_line)
+            lines = run_lines(queries, scores, run_name) if form == "trec" else score_lines(by_line)
             typer.echo("".join(lines), nl=False)
         return
     if form == "trec":
-        save_run(queries, scores, output, name=name)
+        save_run(queries, scores, output, name=run_name)
     else:
         save_scores(by_line, output)
     if not as_json:

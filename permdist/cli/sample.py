@@ -20,6 +20,7 @@ from permdist.cli._shared import (
     ScoresFile,
     Seed,
     choose_query,
+    heading,
     print_json,
 )
 
@@ -36,16 +37,29 @@ def sample(
     distribution: Distribution = "plackett-luce",
     noise: Noise = 1.0,
     draws: Annotated[
-        int, typer.Option("--draws", "-n", help="Rankings to draw, of each chain.", min=1)
-    ] = 10,
+        int | None,
+        typer.Option(
+            "--draws",
+            "-n",
+            help="Rankings to draw, of each chain; 10 by default, 1000 with --kernel.",
+            min=1,
+        ),
+    ] = None,
     kernel: Annotated[
         str | None,
         typer.Option(
-            help="Draw by Markov chains: auto, adjacent, transposition, relocation or flip; the "
-            "diagnosis is printed. By default draws are independent."
+            help="Draw by Markov chains: adjacent, transposition, relocation, flip, mixtures such "
+            "as adjacent+relocation, or auto; the diagnosis is printed. By default draws are "
+            "independent."
         ),
     ] = None,
-    chains: Annotated[int, typer.Option(help="How many chains, with --kernel.", min=1)] = 4,
+    chains: Annotated[
+        int | None, typer.Option(help="How many chains, with --kernel; 4 by default.", min=1)
+    ] = None,
+    thin: Annotated[
+        int | None,
+        typer.Option(help="Steps from one draw to the next, with --kernel.", min=1),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -60,11 +74,16 @@ def sample(
     as_json: AsJson = False,
 ) -> None:
     """Draw rankings of one query's documents: one a line, from the best down."""
+    from permdist._check import choice
     from permdist._files import write_atomically
     from permdist.diagnostics import save
-    from permdist.inspection import make_distribution
+    from permdist.inspection import KINDS, make_distribution
     from permdist.samplers import run_chains
 
+    if kernel is None:
+        for flag, value in (("--chains", chains), ("--thin", thin)):
+            if value is not None:
+                raise ValueError(f"{flag}: is for Markov chains; name a --kernel")
     netcdf = output is not None and output.suffix == ".nc"
     if netcdf and kernel is None:
         raise ValueError("--output: a .nc file is for chains; name a --kernel")
@@ -77,13 +96,18 @@ def sample(
         raw=raw,
         regroup=regroup,
     )
+    choice("--distribution", distribution, KINDS)
     dist = make_distribution(distribution, one.scores, one.labels, noise=noise, names=one.names)
+    what = heading(one, distribution, dist, noise)
     if kernel is None:
-        orders: AnyIntArray = dist.sample(draws, seed)
+        orders: AnyIntArray = dist.sample(draws or 10, seed)
     else:
-        run = run_chains(dist, draws, kernel=kernel, chains=chains, rng=seed)
-        typer.echo(str(run.summary()), err=True)
+        run = run_chains(
+            dist, draws or 1000, kernel=kernel, chains=chains or 4, thin=thin, rng=seed
+        )
+        what = f"{what}\n\n{run.summary()}"
         orders = run.orders.reshape(-1, dist.n_items)
+    typer.echo(what, err=True)
     # An id without blanks stays one word: the label behind it is left out here.
     words = [name.rsplit(" (", 1)[0].replace(" ", "_") for name in one.names]
     lines = [" ".join(words[item] for item in order) + "\n" for order in orders.tolist()]

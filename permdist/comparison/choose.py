@@ -123,9 +123,10 @@ def _notes(
         for end in (min(numbers), max(numbers)):
             times = sum(cell.setting[setting] == end for cell, _ in best)
             if 2 * times > len(best):
+                where = f" on {times} of {len(best)} folds" if len(best) > 1 else ""
                 notes.append(
-                    f"{entry.name}: {setting} = {end:g}, an end of the values tried, is chosen on "
-                    f"{times} of {len(best)} folds; one beyond it may be better"
+                    f"{entry.name}: {setting} = {end:g}, an end of the values tried, is chosen"
+                    f"{where}; one beyond it may be better"
                 )
     return notes
 

@@ -86,7 +86,7 @@ def add_tables(report: Report, comparison: Comparison) -> None:
         report.picture(
             plots.intervals(comparison, measure),
             f"{title(measure)} of every learner with its interval",
-            "Blue: as good as the best, as far as can be told. Red: significantly below it."
+            _colours(comparison)
             + (" Grey diamonds: published figures." if comparison.published(measure) else ""),
         )
         report.table(HEAD, _rows(comparison, measure), caption=title(measure))
@@ -95,12 +95,23 @@ def add_tables(report: Report, comparison: Comparison) -> None:
             report.picture(
                 plots.significance(comparison, measure, ax=_square(size)),
                 f"Corrected p-values of all pairs of learners by {title(measure)}",
-                "All pairs, paired t-tests, corrected for their number: dark pairs differ.",
+                "Paired t-tests of all pairs: dark pairs differ. They are corrected for the number "
+                "of pairs, so that p is larger here than in the table.",
             )
     for note in comparison.notes:
         report.note(note, "warning")
     for name, reason in comparison.failures.items():
         report.note(f"{name} is left out: {reason}", "warning")
+
+
+def _colours(comparison: Comparison) -> str:
+    """Explain the colours of the intervals."""
+    if comparison.baseline is None:
+        return "Blue: as good as the best, as far as can be told. Red: significantly below it."
+    return (
+        f"Dark blue: {comparison.baseline}, the baseline. Red: significantly below it. Green: "
+        "significantly above it."
+    )
 
 
 def _rows(comparison: Comparison, measure: Measure) -> list[list[Any]]:
@@ -137,7 +148,7 @@ def _published(report: Report, comparison: Comparison) -> None:
                     Cell(f"{one.value:.4f}", one.value),
                     ours or "",
                     Cell(f"{mean:.4f}", mean) if ours else "",
-                    Cell(f"{(mean - one.value) / error:+.1f}", (mean - one.value) / error)
+                    Cell(f"{(mean - one.value) / error:+z.1f}", (mean - one.value) / error)
                     if ours and error > 0
                     else "",
                     one.source,
@@ -174,14 +185,23 @@ def _ours(learner: str, names: Sequence[str]) -> str | None:
 def add_curves(report: Report, comparison: Comparison) -> None:
     """Add what the chosen fits went through."""
     from permdist import plots
+    from permdist.plots.comparisons import with_curves
 
     report.section(
         "Learning curves",
         "The chosen fits of the first fold: how fast the objective falls, and what the validation "
         "queries say meanwhile. Where the second curve turns down before the first is flat, "
-        "stopping early helps.",
+        "stopping early helps. Every learner watches its own measure, which the legend names: "
+        "curves of different measures do not compare.",
     )
-    report.picture(plots.learning_curves(comparison), "Objective and validation measure")
+    drawn = with_curves(comparison)
+    rest = [name for name in comparison.names if name not in drawn]
+    caption = "Objective and validation measure."
+    if rest:
+        caption += (
+            f" Not drawn, for fewer than three iterations or lack of room: {', '.join(rest)}."
+        )
+    report.picture(plots.learning_curves(comparison), "Objective and validation measure", caption)
 
 
 def add_settings(report: Report, comparison: Comparison) -> None:

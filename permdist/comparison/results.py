@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,7 +24,7 @@ from permdist.comparison.statistics import (
     mean_ranks,
     paired_tests,
 )
-from permdist.comparison.wording import HEAD, p_text, plain, title, to_tex
+from permdist.comparison.wording import HEAD, fitted_table, p_text, plain, title, to_tex, wrapped
 from permdist.measures import Evaluation, Measure, parse
 from permdist.models import Ranker
 from permdist.models.files import from_dict
@@ -34,7 +33,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MARKS = ("first", "second", "third")
-STARS = {"first": "***", "second": "**", "third": "*", "": ""}
+PLACES = {"first": "1st", "second": "2nd", "third": "3rd", "": ""}
+# What a narrow terminal does without, the first of these first.
+SPARED = ("p (random.)", "p (Wilcoxon)", "rank", "mean rank", "interval")
 
 
 @dataclass(frozen=True, repr=False)
@@ -262,6 +263,10 @@ class Comparison:
             for name, row in frame.iterrows()
         ]
 
+    def is_better(self, row: Any) -> bool:
+        """Tell whether a row of the frame is above the baseline, significantly by the t-test."""
+        return bool(row["difference"] > 0.0 and row["p_t"] < 1.0 - self.level)
+
     def explain(self, measure: str | Measure | None = None) -> str:
         """Say in words what the table of a measure shows."""
         frame = self.to_frame(measure)
@@ -270,46 +275,46 @@ class Comparison:
             return "No test query has a value by this measure."
         best = [str(name) for name in frame.index[frame["rank"] == 1]]
         base = self.names[self._baseline(frame.loc[self.names, "mean"].to_numpy())]
-        worse = sum(self.is_worse(row) for _, row in frame.iterrows())
         if len(best) == 1:
             text = f"{best[0]} has the highest mean, {highest:.4f}"
         else:
             text = f"{', '.join(best[:-1])} and {best[-1]} share the highest mean, {highest:.4f}"
         if len(frame) == 1:
             return text + "."
-        if len(frame) == 2:
-            how_many = "the other one is" if worse else "the other one is not"
-        elif worse == len(frame) - 1:
-            how_many = "all others are"
-        elif worse:
-            how_many = f"{worse} of the {len(frame) - 1} others {'is' if worse == 1 else 'are'}"
-        else:
-            how_many = "none of the others is"
+        others = len(frame) - 1
+        worse = sum(self.is_worse(row) for _, row in frame.iterrows())
+        better = sum(self.is_better(row) for _, row in frame.iterrows())
+        how_many = _how_many(worse, others)
+        if better:
+            how_many = f"{_how_many(better, others)} significantly above {base}, {how_many}"
         return (
             f"{text}; {how_many} significantly below {base} (paired t-test, "
             f"p < {1 - self.level:.2g}, corrected: {self.correction})."
         )
 
-    def __str__(self) -> str:
-        from rich.console import Console
-        from rich.table import Table
+    def to_text(self, width: int | None = None) -> str:
+        """Write a table for each measure, as plain text.
 
-        out = io.StringIO()
-        width = 160 + max(map(len, self.names))
-        console = Console(file=out, width=width, color_system=None, markup=False, highlight=False)
+        Parameters
+        ----------
+        width : int, optional
+            Of the terminal: columns that do not fit are left out. All of them are there by default.
+        """
+        parts = []
         for measure in self.measures:
-            table = Table(box=None, pad_edge=False, header_style="none")
-            for number, heading in enumerate((*HEAD, "")):
-                table.add_column(heading, justify="right" if number else "left", no_wrap=True)
-            for row in self.rows(measure):
-                table.add_row(*row[:-1], STARS[row[-1]])
-            console.print(f"{title(measure)}: {self._n_queries()}, {self._n_folds()}")
-            console.print(table)
-            console.print(self.explain(measure))
-            console.print()
-        for name, reason in self.failures.items():
-            console.print(f"left out: {name}: {reason}")
-        return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
+            rows = [[*row[:-1], PLACES[row[-1]]] for row in self.rows(measure)]
+            text = f"{title(measure)}: {self._n_queries()}, {self._n_folds()}"
+            table, spared = fitted_table((*HEAD, ""), rows, width, SPARED)
+            if spared:
+                table += f"\n(no room here for {', '.join(spared)})"
+            parts.append("\n".join([text, table, wrapped(self.explain(measure), width)]))
+        left = [
+            wrapped(f"left out: {name}: {reason}", width) for name, reason in self.failures.items()
+        ]
+        return "\n\n".join([*parts, *(["\n".join(left)] if left else [])])
+
+    def __str__(self) -> str:
+        return self.to_text()
 
     def __repr__(self) -> str:
         measured = ", ".join(title(measure) for measure in self.measures)
@@ -391,3 +396,14 @@ class Comparison:
 
     def _n_queries(self) -> str:
         return plural(len(self.qids), "test query", "test queries")
+
+
+def _how_many(some: int, others: int) -> str:
+    """Put a number of the others into words, with its verb."""
+    if others == 1:
+        return "the other one is" if some else "the other one is not"
+    if some == others:
+        return "all others are"
+    if some == 0:
+        return "none of the others is"
+    return f"{some} of the {others} others {'is' if some == 1 else 'are'}"

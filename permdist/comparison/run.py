@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ def compare(
     directory: str | Path | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
-    progress: bool = False,
+    progress: bool | Callable[[int, int], object] = False,
 ) -> Comparison:
     """Compare learners on folds, with settings chosen on the validation parts.
 
@@ -74,8 +75,9 @@ def compare(
     n_jobs : int, optional
         Processes, -1 for one a core. With None, `joblib.parallel_config` decides: 1 process unless
         a backend such as dask's is set there. The result is the same to the last digit.
-    progress : bool
-        Show a bar on the terminal.
+    progress : bool or callable
+        Show a bar on the terminal, or call this with the number of fits that are finished and the
+        number of all.
 
     Returns
     -------
@@ -147,7 +149,7 @@ def _run(
     store: Store,
     measures: tuple[Measure, ...],
     n_jobs: int | None,
-    progress: bool,
+    progress: bool | Callable[[int, int], object],
 ) -> list[Outcome]:
     """Give the outcome of every cell; whatever is missing is computed, and kept at once."""
     known = [store.read(cell) for cell in cells]
@@ -179,8 +181,15 @@ def _run(
 
 
 @contextlib.contextmanager
-def _bar(total: int, done: int, shown: bool) -> Iterator[Callable[[str], None]]:
+def _bar(
+    total: int, done: int, progress: bool | Callable[[int, int], object]
+) -> Iterator[Callable[[str], None]]:
     """Show how many cells are finished, and how long the others may take."""
+    if callable(progress):
+        finished = itertools.count(done + 1)
+        progress(done, total)
+        yield lambda _: progress(next(finished), total)
+        return
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -195,14 +204,15 @@ def _bar(total: int, done: int, shown: bool) -> Iterator[Callable[[str], None]]:
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("fits"),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
     )
-    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
-        if done and shown:
+    with Progress(*columns, console=Console(stderr=True), disable=not progress) as bar:
+        if done and progress:
             bar.console.print(f"{done} of {total} fits are known from before", highlight=False)
-        task = bar.add_task("Comparing", total=total, completed=done)
+        task = bar.add_task("Fitting", total=total, completed=done)
 
         def advance(name: str) -> None:
-            bar.update(task, advance=1, description=f"Comparing: {name[:30]}")
+            bar.update(task, advance=1, description=f"Fitting {name[:30]}")
 
         yield advance
+        bar.update(task, description="Fitted")

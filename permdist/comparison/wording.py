@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +57,47 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value if isinstance(value, int | float | str | bool | type(None)) else str(value)
+
+
+def wrapped(text: str, width: int | None) -> str:
+    """Fill lines of a width, or leave a text in one line."""
+    return text if width is None else textwrap.fill(text, width, break_long_words=False)
+
+
+def fitted_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], width: int | None, spared: Sequence[str]
+) -> tuple[str, list[str]]:
+    r"""Write a table; columns go one after the other until it fits.
+
+    Returns
+    -------
+    str, list of str
+        The table, and the headings of the columns that went.
+
+    Examples
+    --------
+    >>> fitted_table(["name", "size"], [["a", "1"], ["b", "2"]], 6, ["size"])
+    ('name\na\nb', ['size'])
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    gone: list[str] = []
+    while True:
+        kept = [place for place, heading in enumerate(head) if heading not in gone]
+        table = Table(box=None, pad_edge=False, header_style="none")
+        for place in kept:
+            table.add_column(head[place], justify="right" if place else "left", no_wrap=True)
+        for row in rows:
+            table.add_row(*(row[place] for place in kept))
+        out = io.StringIO()
+        Console(file=out, width=10_000, color_system=None, markup=False, highlight=False).print(
+            table
+        )
+        lines = [line.rstrip() for line in out.getvalue().rstrip().splitlines()]
+        if width is None or max(map(len, lines)) <= width or len(gone) == len(spared):
+            return "\n".join(lines), gone
+        gone.append(spared[len(gone)])
 
 
 def to_tex(text: str) -> str:

@@ -96,7 +96,8 @@ def save(chains: Chains, path: str | Path) -> None:
     """Write chains to a netCDF file, which xarray, arviz and many other tools read.
 
     The file holds the orders and log-weights of all draws, the items' names, and how the chains
-    came about. It is whole or it is not there.
+    came about; its group ``posterior`` is what `to_dataset` gives, which ``arviz.from_netcdf``
+    looks for. It is whole or it is not there.
     """
     import xarray
 
@@ -123,6 +124,7 @@ def save(chains: Chains, path: str | Path) -> None:
     with atomically(target) as (handle, name):
         os.close(handle)
         dataset.to_netcdf(name, engine="h5netcdf")
+        to_dataset(chains).to_netcdf(name, engine="h5netcdf", mode="a", group="posterior")
 
 
 def load(path: str | Path, dist: Distribution | None = None) -> Chains:

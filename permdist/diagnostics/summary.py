@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import FloatArray, count
-from permdist._text import aligned
+from permdist._text import aligned, plural
 from permdist.diagnostics.dataset import mode_of
 from permdist.rankings import order_to_ranks
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 GOOD_RHAT = 1.01
 GOOD_ESS = 100  # effective draws for each chain
+FEW_DRAWS = 20  # of each chain: with fewer, R-hat says nothing
 MOST_DRAWS = 10_000
 
 
@@ -50,6 +51,10 @@ class Summary:
     shown: int = field(default=12)
 
     def __str__(self) -> str:
+        return f"{self.details()}\n{textwrap.fill(self.verdict, 88)}"
+
+    def details(self) -> str:
+        """Write the table, what mixes worst first, without the verdict."""
         table = self.table
         items = table[table.index.str.startswith("rank[")]
         worst = items.sort_values(["r_hat", "ess_bulk"], ascending=[False, True], kind="stable")
@@ -58,8 +63,7 @@ class Summary:
         left = len(items) - min(self.shown, len(items))
         more = f"\n(and {left} more items that mix better)" if left else ""
         told = {"kernel": self.kernel, "effective draws a second": f"{self.ess_per_second:,.0f}"}
-        verdict = textwrap.fill(self.verdict, 88)
-        return f"{text}{more}\n\n{aligned(told)}\n{verdict}"
+        return f"{text}{more}\n\n{aligned(told)}"
 
     def __repr__(self) -> str:
         return str(self)
@@ -229,8 +233,15 @@ def _judge(table: pandas.DataFrame, chains: Chains) -> Summary:
     if (table["note"] == "constant").all():
         verdict = "Every draw is the same ranking: there is nothing to diagnose."
         return Summary(table, True, verdict, 0.0, chains.kernel)
-    if rhat.empty or ess.empty:
-        verdict = f"{chains.n_draws} draws of each chain are too few to tell anything."
+    if chains.kernel == "exact":
+        verdict = "The draws are exact and independent: there is nothing to diagnose."
+        speed = chains.n_chains * chains.n_draws / max(chains.seconds, 1e-9)
+        return Summary(table, True, verdict, speed, chains.kernel)
+    if rhat.empty or ess.empty or chains.n_draws < FEW_DRAWS:
+        verdict = (
+            f"{plural(chains.n_draws, 'draw')} of each chain: too few to tell anything; take at "
+            f"least {FEW_DRAWS}."
+        )
         return Summary(table, False, verdict, 0.0, chains.kernel)
     lowest, highest = float(ess.min()), float(rhat.max())
     if highest > GOOD_RHAT:

@@ -85,19 +85,27 @@ class Results(Sequence[Result]):
         return all(result.passed for result in self)
 
     def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, width: int = 130) -> str:
+        """Write the table in lines of so many letters."""
         from rich.console import Console
         from rich.table import Table
 
         table = Table(box=None, pad_edge=False, header_style="none")
-        for heading in ("identity", "tried", "worst residual", "", "statement"):
-            table.add_column(heading, justify="right" if heading in ("tried",) else "left")
+        for heading in ("identity", "tried", "worst", "allowed", "", "statement"):
+            left = heading in ("identity", "", "statement")
+            table.add_column(heading, justify="left" if left else "right")
         for result in self:
             verdict = "pass" if result.passed else "FAIL"
-            row = (result.identity.name, f"{result.tried}", f"{result.worst:.1e}", verdict)
+            name, allowed = result.identity.name, f"{result.identity.tolerance:.0e}"
+            row = (name, f"{result.tried}", f"{result.worst:.1e}", allowed, verdict)
             table.add_row(*row, result.identity.statement)
         out = io.StringIO()
-        Console(file=out, width=130, color_system=None, markup=False).print(table)
-        return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
+        Console(file=out, width=width, color_system=None, markup=False).print(table)
+        lines = [line.rstrip() for line in out.getvalue().rstrip().splitlines()]
+        held = sum(result.passed for result in self)
+        return "\n".join([*lines, "", f"{held} of {len(self)} hold within their tolerance"])
 
 
 CATALOGUE: dict[str, Identity] = {}
@@ -151,7 +159,10 @@ def check_all(
     chosen = list(CATALOGUE) if names is None else list(names)
     for name in chosen:
         if name not in CATALOGUE:
-            raise ValueError(f"names: no identity {name!r}{hint(name, CATALOGUE)}")
+            raise ValueError(
+                f"names: there is no identity {name!r}{hint(name, CATALOGUE)}; there are "
+                f"{', '.join(CATALOGUE)}"
+            )
     return Results(_run(CATALOGUE[name], max_examples, seed) for name in chosen)
 
 

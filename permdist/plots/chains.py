@@ -92,7 +92,8 @@ def autocorrelation(chains: Chains, lags: int = 100, ax: Axes | None = None) -> 
         ax.plot(curve, color="#4c72b0", alpha=min(1.0, 4.0 / len(ranks) + 0.1), linewidth=1.0)
     weight = _autocorrelations(np.nan_to_num(chains.log_weight)[..., None], lags)
     if len(weight):
-        ax.plot(weight[0], color="#c44e52", linewidth=2.0, label="log-probability")
+        known = "log-weight" if chains.normaliser is None else "log-probability"
+        ax.plot(weight[0], color="#c44e52", linewidth=2.0, label=known)
     ax.plot([], [], color="#4c72b0", label="rank of an item")
     ax.axhline(0.0, color="0.7", linewidth=0.8, zorder=0)
     ax.set(xlabel="draws apart", ylabel="autocorrelation", xlim=(0, lags))
@@ -208,7 +209,10 @@ def _few(chains: Chains, items: Sequence[str] | None) -> Any:
             raise ValueError(f"items: no item is named {unknown[0]!r}")
         dataset = dataset.sel(item=list(items))
     dataset = dataset.isel(draw=slice(None, None, -(-chains.n_draws // MOST_DRAWS)))
-    return dataset.assign(rank=dataset["rank"].astype(int) + 1)
+    dataset = dataset.assign(rank=dataset["rank"].astype(int) + 1)
+    if chains.normaliser is None and "log_prob" in dataset:
+        dataset = dataset.rename(log_prob="log_weight")
+    return dataset
 
 
 def _figure(name: str, dataset: Any, **options: Any) -> Figure:

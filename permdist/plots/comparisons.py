@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from permdist.measures import Measure
 
 BEST, WORSE, SAME, OTHERS = "#08519c", "#cb181d", "#4292c6", "#969696"
+BETTER = "#238b45"
 MOST_CURVES = 8
 
 
@@ -26,7 +27,8 @@ def intervals(
 ) -> Axes:
     """Draw the mean of every entry with its confidence interval, best on top.
 
-    Red entries are significantly below the baseline; grey diamonds are published figures.
+    Dark blue is the baseline, red is significantly below it and green above it; grey diamonds are
+    published figures.
 
     Parameters
     ----------
@@ -47,6 +49,7 @@ def intervals(
     from permdist.comparison.wording import title
 
     frame = comparison.to_frame(measure)
+    base = comparison.baseline or frame.index[0]
     printed = comparison.published(measure)
     if ax is None:
         from matplotlib.figure import Figure
@@ -55,15 +58,16 @@ def intervals(
         ax = Figure(figsize=(8, height), layout="constrained").add_subplot()
     names = []
     for place, (name, row) in enumerate(frame.iterrows()):
-        worse = comparison.is_worse(row)
-        colour = WORSE if worse else (BEST if row["rank"] == 1 else SAME)
+        colour = BEST if name == base else SAME
+        if comparison.is_worse(row) or comparison.is_better(row):
+            colour = WORSE if comparison.is_worse(row) else BETTER
         reach = [[row["mean"] - row["low"]], [row["high"] - row["mean"]]]
         ax.errorbar(row["mean"], place, xerr=reach, fmt="o", color=colour, capsize=2, markersize=5)
         names.append(as_text(str(name)))
     for place, one in enumerate(printed, len(frame)):
         ax.plot(one.value, place, "D", color=OTHERS, markersize=5)
         names.append(f"{one.learner}, published")
-    ax.axvline(float(frame["mean"].iloc[0]), color=OTHERS, linewidth=0.8, linestyle=":")
+    ax.axvline(float(frame.loc[base, "mean"]), color=OTHERS, linewidth=0.8, linestyle=":")
     ax.set_yticks(range(len(names)), names, fontsize=8)
     ax.set_ylim(len(names) - 0.5, -0.5)
     shown = comparison.measures[0] if measure is None else comparison._measure(measure)
@@ -128,9 +132,7 @@ def learning_curves(
     from matplotlib.figure import Figure
 
     if names is None:
-        ranked = [str(name) for name in comparison.to_frame().index]
-        names = [name for name in ranked if len(_history(comparison, name, fold)["objective"]) > 2]
-        names = names[:MOST_CURVES]
+        names = with_curves(comparison, fold)
     figure = Figure(figsize=(12, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     for number, name in enumerate(names):
@@ -156,6 +158,13 @@ def learning_curves(
     return figure
 
 
+def with_curves(comparison: Comparison, fold: int = 0) -> list[str]:
+    """List the entries that `learning_curves` draws: the best ones of more than two iterations."""
+    ranked = [str(name) for name in comparison.to_frame().index]
+    curved = [name for name in ranked if len(_history(comparison, name, fold)["objective"]) > 2]
+    return curved[:MOST_CURVES]
+
+
 def noise(inspection: Inspection, ax: Axes | None = None) -> Axes:
     """Draw the expected measures of one query against the noise scale.
 
@@ -170,7 +179,7 @@ def noise(inspection: Inspection, ax: Axes | None = None) -> Axes:
     ax = _axes(ax)
     frame = inspection.noise
     for column in frame.columns:
-        style = "--" if column == "best first" else "-"
+        style = "--" if column == "top score first" else "-"
         ax.plot(frame.index, frame[column], style, marker="o", markersize=3, label=column)
     ax.axvline(inspection.at, color=OTHERS, linewidth=0.8, linestyle=":")
     ax.set(xlabel="noise scale", ylabel="expected value", xscale="log", ylim=(-0.02, 1.02))

@@ -219,8 +219,16 @@ def distances(
     )
 
 
-def marginals(dist: Distribution, ax: Axes | None = None) -> Axes:
+def marginals(dist: Distribution, ax: Axes | None = None, *, highest: float | None = None) -> Axes:
     """Draw where each item may stand: rank marginals as a heat map, likeliest items on top.
+
+    Parameters
+    ----------
+    dist : Distribution
+    ax : Axes, optional
+    highest : float, optional
+        The probability with the brightest colour, to compare several pictures; by default the
+        highest of this one.
 
     Examples
     --------
@@ -237,7 +245,7 @@ def marginals(dist: Distribution, ax: Axes | None = None) -> Axes:
         rows=[dist.names[item] for item in order],
         columns=positions,
         label="probability",
-        limits=(0.0, max(float(table.max()), 1e-300)),
+        limits=(0.0, max(float(table.max()) if highest is None else highest, 1e-300)),
         ax=ax,
     )
     ax.set(xlabel="position", ylabel="item")

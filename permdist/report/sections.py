@@ -100,8 +100,9 @@ def marginals_section(
     names_of = next(iter(found.values())).expected
     report.table(["distribution", *(f"E[{name}]" for name in names_of), "entropy, nats"], rows)
     figure = Figure(figsize=(13, min(11.0, 2.2 + 0.22 * len(label))), layout="constrained")
+    highest = max(float(one.marginals.max()) for one in found.values())
     for axes, (kind, one) in zip(figure.subplots(1, 3), found.items(), strict=True):
-        plots.marginals(one.dist, axes).set_title(kind, loc="left")
+        plots.marginals(one.dist, axes, highest=highest).set_title(kind, loc="left")
     report.picture(figure, "Rank marginals under three distributions")
 
 
@@ -131,12 +132,13 @@ def chains_section(
     found = chains.summary()
     report.section(
         "Chains, and whether to trust them",
-        f"All orders of the {len(label)} documents of {what} under the loss-augmented good-bad "
-        f"model, drawn from by Markov chains ({chains.kernel}) and judged by arviz: R-hat near 1 "
-        "and many effective draws are good signs.",
+        f"The {len(label)} documents of {what}. Chains ({chains.kernel}) draw from all their "
+        "orders under the good-bad pair model with 5 (1 - AP) in its exponent: orders that score "
+        "well and rank badly, the distribution behind the convex loss, which has no closed form. "
+        "arviz judges them: R-hat near 1 and many effective draws are good signs.",
     )
     report.note(found.verdict, "info" if found.converged else "warning")
-    report.preformatted(str(found))
+    report.preformatted(found.details())
     report.picture(plots.trace(chains), "Ranks of some documents along the chains")
     axes = plots.autocorrelation(chains, 40, _canvas(7, 4.2))
     report.picture(axes, "How fast the chains forget")
@@ -154,15 +156,15 @@ def identities_section(report: Report, examples: int, seed: int = 0) -> None:
         f"{verdict}",
     )
     report.table(
-        ["identity", "statement", "source", "tried", "worst residual", ""],
+        ["identity", "", "statement", "source", "tried", "worst residual"],
         [
             [
                 one.identity.name,
+                Cell("holds", mark="good") if one.passed else Cell("fails", mark="bad"),
                 one.identity.statement,
                 one.identity.source,
                 one.tried,
                 Cell(f"{one.worst:.1e}", one.worst),
-                Cell("holds", mark="good") if one.passed else Cell("fails", mark="bad"),
             ]
             for one in results
         ],
