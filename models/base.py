@@ -253,7 +253,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         C = params.get("C", 1.0)
         if isinstance(C, bool) or not (isinstance(C, int | float | np.number) and C > 0):
             raise ValueError(f"C: expected a positive number, got {C!r}")
-        count("max_iter", params["max_iter"])
+        if "max_iter" in params:
+            count("max_iter", params["max_iter"])
         if params.get("early_stopping") is not None:
             count("early_stopping", params["early_stopping"])
         if params.get("n_jobs") not in (None, -1):

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
+from pathlib import Path
 
 import naive
 import numpy as np
@@ -16,10 +18,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joblib import parallel_config
 from scipy import stats
+from sklearn.exceptions import ConvergenceWarning
 
 from permdist import data, models
-from permdist.comparison import Comparison, Entry, adjust, compare, randomisation_test, read_entries
-from permdist.comparison.cells import fingerprint
+from permdist.comparison import (
+    Comparison,
+    Entry,
+    adjust,
+    compare,
+    randomisation_test,
+    read_entries,
+    tune,
+)
+from permdist.comparison.cells import fingerprint, make_key
 from permdist.comparison.statistics import interval, mean_ranks, paired_tests
 from permdist.models.files import from_dict, to_dict
 
@@ -111,6 +122,11 @@ differences = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=9)
 @given(differences)
 def test_all_signs_are_tried_where_there_are_few(row):
     assert randomisation_test(row)[0] == pytest.approx(naive.randomisation_p(row))
+
+
+def test_sums_that_only_rounding_tells_from_zero_are_zero():
+    assert randomisation_test([0.1, -0.4, 0.4, -0.1]) == 1.0
+    assert randomisation_test(np.tile([0.1, 0.2, -0.3], 10)) == 1.0
 
 
 def test_many_signs_are_drawn_alike_for_all_rows():
@@ -239,9 +255,9 @@ def test_a_baseline_can_be_named(folds):
 
 
 def test_a_narrow_terminal_has_fewer_columns(found):
-    whole, narrow = found.to_text(), found.to_text(80)
+    whole, narrow = found.to_text(), found.to_text(90)
     assert str(found) == whole
-    assert max(map(len, narrow.splitlines())) <= 80
+    assert max(map(len, narrow.splitlines())) <= 90
     assert "p (random.)" in whole.splitlines()[1]
     assert "(no room here for p (random.), p (Wilcoxon)" in " ".join(narrow.split())
     for name in found.names:
@@ -370,10 +386,9 @@ def test_no_query_is_tested_twice_or_learned_from(folds):
         compare([folds[0], (train, vali, test)], "MLE[C=1]")
     with pytest.raises(ValueError, match="is in its training and its test part"):
         compare([(train, vali, train)], "MLE[C=1]")
-    # The same ids for other queries are fine, and so is a validation part that is tested.
+    # The same ids for other queries are fine.
     others = [data.make_letor(12, rng=seed) for seed in range(6)]
     compare([others[:3], others[3:]], "MLE[C=1]", measures="map")
-    compare([(train, test, test)], "MLE[C=1]", measures="map")
 
 
 def test_a_learner_that_is_given_is_tried_as_it_is(folds):
@@ -409,6 +424,85 @@ def test_learners_of_a_users_own_take_part(folds, tmp_path):
     mine = more.learners("mine")[0].score(folds[0].test, measure="rr")
     assert more.evaluations["mine"][0].mean("rr") == mine
     assert not set(found.chosen["mine"][0])
+
+
+def _pick(column):
+    class Pick(models.MLE):
+        def _scores(self, features, ptr):
+            return features[:, column]
+
+    return Pick
+
+
+def test_classes_of_one_name_are_not_taken_for_each_other(folds, tmp_path):
+    assert make_key(_pick(0)(), ["a"]) == make_key(_pick(0)(), ["a"])
+    assert make_key(_pick(0)(), ["a"]) != make_key(_pick(3)(), ["a"])
+    both = {"a": _pick(0)(), "b": _pick(3)()}
+    found = compare(folds, both, measures="map", directory=tmp_path)
+    for number, column in enumerate((0, 3)):
+        alone = compare(folds, {"alone": _pick(column)()}, measures="map", directory=tmp_path)
+        assert (found.values("map")[number] == alone.values("map")[0]).all()
+    assert (found.values("map")[0] != found.values("map")[1]).any()
+
+
+class Rude(models.MLE):
+    def _learn(self, *args):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_lost_worker_is_told_in_words(folds, tmp_path):
+    compare(folds, "MLE[C=1]", measures="map", directory=tmp_path)
+    with pytest.raises(ConnectionError, match="a worker was lost"):
+        compare(folds, {"rude": Rude(), "b": models.MLE()}, directory=tmp_path, n_jobs=2)
+    assert len(list((tmp_path / "cells").glob("MLE-*.json"))) >= 3
+
+
+class Warns(models.MLE):
+    def _learn(self, *args):
+        time.sleep(0.01)
+        if self.C == 2.0:
+            warnings.warn("flat", ConvergenceWarning, stacklevel=1)
+        super()._learn(*args)
+
+
+def test_threads_leave_warnings_with_their_learner(folds):
+    entries = {f"s{C}": Warns(C=float(C)) for C in range(1, 7)}
+    before = list(warnings.filters)
+    with parallel_config("threading", n_jobs=4):
+        found = compare(folds, entries, measures="map")
+    assert [note for note in found.notes if "flat" in note] == [
+        "s2: 3 of the chosen fits warn: flat"
+    ]
+    assert warnings.filters == before
+
+
+def test_parts_of_a_fold_share_no_query(folds):
+    train, vali, test = folds[0]
+    for fold, names in (
+        ((train, test, test), "validation and its test"),
+        ((train, train, test), "training and its validation"),
+        ((train, vali, train), "training and its test"),
+    ):
+        with pytest.raises(ValueError, match=f"fold 1: query .* is in its {names} part"):
+            compare([fold], "MLE[C=1]")
+
+
+def test_names_that_differ_in_blanks_are_the_same():
+    with pytest.raises(ValueError, match="models: 'a b' comes twice"):
+        read_entries({"a b": models.MLE(), "a  b": models.ListNet()})
+
+
+def test_tuning_chooses_as_a_comparison_does(folds):
+    train, vali, test = folds[0]
+    found = compare([folds[0]], "MLE[C=1e-6|1|100]", measures="map")
+    learner, setting, notes = tune("MLE[C=1e-6|1|100]", train, vali, "map")
+    assert setting == found.chosen["MLE[C=1e-6|1|100]"][0]
+    assert (learner.predict(test) == found.learners("MLE[C=1e-6|1|100]")[0].predict(test)).all()
+    assert notes == found.notes
+    with pytest.raises(ValueError, match="is among the training queries, too"):
+        tune("MLE", train, train, "map")
+    with pytest.raises(ValueError, match="model: expected one, got 2"):
+        tune("MLE, L3", train, vali, "map")
 
 
 def test_measures_without_any_value(folds):
@@ -484,12 +578,15 @@ def test_a_damaged_cell_is_computed_again(folds, tmp_path):
     cells[2].write_bytes(b"[" * 100_000)
     again = compare(folds, "MLE[C=1]", measures="map", directory=tmp_path)
     assert _tables(again) == _tables(first)
-    assert all(json.loads(path.read_bytes())["format"] == 1 for path in cells)
+    assert all(json.loads(path.read_bytes())["format"] == 2 for path in cells)
     for damage in (
         lambda stored: stored["test"].update(ap=[]),
         lambda stored: stored["test"]["ap"].pop(),
         lambda stored: stored["learner"]["state"]["coef_"].pop(),
-        lambda stored: stored.update(format=2),
+        lambda stored: stored.update(format=1),
+        lambda stored: stored["test"].update(ap=[1.0] * len(stored["test"]["ap"])),
+        lambda stored: stored.update(seconds=10**400),
+        lambda stored: stored["learner"]["state"].pop("history_"),
     ):
         stored = json.loads(cells[0].read_bytes())
         damage(stored)
@@ -578,6 +675,17 @@ SLOW = (
 )
 
 
+def _children(pid):
+    """The processes of a process, where Linux tells."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(one) for one in listed.read_text().split()] if listed.exists() else []
+
+
+def _is_alive(pid):
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
 def test_a_killed_comparison_goes_on_where_it_was(tmp_path):
     script = tmp_path / "slow.py"
     script.write_text(SLOW)
@@ -592,8 +700,13 @@ def test_a_killed_comparison_goes_on_where_it_was(tmp_path):
         if cells.is_dir() and len(list(cells.glob("*.json"))) >= total // 3:
             break
         time.sleep(0.002)
+    workers = _children(victim.pid)
     victim.send_signal(signal.SIGKILL)
     victim.wait()
+    deadline = time.monotonic() + 60
+    while any(map(_is_alive, workers)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(map(_is_alive, workers))  # they end with their parent, however it ended
     kept = {path.name: path.stat().st_mtime_ns for path in cells.glob("*.json")}
     assert total // 3 <= len(kept)
     rest = subprocess.run([*command, str(tmp_path / "b")], capture_output=True, text=True)

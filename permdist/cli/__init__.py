@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
+import threading
 import warnings
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -59,14 +63,27 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     typer.echo(f"permdist: warning: {' '.join(str(message).split())}", err=True)
 
 
+@contextlib.contextmanager
+def _ended_as_by_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM, by which batch systems end a command, keep and clean up like Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
+
+
 def main() -> None:
     """Run the command line; a user's mistake is one line, not a traceback.
 
     The exit code is 0 for success, 1 for a claim that fails, 2 for a mistake or a file that cannot
-    be read or written, and 130 after Ctrl-C.
+    be read or written, and 130 after Ctrl-C or SIGTERM.
     """
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _ended_as_by_ctrl_c():
             warnings.showwarning = _show_warning
             app()
     except (ValueError, TypeError, OSError) as error:

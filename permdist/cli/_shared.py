@@ -98,7 +98,10 @@ def read_measures(measure: list[str] | None, preset: str | None, usual: tuple[st
 
     if preset is not None:
         choice("--preset", preset, PRESETS)
-    texts = [text for one in measure or [] for text in split(one, "--measure")] or list(usual)
+    texts = [text for one in measure or [] for text in split(one, "--measure")]
+    if not texts and preset is not None:
+        texts = [text.rpartition(":")[2] for text in usual]
+    texts = texts or list(usual)
     return [parse(text if preset is None or ":" in text else f"{preset}:{text}") for text in texts]
 
 
@@ -225,7 +228,8 @@ def _without_nan(value: Any) -> Any:
 
 def command_line() -> str:
     """Give the command as it was typed, for a report's last section."""
-    return shlex.join(["permdist", *sys.argv[1:]])
+    text = shlex.join(["permdist", *sys.argv[1:]])
+    return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def terminal_width() -> int | None:

@@ -108,7 +108,7 @@ def compare(
             parts,
             entries,
             measures=chosen,
-            select=select,
+            select=None if select is None else read_measures([select], preset, ())[0],
             baseline=baseline,
             correction=correction,
             directory=output,
@@ -116,19 +116,21 @@ def compare(
             n_jobs=None if scheduler else jobs,
             progress=not as_json,
         )
-    with waiting("Testing differences and writing the report"), no_litter():
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        width = terminal_width()
+        typer.echo(found.to_text(width))
+        for note in found.notes:
+            typer.echo(wrapped(f"note: {note}", width))
+    with waiting("Writing the report"), no_litter():
         for measure, file in tables.items():
             write_atomically(file, [found.to_frame(measure).to_csv().encode()])
         write_atomically(output / "tables.tex", [f"{found.to_latex()}\n".encode()])
         make = comparison_report(found, folds=parts, identities=identities, command=command_line())
         make.save(output / "report.html")
     if as_json:
-        print_json(found.to_dict())
         return
-    width = terminal_width()
-    typer.echo(found.to_text(width))
-    for note in found.notes:
-        typer.echo(wrapped(f"note: {note}", width))
     typer.echo(f"\nThe report: {output / 'report.html'}, with tables as .csv and .tex beside it")
 
 

@@ -109,8 +109,9 @@ def demo(
         tell=lambda _: None,
     )
     console = Console(stderr=as_json)
+    terminal = Console(stderr=True)
     columns = (SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"))
-    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+    with Progress(*columns, TimeElapsedColumn(), console=terminal) as progress:
         for text, step in STEPS:
             task = progress.add_task(text, total=1)
             state.tell = partial(_describe, progress, task, text)

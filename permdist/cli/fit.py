@@ -20,8 +20,6 @@ from permdist.cli._shared import (
 
 if TYPE_CHECKING:
     from permdist.comparison import Entry
-    from permdist.data import Queries
-    from permdist.measures import Measure
     from permdist.models import Ranker
 
 
@@ -59,7 +57,7 @@ def fit(
     FeatureRank, BLFeatureRank, DiffRank.
     """
     from permdist._text import plural
-    from permdist.comparison import read_entries
+    from permdist.comparison import read_entries, tune
     from permdist.comparison.wording import setting_text
     from permdist.data import load_letor
     from permdist.measures import DEFAULT, evaluate
@@ -81,7 +79,9 @@ def fit(
     else:
         held_out = load_letor(validation, n_features=train.n_features, regroup=regroup)
         parts["validation"] = held_out
-        learner, setting, notes = _chosen(entry, train, held_out, chosen[0], seed, jobs)
+        learner, setting, notes = tune(
+            entry, train, held_out, chosen[0], seed=seed, n_jobs=jobs, progress=not as_json
+        )
     learner.save(output)
     results = {
         name: evaluate(learner.predict(part), part.y, part.qid, chosen)
@@ -125,20 +125,3 @@ def _as_given(entry: Entry, judge: str, seed: int) -> Ranker:
             f"--validation: alternatives of {', '.join(several)} need a validation file"
         )
     return Entry(entry.name, entry.learner, settings).learners(judge=judge, seed=seed)[0][1]
-
-
-def _chosen(
-    entry: Entry, train: Queries, held_out: Queries, measure: Measure, seed: int, jobs: int
-) -> tuple[Ranker, dict[str, Any], list[str]]:
-    """Choose among the settings on the validation file."""
-    from permdist.comparison import compare
-
-    found = compare(
-        [(train, held_out, held_out)],
-        [entry],
-        measures=[measure],
-        seed=seed,
-        n_jobs=jobs,
-        progress=True,
-    )
-    return found.learners(entry.name)[0], found.chosen[entry.name][0], found.notes

@@ -2,14 +2,16 @@
 
 from permdist.comparison.entries import Entry, read_entries
 from permdist.comparison.results import Comparison
-from permdist.comparison.run import compare
+from permdist.comparison.run import Tuned, compare, tune
 from permdist.comparison.statistics import adjust, randomisation_test
 
 __all__ = [
     "Comparison",
     "Entry",
+    "Tuned",
     "adjust",
     "compare",
     "randomisation_test",
     "read_entries",
+    "tune",
 ]

@@ -6,18 +6,22 @@ from it without another fit, and is written whole or not at all.
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import itertools
 import json
 import multiprocessing
 import os
+import re
 import signal
 import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import CellType, CodeType
 from typing import Any
 
 import numpy as np
@@ -32,9 +36,13 @@ from permdist.measures import Measure, evaluate
 from permdist.models import Ranker
 from permdist.models.files import from_dict, to_dict
 
-FORMAT = 1
+FORMAT = 2
 # What does not change the result of a fit.
 INDIFFERENT = ("n_jobs", "verbose")
+# What a class has whatever its code is.
+HIDDEN = ("__dict__", "__weakref__", "__doc__", "__module__", "__firstlineno__", "_abc_impl")
+# Warnings and the threads of linear algebra belong to the process: fits in its threads take turns.
+ONE_AT_A_TIME = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -91,6 +99,8 @@ class Outcome:
 def make_key(learner: Ranker, prints: Sequence[str]) -> str:
     """Name a cell by all that its result depends on: the learner and the data.
 
+    Of a user's own class its code counts too, but not that of functions which it calls.
+
     Examples
     --------
     >>> from permdist.models import MLE
@@ -102,7 +112,38 @@ def make_key(learner: Ranker, prints: Sequence[str]) -> str:
         name: value for name, value in to_dict(learner)["params"].items() if name not in INDIFFERENT
     }
     facts = [__version__, f"{kind.__module__}.{kind.__qualname__}", params, list(prints)]
+    code = [_describe(vars(base)) for base in kind.__mro__ if not _is_known(base)]
+    return _digest([*facts, *code])
+
+
+def _digest(facts: Any) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _is_known(kind: type) -> bool:
+    """Tell whether a class is named well enough by a version: ours, scikit-learn's, Python's."""
+    return kind.__module__.partition(".")[0] in ("permdist", "sklearn", "builtins", "abc", "typing")
+
+
+def _describe(value: Any) -> Any:
+    """Write a class's contents, its functions by their code, so that an edit can be seen."""
+    value = getattr(value, "__func__", value)  # of static and class methods
+    if isinstance(value, property):
+        value = value.fget
+    if isinstance(value, Mapping):
+        return {str(key): _describe(one) for key, one in value.items() if key not in HIDDEN}
+    if hasattr(value, "__code__"):
+        bound = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
+        return [_describe(one) for one in (value.__code__, value.__defaults__, bound)]
+    if isinstance(value, CodeType):
+        return [value.co_code.hex(), list(value.co_names), _describe(value.co_consts)]
+    if isinstance(value, list | tuple):
+        return [_describe(one) for one in value]
+    if isinstance(value, set | frozenset):
+        return sorted(map(repr, value))
+    if isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__}"
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))  # where it is does not matter
 
 
 def fingerprint(queries: Queries) -> str:
@@ -131,8 +172,8 @@ def run_cell(
 
     One thread for linear algebra, whoever calls: the last digits depend on it.
     """
-    _leave_interrupts_to_the_parent()
-    with threadpool_limits(1, user_api="blas"):
+    _serve_the_parent()
+    with ONE_AT_A_TIME, threadpool_limits(1, user_api="blas"):
         try:
             fitted = (
                 clone(learner) if known is None else from_dict(known.learner, kind=type(learner))
@@ -152,11 +193,20 @@ def run_cell(
     return number, outcome
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    """In a process of joblib's, let Ctrl-C pass: the parent hears it too, and ends its workers."""
-    is_worker = multiprocessing.current_process().name != "MainProcess"
-    if is_worker and threading.current_thread() is threading.main_thread():
+@functools.cache
+def _serve_the_parent() -> None:
+    """In a process of joblib's, leave Ctrl-C to the parent, and end when the parent has ended."""
+    if not multiprocessing.current_process().name.startswith("Loky"):
+        return
+    if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_after(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)  # killed, it could not tell its workers to stop
 
 
 def _fit(learner: Ranker, train: Queries, validation: Queries) -> Outcome:
@@ -195,6 +245,8 @@ class Store:
             return None
         try:
             stored = json.loads((self.folder / cell.file_name).read_bytes())
+            if stored.pop("digest") != _digest(stored):
+                return None  # changed by hand, or by a failing disk
             if stored["format"] != FORMAT or stored["key"] != cell.key:
                 return None
             from_dict(stored["learner"], kind=type(cell.learner))
@@ -207,7 +259,7 @@ class Store:
                 seconds=float(stored["seconds"]),
                 warnings=[str(one) for one in stored["warnings"]],
             )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except Exception:  # a damaged file may be anything; its fit is made again
             return None
 
     def write(self, cell: Cell, outcome: Outcome) -> None:
@@ -226,7 +278,7 @@ class Store:
             "test": {name: [_null(one) for one in row] for name, row in outcome.test.items()},
             "learner": outcome.learner,
         }
-        text = json.dumps(stored, allow_nan=False)
+        text = json.dumps({**stored, "digest": _digest(stored)}, allow_nan=False)
         write_atomically(self.folder / cell.file_name, [text.encode()])
 
 
@@ -241,7 +293,7 @@ def _float(value: Any) -> float:
 def check_folds(folds: Iterable[Sequence[Queries]]) -> list[Fold]:
     """Check that every fold has three parts that can be learned from and measured.
 
-    No query may be tested twice, or be learned from and tested on the same fold.
+    No query may be tested twice, or be in two parts of the same fold.
     """
     found: list[Fold] = []
     tested: dict[bytes, int] = {}
@@ -263,10 +315,11 @@ def check_folds(folds: Iterable[Sequence[Queries]]) -> list[Fold]:
         widths = {part.n_features for part in parts}
         if len(widths) > 1:
             raise ValueError(f"fold {number}: its parts have {sorted(widths)} features")
-        learned = _query_prints(train)
+        names = ("training", "validation", "test")
+        for (one, a), (other, b) in itertools.combinations(zip(names, parts, strict=True), 2):
+            if (qid := shared_query(a, b)) is not None:
+                raise ValueError(f"fold {number}: query {qid} is in its {one} and its {other} part")
         for print_, qid in _query_prints(parts[2]).items():
-            if print_ in learned:
-                raise ValueError(f"fold {number}: query {qid} is in its training and its test part")
             if tested.setdefault(print_, number) != number:
                 raise ValueError(
                     f"folds: query {qid} is tested on fold {tested[print_]} and on fold {number}; "
@@ -276,6 +329,12 @@ def check_folds(folds: Iterable[Sequence[Queries]]) -> list[Fold]:
     if not found:
         raise ValueError("folds: expected at least one")
     return found
+
+
+def shared_query(one: Queries, other: Queries) -> Any:
+    """Give the id of a query that two collections share; None if they share none."""
+    known = _query_prints(one)
+    return next((qid for print_, qid in _query_prints(other).items() if print_ in known), None)
 
 
 def _query_prints(queries: Queries) -> dict[bytes, Any]:

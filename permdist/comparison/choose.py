@@ -24,10 +24,10 @@ def assemble(
     *,
     measures: tuple[Measure, ...],
     select: Measure,
-    baseline: str | None,
-    correction: str,
-    level: float,
-    seed: int,
+    baseline: str | None = None,
+    correction: str = "holm",
+    level: float = 0.95,
+    seed: int = 0,
 ) -> Comparison:
     """Choose on validation, fold by fold, and gather what was chosen."""
     names: list[str] = []

@@ -123,6 +123,7 @@ def read_entries(
             raise TypeError(f"models: expected names or learners, got {type(one).__name__}")
     if not found:
         raise ValueError("models: expected at least one")
+    found = [replace(entry, name=" ".join(entry.name.split())) for entry in found]
     names = [entry.name for entry in found]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
@@ -144,8 +145,7 @@ def read_entries(
         for setting, values in settings.items():
             if not values:
                 raise ValueError(f"models: {entry.name}: expected values of {setting!r}, got none")
-        name = " ".join(entry.name.split())
-        found[number] = replace(entry, name=name, settings=settings)
+        found[number] = replace(entry, settings=settings)
     return found
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from joblib import Parallel, delayed
 
@@ -19,13 +21,15 @@ from permdist.comparison.cells import (
     fingerprint,
     make_key,
     run_cell,
+    shared_query,
 )
 from permdist.comparison.choose import assemble
-from permdist.comparison.entries import read_entries
+from permdist.comparison.entries import Entry, read_entries
 from permdist.comparison.results import Comparison
 from permdist.comparison.statistics import CORRECTIONS
 from permdist.data import Fold, Queries
 from permdist.measures import Measure, parse
+from permdist.models import Ranker
 
 DEFAULT = ("letor4:map", "letor4:ndcg@10")
 
@@ -106,20 +110,7 @@ def compare(
         choice("baseline", baseline, names)
     parts = check_folds(folds)
     store = Store(None if directory is None else Path(directory))
-    prints = [[fingerprint(part) for part in fold] for fold in parts]
-    cells = [
-        Cell(
-            entry.name,
-            number,
-            setting,
-            learner,
-            make_key(learner, prints[number]),
-            len(parts[number].test),
-        )
-        for entry in entries
-        for setting, learner in entry.learners(judge=by.name, seed=seed)
-        for number in range(len(parts))
-    ]
+    cells = _cells(entries, parts, by, seed)
     outcomes = _run(cells, parts, store, taken, n_jobs, progress)
     return assemble(
         entries,
@@ -133,6 +124,81 @@ def compare(
         level=level,
         seed=seed,
     )
+
+
+def tune(
+    model: Any,
+    train: Queries,
+    validation: Queries,
+    measure: str | Measure,
+    *,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: bool | Callable[[int, int], object] = False,
+) -> Tuned:
+    """Fit one learner with each of its settings, and keep the one that validation likes best.
+
+    Parameters
+    ----------
+    model : str, Ranker or Entry
+        See `read_entries`.
+    train, validation : Queries
+        Without a query in common.
+    measure : Measure or str
+        What to choose by.
+    seed, n_jobs, progress
+        As in `compare`.
+
+    Returns
+    -------
+    Tuned
+        The fitted learner, its setting, and what a reader should know.
+
+    Examples
+    --------
+    >>> from permdist import data
+    >>> train, validation, _ = data.make_folds(data.make_letor(60, rng=0), 3, rng=0)[0]
+    >>> tune("MLE[C=1e-6|10]", train, validation, "map").setting
+    {'C': 10}
+    """
+    entries, by = read_entries(model), parse(measure)
+    if len(entries) != 1:
+        raise ValueError(f"model: expected one, got {len(entries)}")
+    if (qid := shared_query(train, validation)) is not None:
+        raise ValueError(f"validation: query {qid} is among the training queries, too")
+    # Nobody looks at the test part: the one that validates stands in for it.
+    parts = [Fold(train, validation, validation)]
+    cells = _cells(entries, parts, by, seed)
+    outcomes = _run(cells, parts, Store(None), (by,), n_jobs, progress)
+    found = assemble(entries, cells, outcomes, parts, measures=(by,), select=by, seed=seed)
+    name = entries[0].name
+    return Tuned(found.learners(name)[0], found.chosen[name][0], found.notes)
+
+
+class Tuned(NamedTuple):
+    """A learner whose setting was chosen on validation queries."""
+
+    learner: Ranker
+    setting: dict[str, Any]
+    notes: list[str]
+
+
+def _cells(entries: list[Entry], parts: list[Fold], by: Measure, seed: int) -> list[Cell]:
+    """List every fit: all entries with all their settings on all folds."""
+    prints = [[fingerprint(part) for part in fold] for fold in parts]
+    return [
+        Cell(
+            entry.name,
+            number,
+            setting,
+            learner,
+            make_key(learner, prints[number]),
+            len(parts[number].test),
+        )
+        for entry in entries
+        for setting, learner in entry.learners(judge=by.name, seed=seed)
+        for number in range(len(parts))
+    ]
 
 
 def _measures(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
@@ -153,8 +219,9 @@ def _run(
 ) -> list[Outcome]:
     """Give the outcome of every cell; whatever is missing is computed, and kept at once."""
     known = [store.read(cell) for cell in cells]
-    # Two entries may ask for the same fit: it is made once.
-    first = {cell.key: number for number, cell in reversed(list(enumerate(cells)))}
+    # Two entries may ask for the same fit: it is made once. Classes of the same name are others.
+    same = [(cell.key, type(cell.learner)) for cell in cells]
+    first = {key: number for number, key in reversed(list(enumerate(same)))}
     missing = [
         number
         for number in first.values()
@@ -169,15 +236,40 @@ def _run(
             for number in missing
         )
         pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-        finished = pool(work)
+        with _deaf_children():
+            finished = pool(work)
         try:
-            for number, outcome in finished:
+            for number, outcome in _until_lost(finished):
                 known[number] = outcome
                 store.write(cells[number], outcome)
                 advance(cells[number].entry)
         finally:
             finished.close()
-    return [known[first[cell.key]] or Outcome(error="not run") for cell in cells]
+    return [known[first[key]] or Outcome(error="not run") for key in same]
+
+
+def _until_lost(finished: Iterator[tuple[int, Outcome]]) -> Iterator[tuple[int, Outcome]]:
+    """Pass finished cells on; whatever ends that early is the loss of a worker."""
+    try:
+        yield from finished
+    except Exception as error:
+        raise ConnectionError(
+            f"a worker was lost ({type(error).__name__}): out of memory, killed, or its scheduler "
+            "has gone; what was kept of finished fits is not made again"
+        ) from error
+
+
+@contextlib.contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Start workers that never hear Ctrl-C: it is for the parent, which ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
 
 
 @contextlib.contextmanager

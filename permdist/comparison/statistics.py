@@ -116,22 +116,23 @@ def randomisation_test(
         if not row.size:
             continue
         signs = np.array(list(itertools.product([-1.0, 1.0], repeat=len(row))))
-        result[number] = _as_far(signs @ row, row.sum()) / len(signs)
+        result[number] = _as_far(signs @ row[:, None], row[None])[0] / len(signs)
     many = np.flatnonzero(~few)
     if many.size:
         generator = as_rng(rng)
-        seen = rows[many].sum(axis=1)
         further = np.ones(len(many))
         for start in range(0, resamples, 1000):  # in slices, for memory's sake
             size = min(1000, resamples - start)
             signs = 2.0 * generator.integers(0, 2, size=(size, rows.shape[1])) - 1.0
-            further += _as_far(signs @ rows[many].T, seen)
+            further += _as_far(signs @ rows[many].T, rows[many])
         result[many] = further / (resamples + 1)
     return result
 
 
-def _as_far(sums: FloatArray, seen: FloatArray | float) -> FloatArray:
-    return (np.abs(sums) >= np.abs(seen) * (1.0 - SAME)).sum(axis=0)
+def _as_far(sums: FloatArray, rows: FloatArray) -> FloatArray:
+    """Count the sums that are as far from 0 as those of the rows, but for rounding."""
+    rounding = SAME * np.abs(rows).sum(axis=1)
+    return (np.abs(sums) >= np.abs(rows.sum(axis=1)) - rounding).sum(axis=0)
 
 
 def adjust(p_values: ArrayLike, correction: str = "holm") -> FloatArray:
