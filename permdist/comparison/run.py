@@ -275,7 +275,7 @@ def _deaf_children() -> Iterator[None]:
 @contextlib.contextmanager
 def _bar(
     total: int, done: int, progress: bool | Callable[[int, int], object]
-) -> Iterator[Callable[[str], None]]:
+) -> Iterator[Callable[[str], object]]:
     """Show how many cells are finished, and how long the others may take."""
     if callable(progress):
         finished = itertools.count(done + 1)
