@@ -38,12 +38,12 @@ def draw_plane(ax, X, angles, length):
     one = np.array([TypeOne("ap").value(score, LABELS) for score in scores])
     ax.plot(angles, one, color="#4c72b0", label="type one")
     for pairs, colour in (("all", "#dd8452"), ("good-bad", "#55a868")):
-        bound = TypeTwo("ap", pairs=pairs)
-        found = [(bound.value(score, LABELS), bound.margin(score, LABELS)) for score in scores]
-        two, margin = np.transpose(found)
+        loss = TypeTwo("ap", pairs=pairs)
+        two, margin = (np.array([f(s, LABELS) for s in scores]) for f in (loss.value, loss.margin))
         holds, shade = margin >= 1.0 - basic, {"color": colour, "alpha": 0.2, "linewidth": 0}
         ax.plot(angles, two, color=colour, label=f"type two, {pairs} pairs")
-        ax.fill_between(angles, -1, 3, holds, label=f"(9) holds, {pairs} pairs", **shade)
+        if holds.any():
+            ax.fill_between(angles, -1, 3, holds, label=f"(9) holds, {pairs} pairs", **shade)
         row = f"{two.min():10.4g}{one.min():10.3f}{(two < one).mean():15.0%}{holds.mean():11.0%}"
         print(f"{ax.get_title()[:3]} {pairs:<10}{margin.max():8.3f}{row}")
     ax.plot(angles, basic, color="0.3", label="basic loss, 1 - AP")
@@ -70,8 +70,8 @@ def main(arguments=None):
         ax.spines[["top", "right"]].set_visible(False)
     for ax in axes[0]:
         ax.legend(frameon=False)
-    handles = axes[1, 0].get_legend_handles_labels()[0]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    handles = max((ax.get_legend_handles_labels()[0] for ax in axes[1]), key=len)
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(options.output, dpi=110)
     print(f"\nThe picture: {options.output}")
 

@@ -1,8 +1,8 @@
 """Eight conditional models on the same folds: what an expected loss buys beyond likelihood.
 
 Maximum likelihood, expected gain, their sum L3 and the convex loss, for AUC, AP and NDCG, each
-with C chosen on the validation part of every fold; differences to maximum likelihood are judged
-query by query. ``--data`` takes a folder with LETOR folds.
+with C chosen on the validation part of every fold. Drawn are differences to maximum likelihood,
+paired by query. ``--data`` takes a folder with LETOR folds.
 """
 
 import argparse
@@ -55,12 +55,13 @@ def main(arguments=None):
         print(f"{name:<20} {means}  {p:.3f}", flush=True)
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     for ax, measure in zip(figure.subplots(1, 2, sharey=True), MEASURES, strict=True):
-        for place, (_name, result) in enumerate(found.items()):
-            values = result.per_query(measure)
-            error = values.std(ddof=1) / np.sqrt(len(values))
-            ax.errorbar(result.mean(measure), place, xerr=error, fmt="o", color="#4c72b0")
-        ax.axvline(found["MLE"].mean(measure), color="0.7", linewidth=0.8, zorder=0)
-        ax.set(xlabel=f"{measure} on test queries, with one standard error")
+        for place, result in enumerate(found.values()):
+            more = result.per_query(measure) - found["MLE"].per_query(measure)
+            error = more.std(ddof=1) / np.sqrt(len(more))
+            ax.errorbar(more.mean(), place, xerr=error, fmt="o", color="#4c72b0")
+        ax.axvline(0.0, color="0.7", linewidth=0.8, zorder=0)
+        level = found["MLE"].mean(measure)
+        ax.set(xlabel=f"{measure} less that of MLE ({level:.3f}), with one standard error")
         ax.set_yticks(range(len(found)), list(found))
         ax.spines[["top", "right"]].set_visible(False)
     ax.invert_yaxis()

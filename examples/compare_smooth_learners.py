@@ -52,13 +52,17 @@ def main(arguments=None):
         print(f"{name:<14} {row}".rstrip(" ,"), flush=True)
     figure = Figure(figsize=(12, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(2, 3))
+    errors = []
     for place, (name, table) in enumerate(found.items()):
         style = {"color": LEARNERS[name][2], "fillstyle": "full" if place < 3 else "none"}
         more, curve = table[0] - found["ApproxAP"][0], (table - found["ApproxNDCG"])[2:]
+        errors.append(curve.std(axis=1, ddof=1) / np.sqrt(len(more)))
         error = more.std(ddof=1) / np.sqrt(len(more))
         left.errorbar(more.mean(), place, xerr=error, fmt="o", **style)
         line = "o-" if place < 3 else "o--"
         right.plot(range(1, 11), curve.mean(axis=1), line, label=name, **style)
+    band = np.sum(errors, axis=0) / (len(errors) - 1)  # ApproxNDCG has none
+    right.fill_between(range(1, 11), -band, band, color="0.93", label="one standard error")
     left.axvline(0.0, color="0.7", linewidth=0.8, zorder=0)
     left.set(xlabel="MAP less that of ApproxAP, with one standard error")
     left.set_yticks(range(len(LEARNERS)), list(LEARNERS))

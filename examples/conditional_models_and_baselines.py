@@ -1,8 +1,7 @@
 """Conditional models and their baselines on several collections, the best three of each marked.
 
-The learners of Figure 3 of Dubey et al. on cleaned collections, C chosen by MAP on the validation
-part of every fold. The last column weights collections by their queries, as the figure does.
-``--data`` takes one or more folders with LETOR folds.
+The learners of Figure 3 of Dubey et al. on cleaned collections, C chosen by MAP on validation. The
+last column weights collections by their queries. ``--data`` takes folders with LETOR folds.
 """
 
 import argparse
@@ -11,12 +10,13 @@ from pathlib import Path
 import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from scipy.stats import rankdata
 
 from permdist import data, models
 
 MEASURES = {"MAP": "map", "NDCG@1": "ndcg@1", "NDCG@10": "ndcg@10[discount=jk]"}
-SHADES = ListedColormap(["white", "#e3cda8", "#f7eda0", "#9ed39e"])  # others, third, second, first
+SHADES = {"best": "#9ed39e", "second": "#f7eda0", "third": "#e3cda8", "others": "white"}
 SUMS, HINGES = {"C": [1e-4, 1e-3, 1e-2, 0.1]}, {"C": [0.01, 0.1, 1.0]}
 LEARNERS = {
     "SVMMap": (models.SVMMap(), HINGES),
@@ -62,15 +62,16 @@ def main(arguments=None):
             table[number, row] = [one.mean() for one in (*values, np.concatenate(values))]
         shown = "  ".join(" ".join(f"{v:.3f}" for v in one[row]) for one in table)
         print(f"{name:<20} {shown}", flush=True)
-    figure = Figure(figsize=(15, 6), layout="constrained")
+    figure = Figure(figsize=(15, 6.3), layout="constrained")
     for ax, title, values in zip(figure.subplots(1, 3, sharey=True), MEASURES, table, strict=True):
         place = rankdata(-values.round(3), method="min", axis=0)
-        ax.imshow(np.maximum(0, 4 - place), cmap=SHADES, vmin=0, vmax=3, aspect="auto")
+        ax.imshow(np.minimum(place, 4), ListedColormap([*SHADES.values()]), vmin=1, vmax=4)
         for row, column in np.ndindex(values.shape):
             ax.text(column, row, f"{values[row, column]:.3f}", ha="center", va="center")
-        ax.set_xticks(range(len(columns)), columns)
+        ax.set(title=title, aspect="auto", xticks=range(len(columns)), xticklabels=columns)
         ax.set_yticks(range(len(LEARNERS)), list(LEARNERS))
-        ax.set(title=title)
+    keys = [Patch(color=colour, label=name) for name, colour in SHADES.items()]
+    figure.legend(handles=keys[:3], loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(options.output, dpi=110)
     print(f"\nThe picture: {options.output}")
 

@@ -1,7 +1,8 @@
 """Does a sampled objective lead where the exact one does? Both along the optimisation.
 
 The optimiser sees the convex loss over a restart sample; at every iteration the same coefficients
-are also judged by all interleavings, summed exactly, and the other way round.
+are also judged by all merges of four fixed orders of each class, summed exactly, and the other way
+round.
 """
 
 import argparse
@@ -51,6 +52,7 @@ def main(arguments=None):
     axes[2].set(xlabel="iterations", ylabel="MAP on test queries")
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
+        ax.xaxis.get_major_locator().set_params(integer=True)
         ax.legend(frameon=False)
     figure.savefig(options.output, dpi=110)
     print(f"The picture: {options.output}")

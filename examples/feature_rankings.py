@@ -1,8 +1,8 @@
 """Rankings by single features, and what comes of adding them: FeatureRank and DiffRank.
 
 (a) interval centres of three features, from all values of an interval and from one third of them;
-(b) Kendall's tau along the additions of FeatureRank with and without balance control;
-(c) DiffRank's bound and the share of pairs it bounds. ``--data`` takes a folder with LETOR folds.
+(b) Kendall's tau along the additions of FeatureRank with and without balance control, and that of
+its predictions, made without labels; (c) DiffRank's bound and what it bounds. ``--data``: folds.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def draw_centres(ax, train):
         ax.text(K + 0.15, lines[0][-1], f"feature {feature + 1}", color=colour, va="center")
     for name, style in STYLES.items():
         ax.plot([], [], style, color="0.3", label=name)
-    ax.set(title=f"(a) interval centres, K = {K}", xlabel="interval, from the least relevant up")
+    ax.set(title=f"(a) K = {K} intervals", xlabel="from the least relevant up", ylabel="centre")
 
 
 def main(arguments=None):
@@ -51,21 +51,21 @@ def main(arguments=None):
     axes = (figure := Figure(figsize=(14, 4.4), layout="constrained")).subplots(1, 3)
     draw_centres(axes[0], train)
     ends = np.arange(1, options.cycles + 1) * train.n_features
-    heads = "".join(f"{f'cycle {cycle}':>9}" for cycle in range(1, options.cycles + 1))
-    print(f"{'tau, training':<25}{heads}  predicted    test")
+    heads = "".join(f"{f'cycle {cycle}':>10}" for cycle in range(1, options.cycles + 1))
+    print(f"{'tau, training':<25}{heads} predicted      test")
     for kind, colour in zip((FeatureRank, BLFeatureRank), COLOURS, strict=False):
         learner = kind(intervals=K, cycles=options.cycles).fit(train)
         taus = np.array(learner.history_["train"])
         axes[1].plot(np.arange(1, len(taus) + 1), taus, color=colour, label=kind.__name__)
-        # Balance control needs labels: predictions of the same queries do without it.
-        judged = f"{learner.score(train):11.4f}{learner.score(test):8.4f}"
-        print(f"{kind.__name__:<25}" + "".join(f"{tau:9.4f}" for tau in taus[ends - 1]) + judged)
+        row = [*taus[ends - 1], learner.score(train), learner.score(test)]
+        axes[1].plot(len(taus) + 5, row[-2], "o", color=colour, label=f"{kind.__name__}, predicted")
+        print(f"{kind.__name__:<25}" + "".join(f"{tau:10.4f}" for tau in row))
     axes[1].set(title="(b) two ways to add", xlabel="addition", ylabel="Kendall's tau, training")
     history = DiffRank(intervals=K, cycles=options.cycles).fit(train).history_
     for (key, name), colour in zip(CURVES.items(), COLOURS, strict=False):
         values = np.array(history[key])
         axes[2].plot(np.arange(1, len(values) + 1), values, color=colour, label=name)
-        print(f"{name:<25}" + "".join(f"{value:9.4f}" for value in values[ends - 1]))
+        print(f"{name:<25}" + "".join(f"{value:10.4f}" for value in values[ends - 1]))
     axes[2].set(title="(c) DiffRank", xlabel="round", ylabel="relative to all pairs, training")
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)

@@ -1,6 +1,6 @@
 """One ranking, many NDCGs: how much of a published figure is convention.
 
-Ranks a collection by its best single feature and draws NDCG@k by the conventions of four tools,
+Ranks a collection by its best single feature and draws NDCG@k by four conventions of three tools,
 for k = 1 to 20. With LETOR data (``--data FILE``) the gap between the lines is what separates
 numbers in the literature that look comparable and are not.
 """

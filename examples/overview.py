@@ -2,7 +2,9 @@
 
 On the left the rank marginals of the documents of one query under a Plackett-Luce model; in the
 middle their expected NDCG as the noise grows, under three distributions and exactly; on the right
-learners on unseen queries, with confidence intervals. ``--data`` takes a folder with LETOR folds.
+learners on unseen queries, with confidence intervals. The good-bad model sees the labels, and its
+noise is on a scale of its own: it multiplies differences of scores by 1 / (noise x documents).
+``--data`` takes a folder with LETOR folds.
 """
 
 import argparse

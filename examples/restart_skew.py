@@ -2,6 +2,7 @@
 
 On the left, two restart states, the best and the worst ranking, chosen nine times to one, evenly,
 or one to nine. On the right, eleven states from best to worst, chosen by the weight exp(k loss).
+Several samples of each kind, and the same loss over all merges of a few orders of each class.
 """
 
 import argparse
@@ -26,7 +27,8 @@ class Sampled(ConvexLoss):
 
     def _space(self, batch):
         measure = parse(self.measure)
-        return Restarts(batch, measure, sampler=self.sampler, sample_size=self.sample_size, rng=0)
+        sample = {"sample_size": self.sample_size, "rng": self.random_state}
+        return Restarts(batch, measure, sampler=self.sampler, **sample)
 
 
 def main(arguments=None):
@@ -34,6 +36,7 @@ def main(arguments=None):
     parser.add_argument("--data", type=Path, help="a folder with LETOR folds")
     parser.add_argument("--queries", type=int, default=150, help="queries of the simulation")
     parser.add_argument("--size", type=int, default=30, help="rankings a query")
+    parser.add_argument("--seeds", type=int, default=10, help="samples of each kind")
     parser.add_argument("--output", type=Path, default=Path("restart_skew.png"))
     options = parser.parse_args(arguments)
     if options.data:
@@ -42,30 +45,34 @@ def main(arguments=None):
         whole = data.make_letor(2 * options.queries, rng=0)
         train, test = (whole.where(np.arange(len(whole)) % 2 == part) for part in (0, 1))
 
-    def accuracy(sampler):
-        learner = Sampled("ndcg@10", scale=True, C=100.0, sample_size=options.size)
-        learner.sampler = sampler
-        return learner.fit(train).score(test)
+    def accuracies(skews, rungs):
+        learner, seeds = Sampled("ndcg@10", C=100.0, sample_size=options.size), range(options.seeds)
+        rows = []
+        for skew in skews:
+            learner.sampler = RestartSampler("ndcg@10", rungs=rungs, skew=skew)
+            rows.append([learner.set_params(random_state=s).fit(train).score(test) for s in seeds])
+        return np.array(rows)
 
-    exact = ConvexLoss("ndcg@10", scale=True, C=100.0).fit(train).score(test)
+    exact = ConvexLoss("ndcg@10", C=100.0).fit(train).score(test)
     # Of two states the losses are 0 and 1, so that exp(k) is the ratio of their chances.
     mixes = {"towards the best": -np.log(9.0), "balanced": 0.0, "towards the worst": np.log(9.0)}
-    two = [accuracy(RestartSampler("ndcg@10", rungs=2, skew=skew)) for skew in mixes.values()]
-    many = [accuracy(RestartSampler("ndcg@10", rungs=11, skew=skew)) for skew in SKEWS]
+    two, many = accuracies(mixes.values(), rungs=2), accuracies(SKEWS, rungs=11)
     figure = Figure(figsize=(10, 4.5), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
-    left.plot(list(mixes), two, "o", color="#4c72b0", markersize=9)
     left.margins(x=0.3)
     left.set(ylabel="NDCG@10 on test queries", xlabel="two restart states, 9 to 1")
-    right.plot(SKEWS, many, "o-", color="#4c72b0")
     right.set(xlabel="k of eleven restart states, chance proportional to exp(k loss)")
-    for ax in (left, right):
-        ax.axhline(exact, color="0.4", linestyle=":", label="all interleavings, exactly")
+    for ax, places, values in ((left, list(mixes), two), (right, SKEWS, many)):
+        mean, low, high = values.mean(axis=1), values.min(axis=1), values.max(axis=1)
+        ax.plot(places, mean, "o", color="#4c72b0", label=f"mean of {options.seeds} samples")
+        ax.vlines(places, low, high, color="#4c72b0", alpha=0.4, linewidth=4, label="their range")
+        ax.axhline(exact, color="0.4", linestyle=":", label="all merges of four orders")
         ax.spines[["top", "right"]].set_visible(False)
     right.legend(frameon=False, loc="lower left")
     figure.savefig(options.output, dpi=110)
-    print("  ".join(f"{name}: {value:.4f}" for name, value in zip(mixes, two, strict=True)))
-    print("  ".join(f"k={k:g}: {value:.4f}" for k, value in zip(SKEWS, many, strict=True)))
+    for name, row in zip([*mixes, *(f"k = {k:g}" for k in SKEWS)], [*two, *many], strict=True):
+        print(f"{name:<18} {row.mean():.4f}, from {row.min():.4f} to {row.max():.4f}")
+    print(f"{'no restarts':<18} {exact:.4f}")
     print(f"The picture: {options.output}")
 
 

@@ -1,7 +1,7 @@
 """How many rankings must a sample have? Accuracy on test queries against the size of the sample.
 
 The convex loss is fitted on restart samples of growing size, several times each; the dotted lines
-are the same loss with all interleavings summed exactly, where nothing is drawn but a few orders.
+are the same loss over all merges of four orders of each class: only these orders are drawn.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def main(arguments=None):
             table[row, seed] = accuracy(**sample)
         means = ", ".join(f"{value:.4f}" for value in table[row].mean(axis=0))
         print(f"{size:>4} rankings a query: {means}", flush=True)
-    print(f"all interleavings:      {', '.join(f'{value:.4f}' for value in exact)}")
+    print(f"all merges:             {', '.join(f'{value:.4f}' for value in exact)}")
     figure = Figure(figsize=(10, 4.5), layout="constrained")
     for column, ax in enumerate(figure.subplots(1, len(MEASURES))):
         values = table[:, :, column]
@@ -50,7 +50,7 @@ def main(arguments=None):
         ax.fill_between(
             SIZES, values.min(axis=1), values.max(axis=1), alpha=0.2, label="their range"
         )
-        ax.axhline(exact[column], color="0.4", linestyle=":", label="all interleavings, exactly")
+        ax.axhline(exact[column], color="0.4", linestyle=":", label="all merges of four orders")
         ax.set(
             xscale="log", xlabel="rankings a query", ylabel=f"{MEASURES[column]} on test queries"
         )

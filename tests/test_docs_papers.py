@@ -64,6 +64,14 @@ NAMED = re.compile(
 )
 IDENTITY = re.compile(r"identity: ([a-z0-9-]+)")
 SCRIPT = re.compile(r"(?:examples|benchmarks|tests)/\w+\.py")
+# Scripts about the library rather than a paper; all others stand beside what they repeat.
+OF_NO_PAPER = {
+    "distances_between_ballots",
+    "inspect_one_query",
+    "measure_conventions",
+    "overview",
+    "trust_a_chain",
+}
 
 
 def text_of(page):
@@ -140,6 +148,29 @@ def test_scripts_exist(page):
     for code in named:
         assert SCRIPT.fullmatch(code), code
         assert (ROOT / code).is_file(), code
+
+
+def refers_to_a_paper(text):
+    """Tell whether a text names a number or a section of a paper, or its authors."""
+    return bool(NAMED.search(text) or re.search(r"\bet al\b|\b[Ss]ections? \d", text))
+
+
+def test_every_script_of_a_paper_is_cited():
+    cited = {
+        code.removeprefix("examples/").removesuffix(".py")
+        for page in NUMBERED
+        for cells in rows(text_of(page))
+        for code in codes(cells[2])
+        if code.startswith("examples/")
+    }
+    texts = {
+        path.stem: ast.get_docstring(ast.parse(path.read_text()))
+        for path in (ROOT / "examples").glob("*.py")
+    }
+    speaking = {name for name, text in texts.items() if refers_to_a_paper(text)}
+    assert speaking
+    assert speaking <= cited
+    assert set(texts) - cited == OF_NO_PAPER
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -228,6 +259,10 @@ def test_the_checks_notice_mistakes():
     assert numbers("Figures 8 to 10") == [("Figure", 8), ("Figure", 9), ("Figure", 10)]
     assert numbers("(30) to (32)") == [("Equation", 30), ("Equation", 31), ("Equation", 32)]
     assert numbers("section 4.1, (MAP)") == []
+    for text in ("the positions of Table 1", "under Theorems 5 and 6", "as Xu et al. do"):
+        assert refers_to_a_paper(text)
+    assert refers_to_a_paper("several starts, as in section 2.2")
+    assert not refers_to_a_paper("a table of 3 learners, and one figure")
     table = "| number | b |\n| --- | --- |\n| (1) | `x \\| y` |\n| (3) | z |\n\n| (4) | w |\n"
     assert rows(table) == [["(1)", "`x \\| y`"], ["(3)", "z"]]
     assert codes("`a.b` and\n```python\n`c.d`\n```\n`e`") == ["a.b", "e"]
