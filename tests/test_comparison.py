@@ -258,8 +258,8 @@ def test_a_narrow_terminal_has_fewer_columns(found):
     whole, narrow = found.to_text(), found.to_text(90)
     assert str(found) == whole
     assert max(map(len, narrow.splitlines())) <= 90
-    assert "p (random.)" in whole.splitlines()[1]
-    assert "(no room here for p (random.), p (Wilcoxon)" in " ".join(narrow.split())
+    assert "p (rand.)" in whole.splitlines()[1]
+    assert "(no room here for p (rand.), p (Wilcoxon)" in " ".join(narrow.split())
     for name in found.names:
         assert name in narrow
 

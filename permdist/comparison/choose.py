@@ -126,7 +126,7 @@ def _notes(
                 where = f" on {times} of {len(best)} folds" if len(best) > 1 else ""
                 notes.append(
                     f"{entry.name}: {setting} = {end:g}, an end of the values tried, is chosen"
-                    f"{where}; one beyond it may be better"
+                    f"{where}; a value beyond it, where there is one, may be better"
                 )
     return notes
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MARKS = ("first", "second", "third")
 PLACES = {"first": "1st", "second": "2nd", "third": "3rd", "": ""}
 # What a narrow terminal does without, the first of these first.
-SPARED = ("p (random.)", "p (Wilcoxon)", "rank", "mean rank", "interval")
+SPARED = ("p (rand.)", "p (Wilcoxon)", "rank", "mean rank", "interval")
 
 
 @dataclass(frozen=True, repr=False)
@@ -246,7 +246,7 @@ class Comparison:
                 str(name),
                 f"{row['mean']:.4f}",
                 f"{row['standard_error']:.4f}",
-                f"{row['low']:.4f} to {row['high']:.4f}",
+                f"{row['low']:.3f} to {row['high']:.3f}",
                 str(int(row["rank"])),
                 f"{row['mean_rank']:.2f}",
                 *(

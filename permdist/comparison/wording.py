@@ -21,7 +21,7 @@ HEAD = (
     "diff.",
     "p (t)",
     "p (Wilcoxon)",
-    "p (random.)",
+    "p (rand.)",
     "fit, s",
 )
 
@@ -42,8 +42,18 @@ def title(measure: Measure) -> str:
 
 
 def setting_text(setting: dict[str, Any]) -> str:
-    """Write a setting in one line."""
-    return ", ".join(f"{name}={value}" for name, value in setting.items()) or "as it is"
+    """Write a setting in one line.
+
+    Examples
+    --------
+    >>> setting_text({"C": 100.0, "measure": "ap", "alpha": 1e-05})
+    'C=100, measure=ap, alpha=1e-05'
+    """
+    return ", ".join(f"{name}={_short(value)}" for name, value in setting.items()) or "as it is"
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
 
 def p_text(value: float) -> str:

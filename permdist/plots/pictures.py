@@ -130,7 +130,7 @@ def _fits(ax: Axes, shape: tuple[int, ...], letters: int) -> bool:
         return False
     width, height = figure.get_size_inches()
     cell = place.width * width / shape[1], place.height * height / shape[0]
-    return bool(cell[0] >= 0.07 * letters and cell[1] >= 0.12)
+    return bool(cell[0] >= 0.06 * letters and cell[1] >= 0.12)
 
 
 def means(evaluations: Mapping[str, Evaluation], ax: Axes | None = None) -> Axes:

@@ -88,14 +88,15 @@ figure.picture figcaption { margin-top: 0.5rem; }
     linear-gradient(to top, var(--ground) 0.7rem, transparent) 0 100% / 100% 3rem no-repeat local,
     linear-gradient(to left, var(--shade), transparent) 100% 0 / 0.6rem 100% no-repeat scroll,
     linear-gradient(to top, var(--shade), transparent) 0 100% / 100% 0.6rem no-repeat scroll; }
-table { border-collapse: separate; border-spacing: 0; min-width: 100%; font-size: 0.93rem;
+table { border-collapse: separate; border-spacing: 0; min-width: 100%; font-size: 0.9rem;
   line-height: 1.4; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.42rem 0.6rem; text-align: right; white-space: nowrap; vertical-align: top;
-  border-bottom: 1px solid var(--line); }
+th, td { padding: 0.42rem 0.75rem 0.42rem 0.5rem; text-align: right; white-space: nowrap;
+  vertical-align: top; border-bottom: 1px solid var(--line); }
 th { position: sticky; top: 0; z-index: 2; background: var(--ground); color: var(--soft);
   font-weight: 600; font-size: 0.88rem; vertical-align: bottom; border-bottom-color: var(--soft);
   white-space: normal; overflow-wrap: normal; }
 th.word, td.word, th:first-child, td:first-child { text-align: left; }
+td.word:not(:first-child) { white-space: normal; min-width: 7rem; }
 th.long, td.long { white-space: normal; min-width: 15rem; }
 th:first-child.long, td:first-child.long { max-width: 24rem; }
 th:first-child, td:first-child { position: sticky; left: 0; z-index: 1;
@@ -179,7 +180,7 @@ footer { margin-top: 3.5rem; padding-top: 1rem; border-top: 1px solid var(--line
 }
 @media screen and (min-width: 68rem) {
   .page { max-width: 84rem; padding: 3rem 2rem 6rem; }
-  .page.listed { display: grid; grid-template-columns: 12.5rem minmax(0, 1fr); column-gap: 3.5rem;
+  .page.listed { display: grid; grid-template-columns: 11.5rem minmax(0, 1fr); column-gap: 2.5rem;
     grid-template-rows: auto 1fr; }
   .page.listed > header, .page.listed > main { grid-column: 2; }
   nav { grid-column: 1; grid-row: 1 / span 2; margin: 0; font-size: 0.9rem; }
@@ -204,7 +205,8 @@ footer { margin-top: 3.5rem; padding-top: 1rem; border-top: 1px solid var(--line
   table, th { font-size: 8pt; }
   th, td { position: relative !important; padding: 0.2rem 0.7rem; white-space: normal;
     print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  th.long, td.long { min-width: 0; }
+  td.word:not(:first-child) { white-space: normal; min-width: 7rem; }
+th.long, td.long { min-width: 0; }
   th button::after { display: none; }
   .mark::after { top: 0.25rem; font-size: 6pt; }
   tr, figure.picture, .facts div, .note { break-inside: avoid; }

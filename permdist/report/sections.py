@@ -156,14 +156,13 @@ def identities_section(report: Report, examples: int, seed: int = 0) -> None:
         f"{verdict}",
     )
     report.table(
-        ["identity", "", "statement", "source", "tried", "worst residual"],
+        ["identity", "verdict", "statement", "source", "worst residual"],
         [
             [
                 one.identity.name,
                 Cell("holds", mark="good") if one.passed else Cell("fails", mark="bad"),
                 one.identity.statement,
                 one.identity.source,
-                one.tried,
                 Cell(f"{one.worst:.1e}", one.worst),
             ]
             for one in results
