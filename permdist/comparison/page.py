@@ -242,7 +242,7 @@ def _example(
         return
     short = fitting & (test.sizes <= max(12, int(test.sizes[fitting].min())))
     values = comparison.evaluations[best][0][comparison.measures[0].name]
-    known = values[~np.isnan(values)]
+    known = values[fitting & ~np.isnan(values)]
     unusual = np.nan_to_num(np.abs(values - (known.mean() if known.size else 0.0)), nan=10.0)
     number = int(np.argmin(np.where(short, unusual, 100.0)))
     a, b = test.ptr[number], test.ptr[number + 1]
