@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import textwrap
 from collections.abc import Iterable, Mapping
 
 
@@ -21,3 +22,8 @@ def hint(word: object, options: Iterable[str]) -> str:
 def plural(number: int, word: str, words: str = "") -> str:
     """Write a number with its word: ``1 query``, ``2 queries``."""
     return f"{number:,} {word if number == 1 else words or word + 's'}"
+
+
+def wrapped(text: str, width: int | None) -> str:
+    """Fill lines of a width, or leave a text in one line."""
+    return text if width is None else textwrap.fill(text, width, break_long_words=False)

@@ -14,6 +14,7 @@ from permdist._text import aligned, plural
 from permdist.distributions import Distribution, GaussianScores, GoodBad, PlackettLuce
 from permdist.distributions.base import Estimate
 from permdist.measures import Measure, parse
+from permdist.rankings import order_by_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,6 +83,8 @@ class Inspection:
     pairwise : array of float, shape (n, n)
     expected : dict of Estimate
         By measure; empty without labels.
+    by_score : dict of float
+        The same measures of the ranking by score, without any noise.
     entropy : Estimate
         In nats.
     noise : pandas.DataFrame
@@ -96,6 +99,7 @@ class Inspection:
     marginals: FloatArray
     pairwise: FloatArray
     expected: dict[str, Estimate]
+    by_score: dict[str, float]
     entropy: Estimate
     noise: pd.DataFrame
     at: float
@@ -124,14 +128,19 @@ class Inspection:
 
     def __str__(self) -> str:
         frame, n = self.documents(), self.dist.n_items
+        how = "ranks count from 1"
         if "label" in frame and all(
             str(name).endswith(f"({label})") for name, label in frame["label"].items()
         ):
             frame = frame.drop(columns="label")  # the names say it
-        lines = [f"Where {plural(n, 'document')} may stand"]
+            how = f"labels in brackets, {how}"
+        lines = [f"Where {plural(n, 'document')} may stand ({how})"]
         shown = frame.head(SHOWN).to_string(float_format="{:.3f}".format, index_names=False)
         lines += [shown, *([f"... and {n - SHOWN} more"] if n > SHOWN else []), ""]
-        rows = {f"E[{name}]": _shown(value) for name, value in self.expected.items()}
+        rows = {
+            f"E[{name}]": f"{_shown(value)}  (ranked by score: {self.by_score[name]:.4f})"
+            for name, value in self.expected.items()
+        }
         lines += ["Expected values", aligned({**rows, "entropy": f"{_shown(self.entropy)} nats"})]
         if self.labels is not None and not rows:
             lines.append("(no measure has a value: the labels are all the same)")
@@ -151,6 +160,7 @@ class Inspection:
             "rank_marginals": self.marginals.tolist(),
             "pairwise": self.pairwise.tolist(),
             "expected": {name: _plain(value) for name, value in self.expected.items()},
+            "by_score": self.by_score,
             "entropy": {
                 "value": float(self.entropy),
                 "standard_error": self.entropy.standard_error,
@@ -214,6 +224,8 @@ def inspect_query(
         entropy = dist.entropy(method="sample", draws=draws, rng=generator)
     else:
         entropy = dist.entropy(draws=DRAWS, rng=generator)
+    ranking = order_by_scores(scores)
+    by_score = {one.name: float(one(ranking, label)) for one in chosen}
     by_noise = _by_noise(kind, scores, label, chosen, float(noise), generator)
     return Inspection(
         dist,
@@ -221,6 +233,7 @@ def inspect_query(
         dist.rank_marginals(),
         dist.pairwise(),
         expected,
+        by_score,
         entropy,
         by_noise,
         float(noise),

@@ -228,6 +228,8 @@ def test_inspect_shows_what_the_objects_say(files, fitted):
     assert facts["expected"]["ndcg@3"]["value"] == pytest.approx(
         float(dist.expect("ndcg@3", test.y[a:b]))
     )
+    by_score = measures.evaluate(scores, test.y[a:b], np.zeros(b - a), ["ndcg@3", "rr"]).mean()
+    assert facts["by_score"] == pytest.approx(by_score)
     text = permdist(*arguments, cwd=files)
     assert f"Query {facts['query']}, scored by MLE" in text
     assert "With other noise scales" in text

@@ -90,10 +90,11 @@ def compare(
     and letor4:ndcg@10, by the rules of LETOR 4.0, with which published figures compare.
     """
     from permdist._files import write_atomically
+    from permdist._text import wrapped
     from permdist.comparison import compare, read_entries
     from permdist.comparison.page import comparison_report
     from permdist.comparison.run import DEFAULT
-    from permdist.comparison.wording import title, wrapped
+    from permdist.comparison.wording import title
 
     entries = read_entries(models or "all")
     chosen = read_measures(measures, preset, DEFAULT)

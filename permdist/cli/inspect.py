@@ -55,7 +55,7 @@ def inspect(
     --measure: ndcg, ndcg@10, ap, rr and auc.
     """
     from permdist._check import choice
-    from permdist.comparison.wording import wrapped
+    from permdist._text import wrapped
     from permdist.inspection import KINDS, MEASURES, inspect_query
     from permdist.report import Report
     from permdist.report.sections import inspection_section

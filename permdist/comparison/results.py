@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from permdist._check import FloatArray, IntArray, choice
-from permdist._text import plural
+from permdist._text import plural, wrapped
 from permdist.comparison.cells import Outcome
 from permdist.comparison.published import published
 from permdist.comparison.statistics import (
@@ -24,7 +24,7 @@ from permdist.comparison.statistics import (
     mean_ranks,
     paired_tests,
 )
-from permdist.comparison.wording import HEAD, fitted_table, p_text, plain, title, to_tex, wrapped
+from permdist.comparison.wording import HEAD, fitted_table, p_text, plain, title, to_tex
 from permdist.measures import Evaluation, Measure, parse
 from permdist.models import Ranker
 from permdist.models.files import from_dict

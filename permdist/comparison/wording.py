@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,11 +66,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value if isinstance(value, int | float | str | bool | type(None)) else str(value)
-
-
-def wrapped(text: str, width: int | None) -> str:
-    """Fill lines of a width, or leave a text in one line."""
-    return text if width is None else textwrap.fill(text, width, break_long_words=False)
 
 
 def fitted_table(

@@ -54,7 +54,12 @@ def inspection_section(report: Report, found: Inspection, title: str, text: str)
     )
     if found.expected:
         rows = [
-            [name, Cell(f"{float(value):.4f}", float(value)), value.standard_error or "exact"]
+            [
+                name,
+                Cell(f"{float(value):.4f}", float(value)),
+                value.standard_error or "exact",
+                Cell(f"{found.by_score[name]:.4f}", found.by_score[name]),
+            ]
             for name, value in found.expected.items()
         ]
         rows.append(
@@ -62,9 +67,11 @@ def inspection_section(report: Report, found: Inspection, title: str, text: str)
                 "entropy, nats",
                 Cell(f"{float(found.entropy):.4f}", float(found.entropy)),
                 found.entropy.standard_error or "exact",
+                "",
             ]
         )
-        report.table(["expected", "value", "s.e."], rows, sortable=False)
+        head = ["expected", "value", "s.e.", "ranked by score"]
+        report.table(head, rows, sortable=False)
     report.picture(
         plots.noise(found),
         "Expected measures by noise scale",
