@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import io
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def aligned(rows: Mapping[str, str]) -> str:
@@ -27,3 +28,29 @@ def plural(number: int, word: str, words: str = "") -> str:
 def wrapped(text: str, width: int | None) -> str:
     """Fill lines of a width, or leave a text in one line."""
     return text if width is None else textwrap.fill(text, width, break_long_words=False)
+
+
+def text_table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    left: Sequence[str] = (),
+    width: int | None = None,
+) -> str:
+    """Write a table in columns, the first and those named in `left` to the left.
+
+    With a width, long entries are wrapped to fit.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="none")
+    for place, heading in enumerate(head):
+        to_left = place == 0 or heading in left
+        table.add_column(heading, justify="left" if to_left else "right", no_wrap=width is None)
+    for row in rows:
+        table.add_row(*row)
+    out = io.StringIO()
+    console = Console(file=out, width=width or 10_000, color_system=None, markup=False)
+    console.print(table, highlight=False)
+    return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())

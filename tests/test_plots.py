@@ -1,3 +1,4 @@
+import arviz
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -111,7 +112,8 @@ def test_every_position_has_its_bar_in_a_trace():
     chains = run_chains(PlackettLuce(np.linspace(0, 1, 20)), 300, kernel="adjacent", rng=0)
     figure = plots.trace(chains, ["3"])
     bars = [ax for ax in figure.axes if ax.patches]
-    for ax in bars:  # none where arviz draws no histograms
+    assert bars or not arviz.__version__.startswith("0.")  # later ones draw no histograms
+    for ax in bars:
         edges = {round(patch.get_x() + patch.get_width() / 2, 6) for patch in ax.patches}
         assert edges == set(range(1, 21))
         assert len(ax.get_xticks()) <= 15

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 import threading
@@ -87,9 +86,6 @@ def main() -> None:
             warnings.showwarning = _show_warning
             app()
     except (ValueError, TypeError, OSError) as error:
-        if isinstance(error, BrokenPipeError):  # the reader of our output has gone away
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(2)
         text = " ".join(str(error).split())
         if isinstance(error, OSError) and error.strerror and error.filename:
             text = f"{error.filename}: {error.strerror.lower()}"

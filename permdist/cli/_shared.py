@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
 import shlex
 import shutil
 import sys
@@ -90,7 +91,9 @@ class OneQuery(NamedTuple):
     scored_by: str
 
 
-def read_measures(measure: list[str] | None, preset: str | None, usual: tuple[str, ...]) -> Any:
+def read_measures(
+    measure: list[str] | None, preset: str | None, usual: tuple[str, ...], flag: str = "--measure"
+) -> Any:
     """Read measures from what a user typed."""
     from permdist._check import choice
     from permdist.comparison.entries import split
@@ -98,10 +101,8 @@ def read_measures(measure: list[str] | None, preset: str | None, usual: tuple[st
 
     if preset is not None:
         choice("--preset", preset, PRESETS)
-    texts = [text for one in measure or [] for text in split(one, "--measure")]
-    if not texts and preset is not None:
-        texts = [text.rpartition(":")[2] for text in usual]
-    texts = texts or list(usual)
+    texts = [text for one in measure or [] for text in split(one, flag)]
+    texts = texts or [text.rpartition(":")[2] if preset else text for text in usual]
     return [parse(text if preset is None or ":" in text else f"{preset}:{text}") for text in texts]
 
 
@@ -269,12 +270,15 @@ def kept(text: str) -> Iterator[None]:
 
 
 def interruptible(command: Callable[..., None]) -> Callable[..., None]:
-    """Let Ctrl-C end a command with one line and exit code 130."""
+    """Let Ctrl-C end a command with one line and exit code 130, and a gone reader with none."""
 
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
             command(*args, **options)
+        except BrokenPipeError:  # the reader has seen enough; nothing is left to write to
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
         except KeyboardInterrupt as error:
             text = f"; {error}" if str(error) else ""
             typer.echo(f"permdist: interrupted{text}", err=True)

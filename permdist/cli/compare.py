@@ -27,6 +27,7 @@ from permdist.cli._shared import (
 )
 
 if TYPE_CHECKING:
+    from permdist.comparison import Comparison
     from permdist.data import Fold
 
 
@@ -90,7 +91,6 @@ def compare(
     and letor4:ndcg@10, by the rules of LETOR 4.0, with which published figures compare.
     """
     from permdist._files import write_atomically
-    from permdist._text import wrapped
     from permdist.comparison import compare, read_entries
     from permdist.comparison.page import comparison_report
     from permdist.comparison.run import DEFAULT
@@ -98,6 +98,12 @@ def compare(
 
     entries = read_entries(models or "all")
     chosen = read_measures(measures, preset, DEFAULT)
+    by = None
+    if select is not None:
+        several = read_measures([select], preset, (), "--select")
+        if len(several) != 1:
+            raise ValueError(f"--select: expected one measure, got {select!r}")
+        by = several[0]
     if jobs == 0:
         raise ValueError("--jobs: expected a number of processes or -1, got 0")
     parts = _folds(data, folds, seed, regroup)
@@ -109,7 +115,7 @@ def compare(
             parts,
             entries,
             measures=chosen,
-            select=None if select is None else read_measures([select], preset, ())[0],
+            select=by,
             baseline=baseline,
             correction=correction,
             directory=output,
@@ -117,22 +123,30 @@ def compare(
             n_jobs=None if scheduler else jobs,
             progress=not as_json,
         )
+    try:
+        with waiting("Writing the report"), no_litter():
+            for measure, file in tables.items():
+                write_atomically(file, [found.to_frame(measure).to_csv().encode()])
+            write_atomically(output / "tables.tex", [f"{found.to_latex()}\n".encode()])
+            more = {"identities": identities, "command": command_line()}
+            comparison_report(found, folds=parts, **more).save(output / "report.html")
+    finally:  # a full disk should not hide what was found
+        _show(found, as_json)
+    if not as_json:
+        where = output / "report.html"
+        typer.echo(f"\nThe report: {where}, with tables as .csv and .tex beside it")
+
+
+def _show(found: Comparison, as_json: bool) -> None:
+    from permdist._text import wrapped
+
     if as_json:
         print_json(found.to_dict())
-    else:
-        width = terminal_width()
-        typer.echo(found.to_text(width))
-        for note in found.notes:
-            typer.echo(wrapped(f"note: {note}", width))
-    with waiting("Writing the report"), no_litter():
-        for measure, file in tables.items():
-            write_atomically(file, [found.to_frame(measure).to_csv().encode()])
-        write_atomically(output / "tables.tex", [f"{found.to_latex()}\n".encode()])
-        make = comparison_report(found, folds=parts, identities=identities, command=command_line())
-        make.save(output / "report.html")
-    if as_json:
         return
-    typer.echo(f"\nThe report: {output / 'report.html'}, with tables as .csv and .tex beside it")
+    width = terminal_width()
+    typer.echo(found.to_text(width))
+    for note in found.notes:
+        typer.echo(wrapped(f"note: {note}", width))
 
 
 def _file_name(text: str) -> str:
@@ -140,7 +154,7 @@ def _file_name(text: str) -> str:
 
 
 def _folds(data: Path, number: int, seed: int, regroup: bool) -> list[Fold]:
-    from permdist.comparison.cells import check_folds
+    from permdist.comparison.parts import check_folds
     from permdist.data import load_letor, load_letor_folds, make_folds
 
     if data.is_dir():

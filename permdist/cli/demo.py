@@ -187,8 +187,8 @@ def _sample(demo: Demo) -> None:
 
 def _compare(demo: Demo) -> None:
     from permdist.comparison import compare
-    from permdist.comparison.cells import check_folds
     from permdist.comparison.page import add_curves, add_settings, add_tables
+    from permdist.comparison.parts import check_folds
 
     try:
         folds = check_folds(demo.folds)

@@ -7,42 +7,34 @@ from it without another fit, and is written whole or not at all.
 from __future__ import annotations
 
 import functools
-import hashlib
-import itertools
 import json
 import multiprocessing
 import os
-import re
 import signal
 import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CellType, CodeType
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from permdist import __version__
 from permdist._files import write_atomically
-from permdist.data import Fold, Queries
+from permdist.comparison.keys import digest
+from permdist.data import Queries
 from permdist.measures import Measure, evaluate
 from permdist.models import Ranker
 from permdist.models.files import from_dict, to_dict
 
 FORMAT = 2
-# What does not change the result of a fit.
-INDIFFERENT = ("n_jobs", "verbose")
-# What a class has whatever its code is.
-HIDDEN = ("__dict__", "__weakref__", "__doc__", "__module__", "__firstlineno__", "_abc_impl")
 # Warnings and the threads of linear algebra belong to the process: fits in its threads take turns.
 ONE_AT_A_TIME = threading.RLock()
+HERE = threading.local()  # whether this thread is in the middle of a cell
 
 
 @dataclass(frozen=True)
@@ -96,66 +88,6 @@ class Outcome:
         )
 
 
-def make_key(learner: Ranker, prints: Sequence[str]) -> str:
-    """Name a cell by all that its result depends on: the learner and the data.
-
-    Of a user's own class its code counts too, but not that of functions which it calls.
-
-    Examples
-    --------
-    >>> from permdist.models import MLE
-    >>> make_key(MLE(), ["a"]) == make_key(MLE(n_jobs=2), ["a"]) != make_key(MLE(C=2.0), ["a"])
-    True
-    """
-    kind = type(learner)
-    params = {
-        name: value for name, value in to_dict(learner)["params"].items() if name not in INDIFFERENT
-    }
-    facts = [__version__, f"{kind.__module__}.{kind.__qualname__}", params, list(prints)]
-    code = [_describe(vars(base)) for base in kind.__mro__ if not _is_known(base)]
-    return _digest([*facts, *code])
-
-
-def _digest(facts: Any) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-
-
-def _is_known(kind: type) -> bool:
-    """Tell whether a class is named well enough by a version: ours, scikit-learn's, Python's."""
-    return kind.__module__.partition(".")[0] in ("permdist", "sklearn", "builtins", "abc", "typing")
-
-
-def _describe(value: Any) -> Any:
-    """Write a class's contents, its functions by their code, so that an edit can be seen."""
-    value = getattr(value, "__func__", value)  # of static and class methods
-    if isinstance(value, property):
-        value = value.fget
-    if isinstance(value, Mapping):
-        return {str(key): _describe(one) for key, one in value.items() if key not in HIDDEN}
-    if hasattr(value, "__code__"):
-        bound = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
-        return [_describe(one) for one in (value.__code__, value.__defaults__, bound)]
-    if isinstance(value, CodeType):
-        return [value.co_code.hex(), list(value.co_names), _describe(value.co_consts)]
-    if isinstance(value, list | tuple):
-        return [_describe(one) for one in value]
-    if isinstance(value, set | frozenset):
-        return sorted(map(repr, value))
-    if isinstance(value, type):
-        return f"{value.__module__}.{value.__qualname__}"
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))  # where it is does not matter
-
-
-def fingerprint(queries: Queries) -> str:
-    """Name a collection by its contents."""
-    digest = hashlib.sha256()
-    for array in (queries.X, queries.y, queries.ptr):
-        digest.update(str((array.shape, array.dtype.str)).encode())
-        digest.update(np.ascontiguousarray(array).data)
-    digest.update(json.dumps([str(qid) for qid in queries.qids.tolist()]).encode())
-    return digest.hexdigest()
-
-
 # ---- what a worker does ------------------------------------------------------------------------
 
 
@@ -174,6 +106,7 @@ def run_cell(
     """
     _serve_the_parent()
     with ONE_AT_A_TIME, threadpool_limits(1, user_api="blas"):
+        before, HERE.in_cell = in_cell(), True
         try:
             fitted = (
                 clone(learner) if known is None else from_dict(known.learner, kind=type(learner))
@@ -190,7 +123,14 @@ def run_cell(
             text = " ".join(str(error).split())
             usual = isinstance(error, ValueError | TypeError) and text
             return number, Outcome(error=text if usual else f"{type(error).__name__}: {text}")
+        finally:
+            HERE.in_cell = before
     return number, outcome
+
+
+def in_cell() -> bool:
+    """Tell whether this thread is making a fit, which then compares or tunes others itself."""
+    return getattr(HERE, "in_cell", False)
 
 
 @functools.cache
@@ -245,7 +185,7 @@ class Store:
             return None
         try:
             stored = json.loads((self.folder / cell.file_name).read_bytes())
-            if stored.pop("digest") != _digest(stored):
+            if stored.pop("digest") != digest(stored):
                 return None  # changed by hand, or by a failing disk
             if stored["format"] != FORMAT or stored["key"] != cell.key:
                 return None
@@ -278,7 +218,8 @@ class Store:
             "test": {name: [_null(one) for one in row] for name, row in outcome.test.items()},
             "learner": outcome.learner,
         }
-        text = json.dumps({**stored, "digest": _digest(stored)}, allow_nan=False)
+        stored = json.loads(json.dumps(stored, allow_nan=False))  # as it will be read
+        text = json.dumps({**stored, "digest": digest(stored)})
         write_atomically(self.folder / cell.file_name, [text.encode()])
 
 
@@ -288,62 +229,3 @@ def _null(value: float) -> float | None:
 
 def _float(value: Any) -> float:
     return float("nan") if value is None else float(value)
-
-
-def check_folds(folds: Iterable[Sequence[Queries]]) -> list[Fold]:
-    """Check that every fold has three parts that can be learned from and measured.
-
-    No query may be tested twice, or be in two parts of the same fold.
-    """
-    found: list[Fold] = []
-    tested: dict[bytes, int] = {}
-    if not isinstance(folds, Iterable):
-        raise TypeError(f"folds: expected several of them, got {type(folds).__name__}")
-    for number, fold in enumerate(folds, 1):
-        parts = tuple(fold)
-        if len(parts) != 3 or not all(isinstance(part, Queries) for part in parts):
-            raise TypeError(f"folds: expected (train, validation, test), fold {number} is not")
-        for name, part in zip(("training", "validation", "test"), parts, strict=True):
-            if not (part.n_relevant > 0).any():
-                raise ValueError(f"fold {number}: its {name} part has no relevant document")
-        train = parts[0]
-        if not ((train.n_relevant > 0) & (train.n_relevant < train.sizes)).any():
-            raise ValueError(
-                f"fold {number}: no training query has relevant documents and others, "
-                "there is nothing to learn from"
-            )
-        widths = {part.n_features for part in parts}
-        if len(widths) > 1:
-            raise ValueError(f"fold {number}: its parts have {sorted(widths)} features")
-        names = ("training", "validation", "test")
-        for (one, a), (other, b) in itertools.combinations(zip(names, parts, strict=True), 2):
-            if (qid := shared_query(a, b)) is not None:
-                raise ValueError(f"fold {number}: query {qid} is in its {one} and its {other} part")
-        for print_, qid in _query_prints(parts[2]).items():
-            if tested.setdefault(print_, number) != number:
-                raise ValueError(
-                    f"folds: query {qid} is tested on fold {tested[print_]} and on fold {number}; "
-                    "tests need every query once"
-                )
-        found.append(Fold(*parts))
-    if not found:
-        raise ValueError("folds: expected at least one")
-    return found
-
-
-def shared_query(one: Queries, other: Queries) -> Any:
-    """Give the id of a query that two collections share; None if they share none."""
-    known = _query_prints(one)
-    return next((qid for print_, qid in _query_prints(other).items() if print_ in known), None)
-
-
-def _query_prints(queries: Queries) -> dict[bytes, Any]:
-    """Name every query by its id and its contents."""
-    found = {}
-    for number, qid in enumerate(queries.qids.tolist()):
-        rows = slice(queries.ptr[number], queries.ptr[number + 1])
-        digest = hashlib.blake2b(str(qid).encode(), digest_size=16)
-        digest.update(np.ascontiguousarray(queries.X[rows]).data)
-        digest.update(np.ascontiguousarray(queries.y[rows]).data)
-        found[digest.digest()] = qid
-    return found

@@ -75,8 +75,12 @@ def add_tables(report: Report, comparison: Comparison) -> None:
             f"Results: {title(measure)}",
             f"{comparison.explain(measure)} The mean is over folds, as LETOR reports it; s.e. and "
             f"the {100 * comparison.level:g}% interval are over queries; the mean rank is over "
-            f"queries, 1 is best; p-values are for paired differences to {base}, corrected for "
-            f"their number ({comparison.correction}).",
+            f"queries, 1 is best; p-values are for paired differences to {base}"
+            + (
+                "."
+                if comparison.correction == "none"
+                else f", corrected for their number ({comparison.correction})."
+            ),
         )
         if number == 0 and comparison.baseline is None and len(comparison.names) > 2:
             report.note(
@@ -95,8 +99,7 @@ def add_tables(report: Report, comparison: Comparison) -> None:
             report.picture(
                 plots.significance(comparison, measure, ax=_square(size)),
                 f"Corrected p-values of all pairs of learners by {title(measure)}",
-                "Paired t-tests of all pairs: dark pairs differ. They are corrected for the number "
-                "of pairs, so that p is larger here than in the table.",
+                "Paired t-tests of all pairs: dark pairs differ." + _for_all_pairs(comparison),
             )
     for note in comparison.notes:
         report.note(note, "warning")
@@ -110,8 +113,15 @@ def _colours(comparison: Comparison) -> str:
         return "Blue: as good as the best, as far as can be told. Red: significantly below it."
     return (
         f"Dark blue: {comparison.baseline}, the baseline. Red: significantly below it. Green: "
-        "significantly above it."
+        "significantly above it. Light blue: neither can be told."
     )
+
+
+def _for_all_pairs(comparison: Comparison) -> str:
+    """Say why a pair has another p in the picture of all pairs than in the table."""
+    if comparison.correction == "none":
+        return ""
+    return f" They are corrected ({comparison.correction}) for all pairs, the table for its rows."
 
 
 def _rows(comparison: Comparison, measure: Measure) -> list[list[Any]]:

@@ -237,10 +237,18 @@ class Comparison:
         """Tell whether a row of the frame is below the baseline, significantly by the t-test."""
         return bool(row["difference"] < 0.0 and row["p_t"] < 1.0 - self.level)
 
+    def is_better(self, row: Any) -> bool:
+        """Tell whether a row of the frame is above the baseline, significantly by the t-test."""
+        return bool(row["difference"] > 0.0 and row["p_t"] < 1.0 - self.level)
+
+    def tested_against(self, measure: str | Measure | None = None) -> str:
+        """Give the entry that the others are tested against: the baseline, or the best."""
+        means = self.to_frame(measure).loc[self.names, "mean"].to_numpy()
+        return self.names[self._baseline(means)]
+
     def rows(self, measure: str | Measure | None = None) -> list[list[str]]:
         """Give the table of a measure as texts; the last entry of a row is its mark."""
-        frame = self.to_frame(measure)
-        base = self._baseline(frame.loc[self.names, "mean"].to_numpy())
+        frame, base = self.to_frame(measure), self.tested_against(measure)
         return [
             [
                 str(name),
@@ -251,9 +259,9 @@ class Comparison:
                 f"{row['mean_rank']:.2f}",
                 *(
                     ["", "", "", ""]
-                    if name == self.names[base]
+                    if name == base
                     else [
-                        f"{row['difference']:+.4f}",
+                        f"{row['difference']:+z.4f}",
                         *(p_text(row[f"p_{test}"]) for test in TESTS),
                     ]
                 ),
@@ -263,10 +271,6 @@ class Comparison:
             for name, row in frame.iterrows()
         ]
 
-    def is_better(self, row: Any) -> bool:
-        """Tell whether a row of the frame is above the baseline, significantly by the t-test."""
-        return bool(row["difference"] > 0.0 and row["p_t"] < 1.0 - self.level)
-
     def explain(self, measure: str | Measure | None = None) -> str:
         """Say in words what the table of a measure shows."""
         frame = self.to_frame(measure)
@@ -274,22 +278,23 @@ class Comparison:
         if highest != highest:
             return "No test query has a value by this measure."
         best = [str(name) for name in frame.index[frame["rank"] == 1]]
-        base = self.names[self._baseline(frame.loc[self.names, "mean"].to_numpy())]
+        base = self.tested_against(measure)
         if len(best) == 1:
             text = f"{best[0]} has the highest mean, {highest:.4f}"
         else:
             text = f"{', '.join(best[:-1])} and {best[-1]} share the highest mean, {highest:.4f}"
         if len(frame) == 1:
             return text + "."
-        others = len(frame) - 1
         worse = sum(self.is_worse(row) for _, row in frame.iterrows())
         better = sum(self.is_better(row) for _, row in frame.iterrows())
-        how_many = _how_many(worse, others)
-        if better:
-            how_many = f"{_how_many(better, others)} significantly above {base}, {how_many}"
+        if base in best:
+            told = f"{_how_many(worse, len(frame) - 1)} significantly below {base}"
+        else:
+            above, below = (f"{n or 'none'} {'is' if n < 2 else 'are'}" for n in (better, worse))
+            told = f"of all but {base}, {above} significantly above it and {below} below"
         return (
-            f"{text}; {how_many} significantly below {base} (paired t-test, "
-            f"p < {1 - self.level:.2g}, corrected: {self.correction})."
+            f"{text}; {told} (paired t-test, p < {1 - self.level:.2g}, "
+            f"corrected: {self.correction})."
         )
 
     def to_text(self, width: int | None = None) -> str:
@@ -389,7 +394,7 @@ class Comparison:
     def _baseline(self, means: FloatArray) -> int:
         if self.baseline is not None:
             return self.names.index(self.baseline)
-        return int(np.argmax(means))
+        return int(np.argmax(np.round(means, 12)))  # the first of those that share the first rank
 
     def _n_folds(self) -> str:
         return plural(int(self.folds.max()) + 1, "fold")

@@ -13,18 +13,11 @@ from typing import Any, NamedTuple
 from joblib import Parallel, delayed
 
 from permdist._check import choice, count, finite
-from permdist.comparison.cells import (
-    Cell,
-    Outcome,
-    Store,
-    check_folds,
-    fingerprint,
-    make_key,
-    run_cell,
-    shared_query,
-)
+from permdist.comparison.cells import Cell, Outcome, Store, in_cell, run_cell
 from permdist.comparison.choose import assemble
 from permdist.comparison.entries import Entry, read_entries
+from permdist.comparison.keys import fingerprint, make_key
+from permdist.comparison.parts import check_folds, check_parts
 from permdist.comparison.results import Comparison
 from permdist.comparison.statistics import CORRECTIONS
 from permdist.data import Fold, Queries
@@ -164,8 +157,8 @@ def tune(
     entries, by = read_entries(model), parse(measure)
     if len(entries) != 1:
         raise ValueError(f"model: expected one, got {len(entries)}")
-    if (qid := shared_query(train, validation)) is not None:
-        raise ValueError(f"validation: query {qid} is among the training queries, too")
+    count("seed", seed, minimum=0)
+    check_parts("data", {"training": train, "validation": validation})
     # Nobody looks at the test part: the one that validates stands in for it.
     parts = [Fold(train, validation, validation)]
     cells = _cells(entries, parts, by, seed)
@@ -230,21 +223,24 @@ def _run(
     missing.sort(key=lambda number: (cells[number].fold, number))
     with _bar(len(first), len(first) - len(missing), progress) as advance:
         work = (
-            delayed(run_cell)(
-                number, cells[number].learner, known[number], *folds[cells[number].fold], measures
-            )
+            (number, cells[number].learner, known[number], *folds[cells[number].fold], measures)
             for number in missing
         )
-        pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-        with _deaf_children():
-            finished = pool(work)
+        finished: Any
+        if in_cell():  # a learner that compares others in its fit: its workers would wait for it
+            finished = itertools.starmap(run_cell, work)
+        else:
+            pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+            with _deaf_children():
+                finished = pool(itertools.starmap(delayed(run_cell), work))
         try:
             for number, outcome in _until_lost(finished):
                 known[number] = outcome
                 store.write(cells[number], outcome)
                 advance(cells[number].entry)
         finally:
-            finished.close()
+            if hasattr(finished, "close"):
+                finished.close()
     return [known[first[key]] or Outcome(error="not run") for key in same]
 
 
@@ -253,9 +249,10 @@ def _until_lost(finished: Iterator[tuple[int, Outcome]]) -> Iterator[tuple[int, 
     try:
         yield from finished
     except Exception as error:
+        told = (str(error).strip().splitlines() or [""])[0][:200]
         raise ConnectionError(
-            f"a worker was lost ({type(error).__name__}): out of memory, killed, or its scheduler "
-            "has gone; what was kept of finished fits is not made again"
+            f"a worker was lost ({type(error).__name__}: {told}): out of memory, killed, or its "
+            "scheduler has gone; finished fits that were kept are not made again"
         ) from error
 
 

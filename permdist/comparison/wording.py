@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from permdist._text import text_table
 from permdist.measures import Measure, parse
 
 HEAD = (
@@ -83,24 +83,12 @@ def fitted_table(
     >>> fitted_table(["name", "size"], [["a", "1"], ["b", "2"]], 6, ["size"])
     ('name\na\nb', ['size'])
     """
-    from rich.console import Console
-    from rich.table import Table
-
     gone: list[str] = []
     while True:
         kept = [place for place, heading in enumerate(head) if heading not in gone]
-        table = Table(box=None, pad_edge=False, header_style="none")
-        for place in kept:
-            table.add_column(head[place], justify="right" if place else "left", no_wrap=True)
-        for row in rows:
-            table.add_row(*(row[place] for place in kept))
-        out = io.StringIO()
-        Console(file=out, width=10_000, color_system=None, markup=False, highlight=False).print(
-            table
-        )
-        lines = [line.rstrip() for line in out.getvalue().rstrip().splitlines()]
-        if width is None or max(map(len, lines)) <= width or len(gone) == len(spared):
-            return "\n".join(lines), gone
+        text = text_table([head[place] for place in kept], [[row[p] for p in kept] for row in rows])
+        if width is None or max(map(len, text.splitlines())) <= width or len(gone) == len(spared):
+            return text, gone
         gone.append(spared[len(gone)])
 
 

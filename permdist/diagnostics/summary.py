@@ -91,7 +91,8 @@ def summary(chains: Chains, *, max_draws: int = MOST_DRAWS) -> Summary:
     --------
     >>> from permdist import PlackettLuce
     >>> from permdist.samplers import run_chains
-    >>> found = summary(run_chains(PlackettLuce([2.0, 0.0, 1.0]), draws=500, rng=0))
+    >>> model = PlackettLuce([2.0, 0.0, 1.0])
+    >>> found = summary(run_chains(model, draws=500, kernel="adjacent", thin=5, rng=0))
     >>> found.verdict
     'The chains agree: R-hat is at most ..., with at least ... effective draws.'
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from permdist._check import count
-from permdist._text import hint
+from permdist._text import hint, text_table
 
 
 @dataclass(frozen=True)
@@ -89,23 +88,21 @@ class Results(Sequence[Result]):
 
     def to_text(self, width: int = 130) -> str:
         """Write the table in lines of so many letters."""
-        from rich.console import Console
-        from rich.table import Table
-
-        table = Table(box=None, pad_edge=False, header_style="none")
-        for heading in ("identity", "tried", "worst", "allowed", "", "statement"):
-            left = heading in ("identity", "", "statement")
-            table.add_column(heading, justify="left" if left else "right")
-        for result in self:
-            verdict = "pass" if result.passed else "FAIL"
-            name, allowed = result.identity.name, f"{result.identity.tolerance:.0e}"
-            row = (name, f"{result.tried}", f"{result.worst:.1e}", allowed, verdict)
-            table.add_row(*row, result.identity.statement)
-        out = io.StringIO()
-        Console(file=out, width=width, color_system=None, markup=False).print(table)
-        lines = [line.rstrip() for line in out.getvalue().rstrip().splitlines()]
+        rows = [
+            [
+                result.identity.name,
+                f"{result.tried}",
+                f"{result.worst:.1e}",
+                f"{result.identity.tolerance:.0e}",
+                "pass" if result.passed else "FAIL",
+                result.identity.statement,
+            ]
+            for result in self
+        ]
+        head = ("identity", "tried", "worst", "allowed", "", "statement")
+        table = text_table(head, rows, left=("", "statement"), width=width)
         held = sum(result.passed for result in self)
-        return "\n".join([*lines, "", f"{held} of {len(self)} hold within their tolerance"])
+        return f"{table}\n\n{held} of {len(self)} hold within their tolerance"
 
 
 CATALOGUE: dict[str, Identity] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from permdist._check import FloatArray, IntArray, finite, grades, integers
 from permdist._groups import Groups, group_queries
+from permdist._text import text_table
 from permdist.measures.base import Measure
 from permdist.measures.placements import Placements, place_by_orders, place_by_scores
 from permdist.measures.registry import parse
@@ -77,18 +77,11 @@ class Evaluation(Mapping[str, FloatArray]):
         return pd.DataFrame(self.table, index=pd.Index(self.qids, name="qid"), columns=list(self))
 
     def __str__(self) -> str:
-        from rich.console import Console
-        from rich.table import Table
-
-        table = Table(box=None, pad_edge=False, header_style="none")
-        for heading in ("measure", "mean", "std.err.", "queries"):
-            table.add_column(heading, justify="left" if heading == "measure" else "right")
-        for name in self:
-            row = (f"{self.mean(name):.4f}", f"{self.standard_error(name):.4f}")
-            table.add_row(name, *row, f"{self.n_queries(name):,}")
-        out = io.StringIO()
-        Console(file=out, width=100, color_system=None, markup=False).print(table)
-        return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
+        rows = [
+            [name, f"{mean:.4f}", f"{self.standard_error(name):.4f}", f"{self.n_queries(name):,}"]
+            for name, mean in self.mean().items()
+        ]
+        return text_table(("measure", "mean", "std.err.", "queries"), rows)
 
     def __repr__(self) -> str:
         means = ", ".join(f"{name}={mean:.4f}" for name, mean in self.mean().items())

@@ -49,7 +49,7 @@ def intervals(
     from permdist.comparison.wording import title
 
     frame = comparison.to_frame(measure)
-    base = comparison.baseline or frame.index[0]
+    base = comparison.tested_against(measure)
     printed = comparison.published(measure)
     if ax is None:
         from matplotlib.figure import Figure

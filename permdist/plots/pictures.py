@@ -112,7 +112,8 @@ def heatmap(
     for spine in ax.spines.values():
         spine.set_visible(False)
     ax.figure.colorbar(image, ax=ax, label=label, pad=0.02)
-    if form is not None and _fits(ax, table.shape, max(len(format(v, form)) for v in table.flat)):
+    letters = [0] if form is None else [len(format(value, form)) for value in table.flat]
+    if form is not None and table.size and _fits(ax, table.shape, max(letters)):
         for (i, j), value in np.ndenumerate(table):
             # Ink that stands out from its ground: the luminance of the colour decides.
             red, green, blue = image.cmap(image.norm(shown[i, j]))[:3]
@@ -125,12 +126,9 @@ def heatmap(
 
 def _fits(ax: Axes, shape: tuple[int, ...], letters: int) -> bool:
     """Tell whether small numbers of so many letters fit into the cells of a heat map."""
-    place, figure = ax.get_position(), ax.get_figure(root=True)
-    if figure is None or 0 in shape:
-        return False
-    width, height = figure.get_size_inches()
-    cell = place.width * width / shape[1], place.height * height / shape[0]
-    return bool(cell[0] >= 0.06 * letters and cell[1] >= 0.12)
+    box, dpi = ax.get_window_extent(), ax.figure.dpi
+    width, height = box.width / dpi / shape[1], box.height / dpi / shape[0]  # in inches
+    return bool(width >= 0.068 * letters and height >= 0.12)
 
 
 def means(evaluations: Mapping[str, Evaluation], ax: Axes | None = None) -> Axes:

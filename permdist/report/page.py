@@ -96,7 +96,7 @@ th { position: sticky; top: 0; z-index: 2; background: var(--ground); color: var
   font-weight: 600; font-size: 0.88rem; vertical-align: bottom; border-bottom-color: var(--soft);
   white-space: normal; overflow-wrap: normal; }
 th.word, td.word, th:first-child, td:first-child { text-align: left; }
-td.word:not(:first-child) { white-space: normal; min-width: 7rem; }
+td.word:not(:first-child):not(.long) { white-space: normal; min-width: 7rem; }
 th.long, td.long { white-space: normal; min-width: 15rem; }
 th:first-child.long, td:first-child.long { max-width: 24rem; }
 th:first-child, td:first-child { position: sticky; left: 0; z-index: 1;
@@ -205,8 +205,7 @@ footer { margin-top: 3.5rem; padding-top: 1rem; border-top: 1px solid var(--line
   table, th { font-size: 8pt; }
   th, td { position: relative !important; padding: 0.2rem 0.7rem; white-space: normal;
     print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  td.word:not(:first-child) { white-space: normal; min-width: 7rem; }
-th.long, td.long { min-width: 0; }
+  th.long, td.long, td.word:not(:first-child) { min-width: 0; }
   th button::after { display: none; }
   .mark::after { top: 0.25rem; font-size: 6pt; }
   tr, figure.picture, .facts div, .note { break-inside: avoid; }
