@@ -225,7 +225,7 @@ def inspect_query(
     else:
         entropy = dist.entropy(draws=DRAWS, rng=generator)
     ranking = order_by_scores(scores)
-    by_score = {one.name: float(one(ranking, label)) for one in chosen}
+    by_score = {} if label is None else {one.name: float(one(ranking, label)) for one in chosen}
     by_noise = _by_noise(kind, scores, label, chosen, float(noise), generator)
     return Inspection(
         dist,

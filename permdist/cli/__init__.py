@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import sys
-import threading
 import warnings
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
 from permdist import __version__
+from permdist._signals import handled
 from permdist.cli._shared import interruptible
 from permdist.cli.compare import compare
 from permdist.cli.demo import demo
@@ -62,19 +60,6 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     typer.echo(f"permdist: warning: {' '.join(str(message).split())}", err=True)
 
 
-@contextlib.contextmanager
-def _ended_as_by_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM, by which batch systems end a command, keep and clean up like Ctrl-C."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
-
-
 def main() -> None:
     """Run the command line; a user's mistake is one line, not a traceback.
 
@@ -82,7 +67,8 @@ def main() -> None:
     be read or written, and 130 after Ctrl-C or SIGTERM.
     """
     try:
-        with warnings.catch_warnings(), _ended_as_by_ctrl_c():
+        # SIGTERM, by which batch systems end a command, keeps and cleans up like Ctrl-C.
+        with warnings.catch_warnings(), handled(signal.SIGTERM, signal.default_int_handler):
             warnings.showwarning = _show_warning
             app()
     except (ValueError, TypeError, OSError) as error:

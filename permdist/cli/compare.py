@@ -128,8 +128,10 @@ def compare(
             for measure, file in tables.items():
                 write_atomically(file, [found.to_frame(measure).to_csv().encode()])
             write_atomically(output / "tables.tex", [f"{found.to_latex()}\n".encode()])
-            more = {"identities": identities, "command": command_line()}
-            comparison_report(found, folds=parts, **more).save(output / "report.html")
+            report = comparison_report(
+                found, folds=parts, identities=identities, command=command_line()
+            )
+            report.save(output / "report.html")
     finally:  # a full disk should not hide what was found
         _show(found, as_json)
     if not as_json:

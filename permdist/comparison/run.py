@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 from joblib import Parallel, delayed
 
 from permdist._check import choice, count, finite
+from permdist._signals import handled
 from permdist.comparison.cells import Cell, Outcome, Store, in_cell, run_cell
 from permdist.comparison.choose import assemble
 from permdist.comparison.entries import Entry, read_entries
@@ -231,7 +231,8 @@ def _run(
             finished = itertools.starmap(run_cell, work)
         else:
             pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-            with _deaf_children():
+            # Workers are born deaf to Ctrl-C: it is for the parent, which ends them.
+            with handled(signal.SIGINT, signal.SIG_IGN):
                 finished = pool(itertools.starmap(delayed(run_cell), work))
         try:
             for number, outcome in _until_lost(finished):
@@ -254,19 +255,6 @@ def _until_lost(finished: Iterator[tuple[int, Outcome]]) -> Iterator[tuple[int, 
             f"a worker was lost ({type(error).__name__}: {told}): out of memory, killed, or its "
             "scheduler has gone; finished fits that were kept are not made again"
         ) from error
-
-
-@contextlib.contextmanager
-def _deaf_children() -> Iterator[None]:
-    """Start workers that never hear Ctrl-C: it is for the parent, which ends them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
 
 
 @contextlib.contextmanager

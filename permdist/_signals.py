@@ -1,0 +1,30 @@
+"""Signals for a while: what Ctrl-C and its kin do inside a block."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+
+@contextlib.contextmanager
+def handled(number: signal.Signals, handler: Any) -> Iterator[None]:
+    """Handle a signal in another way for a while; only the main thread can, others change nothing.
+
+    Examples
+    --------
+    >>> with handled(signal.SIGTERM, signal.SIG_IGN):
+    ...     signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+    True
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        # None stands for a handler that was not set from Python and cannot be put back.
+        signal.signal(number, signal.SIG_DFL if before is None else before)
