@@ -163,6 +163,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         elif params.get("warm_start") and hasattr(self, "coef_"):
             start = np.array(self.coef_)
         watch.begin(start)
+        self.converged_ = True  # unless the learner finds otherwise
         self._learn(features, batch, watch, start)
         self.history_, self.n_iter_, self.views_ = watch.history, len(watch), views
         self._warn_if_flat(features, batch)

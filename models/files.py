@@ -66,7 +66,10 @@ def from_dict(
     if kind is None:
         found = getattr(models, str(stored.get("learner")), None)
         if not (isinstance(found, type) and issubclass(found, Ranker) and found is not Ranker):
-            raise ValueError(f"{source}: no learner is named {stored.get('learner')!r}")
+            raise ValueError(
+                f"{source}: no learner is named {stored.get('learner')!r}; a class of your own is "
+                "read by load(path, kind=...)"
+            )
         kind = found
     params, state = stored.get("params"), stored.get("state")
     if not isinstance(params, dict) or not isinstance(state, dict):
@@ -96,8 +99,14 @@ def from_dict(
     return learner
 
 
-def load(path: str | Path) -> Ranker:
+def load(path: str | Path, kind: type[Ranker] | None = None) -> Ranker:
     """Read a learner that `save` wrote.
+
+    Parameters
+    ----------
+    path : path
+    kind : class, optional
+        Of a learner of your own; the library's are found by their names.
 
     Examples
     --------
@@ -116,7 +125,7 @@ def load(path: str | Path) -> Ranker:
         stored = json.loads(read_bytes(source))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{source}: not a learner's file, or a damaged one") from error
-    return from_dict(stored, source)
+    return from_dict(stored, source, kind)
 
 
 def _plain(value: Any) -> Any:

@@ -220,7 +220,7 @@ def inspect_query(
     expected = {one.name: dist.expect(one, label, draws=DRAWS, rng=generator) for one in chosen}
     if kind == "gaussian" and dist.n_items > FEW:
         # The probability of one order takes milliseconds, more where there is little noise.
-        draws = max(20, 600 // dist.n_items)
+        draws = max(20, 60_000 // dist.n_items**2)
         entropy = dist.entropy(method="sample", draws=draws, rng=generator)
     else:
         entropy = dist.entropy(draws=DRAWS, rng=generator)

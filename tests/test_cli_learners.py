@@ -265,6 +265,11 @@ def test_fit_tells_of_settings_at_an_end(files):
     )
 
 
+def test_fit_tells_where_it_did_not_converge(files):
+    text = permdist("fit", "train.txt", "MLE[C=1e4,max_iter=2]", "-o", "n.json", cwd=files)
+    assert "note: it stopped after 2 iterations, before it converged" in text
+
+
 def test_nothing_is_left_where_the_user_is(files, tmp_path):
     command = Path(sysconfig.get_path("scripts")) / "permdist"
     arguments = [str(command), "identities", "sum-product", "--examples", "2"]
@@ -345,7 +350,7 @@ def test_compare_on_a_dask_scheduler(files):
         n_workers=1,
         threads_per_worker=1,
         processes=False,
-        dashboard_address=None,
+        dashboard_address=":0",
     ) as cluster:
         arguments = ("compare", "all.txt", "-M", QUICK, "-o", "dask", "--identities", "0")
         address = cluster.scheduler_address

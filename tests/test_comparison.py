@@ -544,6 +544,13 @@ def test_parts_of_a_fold_share_no_query(folds):
             compare([fold], "MLE[C=1]")
 
 
+def test_a_fixed_scale_goes_with_the_range_of_c_that_it_came_with():
+    own, named, other = read_entries("ConvexLoss, ConvexLoss[C=1|10], ConvexLoss[kappa=3]")
+    assert own.settings["scale"] == other.settings["scale"] == [False]
+    assert "scale" not in named.settings
+    assert named.settings["C"] == [1, 10]
+
+
 def test_names_that_differ_in_blanks_are_the_same():
     with pytest.raises(ValueError, match="models: 'a b' comes twice"):
         read_entries({"a b": models.MLE(), "a  b": models.ListNet()})
@@ -589,7 +596,7 @@ def test_equal_means_share_the_first_place(folds):
     three = {"a": models.MLE(), "c": Backwards(), "d": Backwards()}
     assert "all others are significantly below a" in compare(folds, three, measures="map").explain()
     against = compare(folds, three, measures="map", baseline="c")
-    expected = "; of all but c, 1 is significantly above it and none is below (paired t-test"
+    expected = "; against the baseline c, 1 is significantly better and none is worse (paired"
     assert expected in against.explain()
     assert against.tested_against() == "c"
     one = compare(folds, {"a": models.MLE()}, measures="map")
@@ -697,7 +704,7 @@ def test_a_cluster_of_dask_workers_gives_the_same_bits(folds, found, tmp_path):
         "import sys, time\n"
         "if __name__ == '__main__':\n"
         "    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True,\n"
-        "                      dashboard_address=None, local_directory=sys.argv[1]) as cluster:\n"
+        "                      dashboard_address=':0', local_directory=sys.argv[1]) as cluster:\n"
         "        print(cluster.scheduler_address, flush=True)\n"
         "        sys.stdin.read()\n"
     )

@@ -189,3 +189,14 @@ def test_two_kinds_of_labels_without_a_zero():
         exact = model.expect("err", own, rng=1)
         drawn = model.expect("err", own, method="sample", rng=0)
         assert abs(exact - drawn) < 6 * max(drawn.standard_error, exact.standard_error)
+
+
+@pytest.mark.parametrize("measure", ["ap", "rr", "err"])
+def test_expectations_of_few_items_list_no_orders(measure, monkeypatch):
+    """The sum over goods and bads equals the sum over all orders, and is what is used."""
+    scores, labels = [0.9, -0.2, 0.4, 0.1, -1.0], [0, 1, 0, 1, 0]
+    model = GaussianScores(scores, 0.7)
+    orders = enumerate_orders(5)
+    expected = np.exp(model.log_prob(orders)) @ measures.parse(measure)(orders, labels)
+    monkeypatch.setattr(GaussianScores, "log_prob", lambda *_: pytest.fail("orders were listed"))
+    assert float(GaussianScores(scores, 0.7).expect(measure, labels)) == pytest.approx(expected)

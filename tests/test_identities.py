@@ -109,6 +109,8 @@ def test_mistakes_in_a_users_distribution_are_found():
     assert not results["probabilities sum to one"].passed
     with pytest.raises(TypeError, match="dist: expected a Distribution, got str"):
         identities.check_distribution("uniform")
+    with pytest.raises(ValueError, match="dist: expected at most 8 items, got 12"):
+        identities.check_distribution(Biased(12))
 
 
 def test_unknown_names():

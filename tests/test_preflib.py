@@ -1,5 +1,7 @@
+import numpy as np
 import pytest
 
+from permdist import GaussianScores, PlackettLuce
 from permdist.data import load_preflib
 from permdist.rankings import BucketOrder, TopK
 
@@ -36,6 +38,22 @@ def test_incomplete_orders(tmp_path):
     assert votes.bucket_orders()[0] == BucketOrder([[1], [0, 2]])
     with pytest.raises(ValueError, match="strict incomplete orders, not all are total orders"):
         votes.orders()
+
+
+def test_ballots_are_fitted_with_their_counts_and_names(tmp_path):
+    lines = "3: 1,2,3\n2: 3,1,2\n2: 2,3,1\n"
+    votes = load(tmp_path, HEAD + lines, "votes.soc")
+    repeated = np.repeat(votes.orders(), votes.counts, axis=0)
+    for kind in (PlackettLuce, GaussianScores):
+        model = kind.fit(votes)
+        assert model.names == votes.names
+        assert model.scores == pytest.approx(kind.fit(repeated).scores, abs=1e-6)
+    tops = load(tmp_path, HEAD + lines + "4: 2\n", "votes.soi")
+    expected = PlackettLuce.fit(tops.top_k(), weights=tops.counts, n_items=3).scores
+    assert PlackettLuce.fit(tops).scores == pytest.approx(expected)
+    tied = load(tmp_path, HEAD + "1: {1,2},3\n2: 3,1,2\n")
+    with pytest.raises(ValueError, match="orders with ties; models of orders have no ties"):
+        PlackettLuce.fit(tied)
 
 
 def test_ties(tmp_path):

@@ -174,7 +174,8 @@ def test_equal_reports_are_equal_to_the_byte():
 def test_marks_are_classes_and_are_explained(mark):
     parsed = table([["a", Cell("1", mark=mark)], ["b", 2]])
     assert [facts["class"] for _, facts in parsed.find("td", "mark")] == [f"mark {mark}"]
-    assert parsed.texts("span", "mark") == [mark]
+    explained = [] if mark in ("good", "bad") else [mark]  # those say it in their own words
+    assert parsed.texts("span", "mark") == explained
     assert not table([["a", Cell("1")]]).find("div", "legend")
 
 

@@ -82,6 +82,8 @@ def fit(
         learner, setting, notes = tune(
             entry, train, held_out, chosen[0], seed=seed, n_jobs=jobs, progress=not as_json
         )
+    if not getattr(learner, "converged_", True):
+        notes.append(f"it stopped after {learner.n_iter_} iterations, before it converged")
     learner.save(output)
     results = {
         name: evaluate(learner.predict(part), part.y, part.qid, chosen)

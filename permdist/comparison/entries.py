@@ -196,7 +196,10 @@ def _read(text: str) -> Entry:
             if not equals or not values.strip():
                 raise ValueError(f"models: expected setting=value, got {part!r} in {text!r}")
             given[setting.strip()] = [_value(value.strip()) for value in values.split("|")]
-    chosen = {**kinds[name].settings, **given}
+    brought = dict(kinds[name].settings)
+    if "C" in given:  # a fixed scale goes with the range of C that the learner brings
+        brought.pop("scale", None)
+    chosen = {**brought, **given}
     shown = name + (f"[{rest[:-1].strip()}]" if given else "")
     return Entry(shown, kinds[name](), chosen, tuple(given), by_name=True)
 

@@ -12,7 +12,12 @@ from permdist.comparison.wording import HEAD, setting_text, title
 from permdist.data import Queries
 from permdist.measures import Measure
 from permdist.report import Cell, Report
-from permdist.report.sections import chains_section, identities_section, marginals_section
+from permdist.report.sections import (
+    chains_section,
+    document_names,
+    identities_section,
+    marginals_section,
+)
 
 
 def comparison_report(
@@ -258,9 +263,10 @@ def _example(
     a, b = test.ptr[number], test.ptr[number + 1]
     scores = comparison.learners(best)[0].predict(test)[a:b]
     labels, qid = test.y[a:b], test.qids[number]
+    names = document_names(labels, None if test.doc_ids is None else test.doc_ids[a:b].tolist())
     what = f"query {qid} of the first fold, scored by {best}"
-    marginals_section(report, scores, labels, what)
-    chains_section(report, scores, labels, what, comparison.seed)
+    marginals_section(report, scores, labels, what, names)
+    chains_section(report, scores, labels, what, comparison.seed, names)
 
 
 def _square(size: float) -> Any:

@@ -291,7 +291,7 @@ class Comparison:
             told = f"{_how_many(worse, len(frame) - 1)} significantly below {base}"
         else:
             above, below = (f"{n or 'none'} {'is' if n < 2 else 'are'}" for n in (better, worse))
-            told = f"of all but {base}, {above} significantly above it and {below} below"
+            told = f"against the baseline {base}, {above} significantly better and {below} worse"
         return (
             f"{text}; {told} (paired t-test, p < {1 - self.level:.2g}, "
             f"corrected: {self.correction})."

@@ -86,6 +86,13 @@ class Preferences:
             raise ValueError("top_k: some ballots have ties; use bucket_orders()")
         return [TopK((bucket[0] for bucket in ballot), self.n_items) for ballot in self.ballots]
 
+    def rankings(self) -> IntArray | list[TopK]:
+        """Give the ballots as models without ties take them: orders if all are whole, or tops."""
+        if any(len(bucket) > 1 for ballot in self.ballots for bucket in ballot):
+            raise ValueError(f"orders: these are {KINDS[self.kind]}; models of orders have no ties")
+        whole = all(len(ballot) == self.n_items for ballot in self.ballots)
+        return self.orders() if whole else self.top_k()
+
     def describe(self) -> str:
         """Say what is in the file, in a few lines."""
         lengths = np.array([sum(map(len, ballot)) for ballot in self.ballots])

@@ -57,9 +57,15 @@ class Summary:
         """Write the table, what mixes worst first, without the verdict."""
         table = self.table
         items = table[table.index.str.startswith("rank[")]
-        worst = items.sort_values(["r_hat", "ess_bulk"], ascending=[False, True], kind="stable")
+        # R-hats that differ in the third digit are alike: the fewest effective draws come first.
+        alike = items.assign(r_hat=items["r_hat"].round(2))
+        worst = alike.sort_values(["r_hat", "ess_bulk"], ascending=[False, True], kind="stable")
         rows = [*table.index[~table.index.isin(items.index)], *worst.index[: self.shown]]
-        text = table.loc[rows].to_string(float_format=lambda value: f"{value:.4g}", na_rep="")
+        text = table.loc[rows].to_string(
+            float_format=lambda value: f"{value:.4g}",
+            formatters={"r_hat": lambda value: "" if value != value else f"{value:.3f}"},
+            na_rep="",
+        )
         left = len(items) - min(self.shown, len(items))
         more = f"\n(and {left} more items that mix better)" if left else ""
         told = {"kernel": self.kernel, "effective draws a second": f"{self.ess_per_second:,.0f}"}

@@ -186,7 +186,7 @@ class GaussianScores(RandomUtility):
     @classmethod
     def fit(
         cls,
-        orders: ArrayLike,
+        orders: Any,
         *,
         weights: ArrayLike | None = None,
         scale: float = 1.0,
@@ -198,7 +198,8 @@ class GaussianScores(RandomUtility):
 
         Parameters
         ----------
-        orders : array of int, shape (rankings, n)
+        orders : array of int, shape (rankings, n), or Preferences
+            Ballots from `permdist.data.load_preflib` bring their weights and names.
         weights : array of float, shape (rankings,), optional
         scale : float
             The standard deviation of the noise; scores and scale cannot both be estimated.
@@ -218,8 +219,13 @@ class GaussianScores(RandomUtility):
         >>> GaussianScores.fit(rankings).scores.round(1)
         array([ 0.9,  0. , -1. ])
         """
+        from permdist.data import Preferences
         from permdist.distributions.plackett_luce_fit import Rankings, check_existence, check_names
 
+        if isinstance(orders, Preferences):
+            weights = orders.counts if weights is None else weights
+            names = orders.names if names is None else names
+            orders = orders.orders()
         table = check_orders(orders)
         data = Rankings(table, None, weights)
         names = check_names(names, table.shape[-1])

@@ -206,8 +206,9 @@ class PlackettLuce(RandomUtility):
 
         Parameters
         ----------
-        orders : array of int, shape (rankings, k), or sequence of lists of unequal length or TopK
-            Full rankings, top-k lists or (with `subset`) rankings of some of the items.
+        orders : array of int, shape (rankings, k), sequence of lists or TopK, or Preferences
+            Full rankings, top-k lists or (with `subset`) rankings of some of the items. Ballots
+            from `permdist.data.load_preflib` bring their weights and names.
         n_items : int, optional
             The number of items; by default the largest number in the data plus one.
         subset : bool
@@ -242,8 +243,13 @@ class PlackettLuce(RandomUtility):
         >>> model.fit_result.standard_errors.round(3)
         array([0.019, 0.016, 0.02 ])
         """
+        from permdist.data import Preferences
         from permdist.distributions.plackett_luce_fit import fit_scores
 
+        if isinstance(orders, Preferences):
+            weights = orders.counts if weights is None else weights
+            names = orders.names if names is None else names
+            n_items, orders = orders.n_items, orders.rankings()
         result = fit_scores(
             orders, n_items, not subset, weights, regularization, names, max_iter, tol
         )

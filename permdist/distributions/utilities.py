@@ -158,26 +158,27 @@ class RandomUtility(Distribution):
         """Differentiate ``P[i, j]`` by score i, shape (n, n); by score j it is the negative."""
 
     def _expect_exactly(self, measure: Measure, labels: IntArray) -> float | None:
-        value = super()._expect_exactly(measure, labels)
         good = labels > 0
         two_kinds = len(np.unique(labels)) == 2 and labels.min() == 0
-        if value is None and (measure.binary or two_kinds):
-            # Goods and bads above an item are independent: sum the steps over both numbers.
-            p, m = int(good.sum()), int((~good).sum())
-            noise = self._noise()
-            top = np.unique(labels)[-1:] if not measure.binary else np.array([1])
-            counts = np.moveaxis(np.mgrid[0 : m + 1, 0:p], 0, -1)
-            kinds, totals = np.array([0, top[0]]), np.array([m, p])
-            steps = measure.step(kinds, totals, 1, counts)
-            value = measure.offset(kinds, totals) + _expect_steps(
-                np.ascontiguousarray(noise.above[:, good]),
-                np.ascontiguousarray(noise.below[:, good]),
-                np.ascontiguousarray(noise.above[:, ~good]),
-                np.ascontiguousarray(noise.below[:, ~good]),
-                np.ascontiguousarray(noise.density[:, good]) * noise.step,
-                np.ascontiguousarray(steps.T),
-            )
-        return value
+        by_places = measure.positional(labels) is not None or isinstance(measure, AUC | KendallTau)
+        if by_places or not (measure.binary or two_kinds):
+            return super()._expect_exactly(measure, labels)
+        # Goods and bads above an item are independent: sum the steps over both numbers. Few items
+        # have few orders, but to list them takes longer.
+        p, m = int(good.sum()), int((~good).sum())
+        noise = self._noise()
+        top = np.unique(labels)[-1:] if not measure.binary else np.array([1])
+        counts = np.moveaxis(np.mgrid[0 : m + 1, 0:p], 0, -1)
+        kinds, totals = np.array([0, top[0]]), np.array([m, p])
+        steps = measure.step(kinds, totals, 1, counts)
+        return measure.offset(kinds, totals) + _expect_steps(
+            np.ascontiguousarray(noise.above[:, good]),
+            np.ascontiguousarray(noise.below[:, good]),
+            np.ascontiguousarray(noise.above[:, ~good]),
+            np.ascontiguousarray(noise.below[:, ~good]),
+            np.ascontiguousarray(noise.density[:, good]) * noise.step,
+            np.ascontiguousarray(steps.T),
+        )
 
     def __repr__(self) -> str:
         shown = np.array2string(self._scores, precision=4, threshold=8, separator=", ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from permdist._check import RandomState, as_rng, count
 from permdist.distributions import Distribution
-from permdist.distributions.base import MAX_LISTED
+from permdist.distributions.base import MAX_LISTED, NotExactError
 from permdist.identities.catalogue import Identity, Result, Results
 from permdist.identities.general import (
     entropy_from_probabilities,
@@ -34,8 +34,10 @@ def check_distribution(
 ) -> Results:
     """Check a distribution against what every distribution over orders satisfies.
 
-    Up to 8 items all orders are listed. Draws are compared with the rank marginals; the residual
-    is then the largest difference in standard errors, and up to 6 of them pass.
+    Up to 8 items all orders are listed. A distribution of your own that has no rank marginals
+    beyond that is checked on an instance of at most 8 items. Draws are compared with the rank
+    marginals; the residual is then the largest difference in standard errors, and up to 6 of them
+    pass.
 
     Parameters
     ----------
@@ -58,6 +60,14 @@ def check_distribution(
     """
     if not isinstance(dist, Distribution):
         raise TypeError(f"dist: expected a Distribution, got {type(dist).__name__}")
+    if dist.n_items > MAX_LISTED:
+        try:
+            dist.rank_marginals()
+        except NotExactError as error:
+            raise ValueError(
+                f"dist: expected at most {MAX_LISTED} items, got {dist.n_items}: without rank "
+                "marginals of its own a distribution is checked by listing all orders"
+            ) from error
     size, generator = count("draws", draws, minimum=100), as_rng(rng)
     chosen = {**ALWAYS, **(LISTED if dist.n_items <= MAX_LISTED else {})}
     results = []

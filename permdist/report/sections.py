@@ -121,7 +121,12 @@ def _estimate(value: Any) -> Cell:
 
 
 def chains_section(
-    report: Report, scores: ArrayLike, labels: ArrayLike, what: str, seed: int = 0
+    report: Report,
+    scores: ArrayLike,
+    labels: ArrayLike,
+    what: str,
+    seed: int = 0,
+    names: Sequence[str] = (),
 ) -> None:
     """Add Markov chains over all orders of a query, judged by arviz."""
     from permdist import GoodBad, plots
@@ -129,8 +134,8 @@ def chains_section(
 
     label = grades("labels", labels)
     values = standardised(scores) / len(label)
-    names = document_names(label)
-    model = GoodBad(values, label, tilt="ap", kappa=5.0, names=names)
+    shown = list(names) or document_names(label)
+    model = GoodBad(values, label, tilt="ap", kappa=5.0, names=shown)
     # Chains although a small query could be summed: what is shown is how to judge them.
     kernel = "relocation" if len(label) <= 21 else "auto"
     chains = run_chains(

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from permdist._check import choice
 
-MARKS = ("first", "second", "third", "worse", "good", "bad")
+PLACES = ("first", "second", "third", "worse")  # good and bad cells speak for themselves
+MARKS = (*PLACES, "good", "bad")
 
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?", re.IGNORECASE)
 _MISSING = ("", "-", "\N{EN DASH}", "\N{EM DASH}", "nan")
@@ -61,7 +62,7 @@ def table_html(
     lines = ("".join(map(_Column.data, columns, row)) for row in cells)
     body = "\n".join(f"<tr>{line}</tr>" for line in lines)
     used = {entry.mark for row in cells for entry in row}
-    legend = "".join(f'<span class="mark {mark}">{mark}</span>' for mark in MARKS if mark in used)
+    legend = "".join(f'<span class="mark {mark}">{mark}</span>' for mark in PLACES if mark in used)
     if any(entry.hint for row in cells for entry in row):
         legend += '<span class="hinted">Point at a cell, or tap it: some say more.</span>'
     longest = max(len(head[0]) + 2, *(len(row[0].text) for row in cells), 0)
