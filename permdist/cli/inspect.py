@@ -87,7 +87,7 @@ def inspect(
         relevant = int((one.labels > 0).sum())
         report = Report(
             f"Query {one.qid}",
-            f"{len(one.labels)} documents, {relevant} of them relevant. {what}",
+            f"{len(one.labels)} documents, {relevant} of them relevant; {what.partition(', ')[2]}",
         )
         text = "Labels are in brackets. Values without a standard error are exact."
         inspection_section(report, found, "Where the documents stand", text)

@@ -35,10 +35,13 @@ def inspection_section(report: Report, found: Inspection, title: str, text: str)
     from permdist import plots
 
     report.section(title, text)
-    frame = found.documents()
+    frame = found.documents().drop(columns="label", errors="ignore")  # the names say it
     report.table(
         ["document", *(str(column).replace("_", " ") for column in frame.columns)],
-        [[str(name), *row.tolist()] for name, row in frame.iterrows()],
+        [
+            [str(name), *(Cell(f"{value:.3f}", value) for value in row.tolist())]
+            for name, row in frame.iterrows()
+        ],
         caption="Documents, best first",
     )
     height = min(11.0, 2.5 + 0.22 * found.dist.n_items)
