@@ -133,6 +133,16 @@ class Comparison:
             ``p_t``, ``p_wilcoxon`` and ``p_randomisation`` (NaN for the baseline itself),
             ``seconds`` (of one fit with the chosen setting) and ``mark`` (the best three).
         """
+        name = self._measure(measure).name
+        if name not in self._frames:  # the tests take a while, and many ask for them
+            self._frames[name] = self._make_frame(name)
+        return self._frames[name].copy()
+
+    @cached_property
+    def _frames(self) -> dict[str, pd.DataFrame]:
+        return {}
+
+    def _make_frame(self, measure: str) -> pd.DataFrame:
         import pandas as pd
 
         values, used = self._used(measure)
