@@ -1,5 +1,6 @@
 """Slow, obvious references: enumeration and direct formulas that the fast code must equal."""
 
+import decimal
 import itertools
 import math
 
@@ -276,6 +277,47 @@ class Listing:
     def entropy(self):
         here = self.prob > 0
         return -float(self.prob[here] @ self.log_prob[here])
+
+
+# Enough digits for sums of numbers from 1e-12 to 1e12 as they are in memory, to the last bit.
+WIDE = decimal.Context(prec=150, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+SHORT = decimal.Context(prec=40)
+
+
+class WideListing(Listing):
+    """As a Listing, in arithmetic with so many digits that nothing is lost at any scale."""
+
+    def __init__(self, n, log_weight):
+        self.orders = np.array(list(itertools.permutations(range(n))))
+        with decimal.localcontext(WIDE):
+            weights = [log_weight(order) for order in self.orders.tolist()]
+            top = max(weights)
+            gaps = [weight - top for weight in weights]
+            parts = [SHORT.exp(max(gap, decimal.Decimal(-4000))) for gap in gaps]
+            rest = SHORT.ln(sum(parts))
+            self.log_prob = np.array([float(gap - rest) for gap in gaps])
+            self.prob = np.array([float(part / sum(parts)) for part in parts])
+
+
+def wide_pair_exponent(scores, labels, order, scale=1.0):
+    """As `pair_exponent`, with decimals."""
+    exact = [decimal.Decimal(float(score)) for score in scores]
+    pairs = itertools.combinations(order, 2)
+    return decimal.Decimal(scale) * sum(
+        (labels[i] != labels[j]) * (exact[i] - exact[j]) for i, j in pairs
+    )
+
+
+def wide_plackett_luce(scores, order):
+    """The log-probability of an order, with decimals: minus log sum exp of differences."""
+    exact = [decimal.Decimal(float(score)) for score in scores]
+    total = decimal.Decimal(0)
+    for k in range(len(order)):
+        gaps = [exact[item] - exact[order[k]] for item in order[k:]]
+        top = max(gaps)
+        parts = [SHORT.exp(max(gap - top, decimal.Decimal(-4000))) for gap in gaps]
+        total -= top + SHORT.ln(sum(parts))
+    return total
 
 
 def gradient(function, point, step=1e-5):

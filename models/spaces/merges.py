@@ -170,7 +170,7 @@ def _sum_merges(
             first[t + 1] = first[t] + min(p, t) - max(0, t - m) + 1
         steps = tables[table_at[q] : table_at[q] + 2 * cells].reshape(2, cells)
         shares = np.empty((2, cells))
-        above, sums = np.zeros(p + 1), np.zeros(m + 1)
+        above, least, sums = np.zeros(p + 1), np.zeros(p + 1), np.zeros(m + 1)
         who = np.empty((orders, n), np.int64)
         logs, means = np.empty(orders), np.zeros(orders)
         slopes, mean_slopes = np.empty((orders, n)), np.zeros((orders, n))
@@ -185,7 +185,7 @@ def _sum_merges(
                 above[j + 1] = scale * scores[who[k, j]]
             for i in range(m):
                 sums[m - i - 1] = sums[m - i] + scale * scores[who[k, p + i]]
-            logs[k] = _forward(above, sums, steps, weight, first, shares)
+            logs[k] = _forward(above, least, sums, steps, weight, first, shares)
             passed, after = _backward(shares, first, p, m)
             _slopes(passed, after, scale, slopes[k])
             if of_mean:

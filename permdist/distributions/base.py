@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import xlogy
+from scipy.special import entr
 
 from permdist._check import (
     FloatArray,
@@ -23,6 +23,7 @@ from permdist._check import (
     grades,
 )
 from permdist.distributions.lattice import Lattice, Shape, fits
+from permdist.distributions.lattice import NotExactError as NotExactError
 from permdist.measures import AUC, KendallTau, Measure, parse
 from permdist.rankings import check_orders, enumerate_orders, order_to_ranks
 
@@ -62,10 +63,6 @@ class Estimate(float):
         if self.draws == 0:
             return float.__repr__(self)
         return f"{float(self):.6g} ± {self.standard_error:.2g}"
-
-
-class NotExactError(ValueError):
-    """An exact answer was asked for where there is none at this size."""
 
 
 class Distribution(ABC):
@@ -234,12 +231,10 @@ class Distribution(ABC):
         choice("method", method, METHODS)
         if method != "sample":
             if self._is_small:
-                lattice = self._lattice
-                # -log p is a sum of steps: the log-partition less the weights along the way.
-                return Estimate(lattice.log_partition - lattice.expect(_finite(lattice.weights)))
+                return Estimate(self._lattice.entropy)
             if self._is_listed:
                 chances = self._listing[1]
-                return Estimate(-float(xlogy(chances, chances).sum()))
+                return Estimate(float(entr(chances).sum()))
             if method == "exact":
                 raise NotExactError(self._refusal("entropy"))
         drawn = self.sample(count("draws", draws, minimum=2), rng)
@@ -276,17 +271,15 @@ class Distribution(ABC):
                     possible = usable if everything else mine.flows > 0
                     if (theirs.weights[possible] == -np.inf).any():
                         return Estimate(np.inf)
-                    difference = np.zeros_like(mine.weights)
-                    difference[possible] = mine.weights[possible] - theirs.weights[possible]
-                    shift = theirs.log_partition - mine.log_partition
-                    return Estimate(mine.expect(difference) + shift)
+                    return Estimate(mine.divergence(theirs))
             if self.n_items <= MAX_LISTED:
                 orders = enumerate_orders(self.n_items)
-                p, q = self.log_prob(orders), other.log_prob(orders)
+                p = self._listed_log_prob(orders)
                 here = p > -np.inf
-                if (q[here] == -np.inf).any():
+                q = other.log_prob(orders[here])
+                if (q == -np.inf).any():
                     return Estimate(np.inf)
-                return Estimate(float(np.exp(p[here]) @ (p[here] - q[here])))
+                return Estimate(max(0.0, float(np.exp(p[here]) @ (p[here] - q))))
             if method == "exact":
                 raise NotExactError(self._refusal("kl"))
         drawn = self.sample(count("draws", draws, minimum=2), rng)
@@ -326,7 +319,11 @@ class Distribution(ABC):
     def _listing(self) -> tuple[IntArray, FloatArray]:
         """All orders and their probabilities."""
         orders = enumerate_orders(self.n_items)
-        return orders, np.exp(self.log_prob(orders))
+        return orders, np.exp(self._listed_log_prob(orders))
+
+    def _listed_log_prob(self, orders: IntArray) -> Any:
+        """Return log-probabilities of checked orders; -inf will do where the chance is 0."""
+        return self.log_prob(orders)
 
     @property
     def _has_marginals(self) -> bool:
@@ -386,8 +383,3 @@ def _mean(values: FloatArray) -> Estimate:
     if np.isinf(values).any():
         return Estimate(float(values.mean()), np.inf, draws)
     return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(draws)), draws)
-
-
-def _finite(weights: FloatArray) -> FloatArray:
-    """Replace the log-weights of what never happens, so that 0 times them is 0."""
-    return np.where(np.isfinite(weights), weights, 0.0)

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from permdist._check import BoolArray, FloatArray, IntArray, count, finite
+from permdist._kernels import kernel
 from permdist.distributions.base import MAX_LISTED, Distribution, NotExactError
-from permdist.distributions.lattice import Shape
+from permdist.distributions.lattice import Shape, check_digits
 from permdist.rankings import enumerate_orders
 
 
@@ -100,6 +101,21 @@ class WeightedOrders(Distribution):
         made.__dict__["_pair_weights"] = matrix
         return made
 
+    @cached_property
+    def _pair_losses(self) -> FloatArray | None:
+        """The weights of pairs less those of the better order of each pair, so never above 0."""
+        if self._pair_weights is None:
+            return None
+        with np.errstate(over="ignore"):
+            losses = np.minimum(self._pair_weights - self._pair_weights.T, 0.0)
+        return np.maximum(losses, -np.finfo(float).max)
+
+    @cached_property
+    def _pair_best(self) -> float:
+        """The sum of the weights of the better order of each pair."""
+        weights = self._pair_weights
+        return 0.0 if weights is None else float(np.triu(np.maximum(weights, weights.T), 1).sum())
+
     @property
     def pair_weights(self) -> FloatArray | None:
         """The weights of pairs, where the distribution was made from them."""
@@ -151,23 +167,36 @@ class WeightedOrders(Distribution):
         return values.reshape(order.shape[:-1])[()]
 
     def log_prob(self, orders: ArrayLike) -> Any:
-        """Give the log-probability of each order."""
-        return self.log_weight(orders) - self.log_partition()
+        """Return the log-probability of each order."""
+        if self._pair_losses is not None:
+            total = self._exact("log_prob").log_partition
+            check_digits(abs(total))
+            order = self._check_orders(orders)
+            losses = _sum_losses(order.reshape(-1, self.n_items), self._pair_losses)
+            return losses.reshape(order.shape[:-1])[()] - total
+        weights = self.log_weight(orders)
+        if self._is_small:
+            check_digits(abs(self.log_partition()))
+            return weights - self.log_partition()
+        best, total = self._listed_partition
+        return (weights - best) - total
 
     def log_partition(self) -> float:
-        """Give the log of the sum of all weights."""
+        """Return the log of the sum of all weights."""
         if self._is_small:
-            return self._lattice.log_partition
-        if self.n_items > MAX_LISTED:
-            raise NotExactError(self._refusal("log_partition"))
-        return self._listed_partition
+            return self._lattice.log_partition + self._pair_best
+        return float(sum(self._listed_partition))
 
     @cached_property
-    def _listed_partition(self) -> float:
-        total = float(logsumexp(self.log_weight(enumerate_orders(self.n_items))))
-        if not np.isfinite(total):
+    def _listed_partition(self) -> tuple[float, float]:
+        """The largest log-weight, and the log of the sum of all weights relative to it."""
+        if self.n_items > MAX_LISTED:
+            raise NotExactError(self._refusal("log_partition"))
+        weights = self.log_weight(enumerate_orders(self.n_items))
+        best = float(weights.max())
+        if not np.isfinite(best):
             raise ValueError("log_weight: no order has a positive weight")
-        return total
+        return best, float(logsumexp(weights - best))
 
     @property
     def _is_additive(self) -> bool:
@@ -182,6 +211,8 @@ class WeightedOrders(Distribution):
         return orders[rng.choice(len(orders), size=size, p=chances / chances.sum())]
 
     def _step_weights(self, shape: Shape) -> FloatArray | None:
+        if self._pair_losses is not None:
+            return shape.sum_pairs(self._pair_losses)
         above = np.zeros((shape.n_states, self.n_items), dtype=bool)
         above[:, shape.items] = shape.counts > 0
         weights = np.full((shape.n_states, len(shape.classes)), -np.inf)
@@ -211,6 +242,18 @@ class WeightedOrders(Distribution):
         given = "log_weight" if self._log_weight is not None else "step"
         function = self._log_weight or self._step
         return f"WeightedOrders({self.n_items}, {given}={getattr(function, '__name__', function)})"
+
+
+@kernel
+def _sum_losses(orders: IntArray, losses: FloatArray) -> FloatArray:
+    """Sum losses (n, n) over all pairs of each order, orders (rankings, n)."""
+    rankings, n = orders.shape
+    out = np.zeros(rankings)
+    for row in range(rankings):
+        for k in range(n):
+            for later in range(k + 1, n):
+                out[row] += losses[orders[row, k], orders[row, later]]
+    return out
 
 
 @lru_cache(maxsize=16)

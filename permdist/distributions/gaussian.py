@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,17 @@ from permdist._check import FloatArray, IntArray, RandomState, choice, finite
 from permdist._kernels import kernel
 from permdist._offer import offer_strategy
 from permdist.distributions.base import DEFAULT_DRAWS, Estimate
-from permdist.distributions.utilities import Noise, RandomUtility, compressed, nodes
+from permdist.distributions.gaps import narrowed
+from permdist.distributions.utilities import Noise, RandomUtility, nodes
 from permdist.measures import Measure, parse
-from permdist.rankings import check_orders
+from permdist.rankings import check_orders, order_by_scores
 
 REACH = 9.0  # standard deviations beyond which a Gaussian is below 1e-18 of its peak
 NODES, POINTS = 16, 10  # of a panel, and between two neighbouring nodes
 STEEP = 8.0  # a change of the log integrand that the points between two nodes still resolve
 MAX_SPREAD = 20_000.0
+# Standard deviations between scores that no noise bridges: Phi(-80 / sqrt(2)) is 0.
+IMPASSABLE = 80.0
 
 
 class GaussianScores(RandomUtility):
@@ -67,25 +71,28 @@ class GaussianScores(RandomUtility):
 
     def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
         utilities = rng.standard_normal((size, self.n_items))
-        utilities += compressed(self._scores, self._scale, 80.0)
+        utilities += self._narrowed
         return np.argsort(-utilities, axis=1)
 
     def pairwise(self) -> FloatArray:
         """Give ``P[i, j] = Phi((s_i - s_j) / (sqrt(2) scale))``; 0 on the diagonal."""
-        gap = (self._scores[:, None] - self._scores[None, :]) / (np.sqrt(2.0) * self._scale)
-        result = ndtr(gap)
+        result = ndtr((self._narrowed[:, None] - self._narrowed[None, :]) / np.sqrt(2.0))
         np.fill_diagonal(result, 0.0)
         return result
 
     def _pairwise_slopes(self) -> FloatArray:
-        width = np.sqrt(2.0) * self._scale
-        gap = (self._scores[:, None] - self._scores[None, :]) / width
-        return np.exp(-0.5 * gap**2) / (np.sqrt(2.0 * np.pi) * width)
+        gap = self._narrowed[:, None] - self._narrowed[None, :]
+        return np.exp(-0.25 * gap**2) / (2.0 * np.sqrt(np.pi) * self._scale)
+
+    @cached_property
+    def _narrowed(self) -> FloatArray:
+        """The scores in standard deviations, with gaps that no noise bridges made smaller."""
+        return narrowed(self._scores, self._scale, IMPASSABLE)
 
     def _noise(self) -> Noise:
         # The item at a given position has a utility that is known to about 1.2 / sqrt(n).
         step = min(0.2, 0.8 / np.sqrt(self.n_items))
-        standard = compressed(self._scores, self._scale, 80.0)
+        standard = self._narrowed
         x = nodes(standard, -REACH, REACH, 76.0, step)[:, None] - standard
         density = np.exp(-0.5 * x**2) / np.sqrt(2.0 * np.pi)
         return Noise(density, -x * density, ndtr(-x), ndtr(x), step)
@@ -150,11 +157,48 @@ class GaussianScores(RandomUtility):
         every panel has all its digits, however small the numbers are. O(n) panels for each order.
         """
         order = check_orders(orders, self.n_items)
-        flat = order.reshape(-1, self.n_items)
-        standard = self._standard
-        edges = _panels(standard)
-        values = _nested(flat, standard, edges, _last(standard, edges), *_rules())
-        return values.reshape(order.shape[:-1])[()]
+        values = self._listed_log_prob(order)
+        if self._is_wide and np.isneginf(values).any():
+            raise ValueError(
+                f"scores: expected them within {MAX_SPREAD:,.0f} standard deviations for the "
+                f"probability of an order that puts an item above one {IMPASSABLE:g} standard "
+                "deviations better; it is about 0"
+            )
+        return values
+
+    def _listed_log_prob(self, orders: IntArray) -> Any:
+        """Return log-probabilities; -inf for an order that crosses an impassable gap, if wide."""
+        flat = orders.reshape(-1, self.n_items)
+        if self._is_wide:
+            values = self._blockwise(flat)
+        else:
+            values = _log_probs(flat, self._standard)
+        return values.reshape(orders.shape[:-1])[()]
+
+    def _blockwise(self, orders: IntArray) -> FloatArray:
+        """Return log-probabilities of orders (rankings, n) where scores form separate blocks.
+
+        The items of a block come before those of all lower blocks, and blocks are independent.
+        """
+        ranked = order_by_scores(self._narrowed)
+        wide = np.flatnonzero(-np.diff(self._narrowed[ranked]) >= IMPASSABLE) + 1
+        block_of = np.empty(self.n_items, dtype=np.int64)
+        block_of[ranked] = np.searchsorted(wide, np.arange(self.n_items), side="right")
+        kept = (np.diff(block_of[orders], axis=-1) >= 0).all(axis=-1)
+        values = np.where(kept, 0.0, -np.inf)
+        for start, end in pairwise([0, *wide.tolist(), self.n_items]):
+            members = np.sort(ranked[start:end])
+            within = np.searchsorted(members, orders[kept, start:end])
+            scores = (self._scores[members] - self._scores[members].max()) / self._scale
+            values[kept] += _log_probs(within, scores)
+        return values
+
+    @cached_property
+    def _is_wide(self) -> bool:
+        """Whether the scores are too far apart for one integral over all of them."""
+        with np.errstate(over="ignore"):
+            spread = (self._scores.max() - self._scores.min()) / self._scale
+        return not spread + 2.0 * REACH + 1.0 < MAX_SPREAD
 
     def log_prob_gradient(self, orders: ArrayLike) -> FloatArray:
         """Differentiate `log_prob` by the scores: how far the order pulls each utility up.
@@ -254,6 +298,12 @@ class GaussianScores(RandomUtility):
 
     def _options(self) -> str:
         return "" if self._scale == 1.0 else f", scale={self._scale:g}"
+
+
+def _log_probs(orders: IntArray, standard: FloatArray) -> FloatArray:
+    """Return log-probabilities of orders (rankings, n) for scores in standard deviations."""
+    edges = _panels(standard)
+    return _nested(orders, standard, edges, _last(standard, edges), *_rules())
 
 
 # ---- panels: Chebyshev nodes inside, Gauss-Legendre points between neighbouring nodes ----------

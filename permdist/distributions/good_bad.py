@@ -29,6 +29,7 @@ from permdist.distributions.base import (
     Distribution,
     Estimate,
 )
+from permdist.distributions.gaps import narrowed
 from permdist.distributions.lattice import Lattice, Shape, fits, interleave
 from permdist.distributions.merges import Merges, Slopes, diagonal_steps
 from permdist.distributions.pairs import PairSums, pair_sums
@@ -36,7 +37,11 @@ from permdist.measures import AUC, KendallTau, Measure, parse
 from permdist.rankings import order_by_scores, order_to_ranks
 
 SPACES = ("pairs", "interleavings", "orders")
-LARGEST_EXPONENT = 1e12
+# A measure is rounded to about 1e-16, and kappa times that is the error of the exponent.
+LARGEST_KAPPA = 1e6
+LARGEST_EXPONENT = 1e300
+# Twice the scaled gap between scores that no interleaving crosses: exp(-100) of them do.
+IMPASSABLE = 100.0
 
 
 class GoodBad(Distribution):
@@ -104,13 +109,17 @@ class GoodBad(Distribution):
         self._tilt = None if tilt is None else parse(tilt)
         if self._space == "pairs" and not (self._tilt is None or isinstance(self._tilt, AUC)):
             raise ValueError("tilt: over pairs only AUC factorises; use space='interleavings'")
-        pairs = 0.5 * len(values) ** 2
-        spread = float(values.max()) - float(values.min())
-        largest = self._scale * spread * pairs + abs(self._kappa)
+        if self._tilt is not None and not abs(self._kappa) <= LARGEST_KAPPA:
+            raise ValueError(
+                f"kappa: expected at most {LARGEST_KAPPA:.0e}, got {kappa}; beyond, the rounding "
+                "of the measure shows in the probabilities"
+            )
+        with np.errstate(over="ignore"):
+            largest = self._scale * (values.max() - values.min()) * len(values) ** 2
         if not largest < LARGEST_EXPONENT:
             raise ValueError(
-                f"scores, scale, kappa: exponents up to {largest:.1e} leave no digits to the "
-                f"probabilities; the limit is {LARGEST_EXPONENT:.0e}"
+                f"scores, scale: exponents up to {largest:.1e} leave the range of floating-point "
+                f"numbers; the limit is {LARGEST_EXPONENT:.0e}"
             )
         values.flags.writeable = label.flags.writeable = False
         self._scores, self._labels_ = values, label
@@ -148,41 +157,72 @@ class GoodBad(Distribution):
     # ---- over orders and interleavings -------------------------------------------------------
 
     def log_weight(self, orders: ArrayLike) -> Any:
-        """Give the exponent of each order, shape (...): F and the tilt, not normalised."""
+        """Return the exponent of each order, shape (...): F and the tilt, not normalized."""
         self._need_orders("log_weight")
+        return self._best + self._relative_weight(orders)
+
+    def _relative_weight(self, orders: ArrayLike) -> Any:
+        """Return the exponent less F of the order of the scores, which is the largest F.
+
+        The difference is minus twice the sum, over the gaps between neighbouring scores, of the
+        gap times how many pairs are in the wrong order across it: no term is positive.
+        """
         order = self._check_orders(orders)
         label = self._labels_[order]
         position = np.arange(self.n_items)
-        result = np.zeros(order.shape[:-1])
+        signed = np.empty(order.shape, dtype=np.int64)  # items with other labels below less above
         for level, total in zip(*self._kinds, strict=True):
             mine = label == level
             other_above = position - (np.cumsum(mine, axis=-1) - mine)
-            signed = (self.n_items - total) - 2 * other_above
-            result += np.sum(np.where(mine, self._centred[order] * signed, 0.0), axis=-1)
-        result *= self._scale
+            np.copyto(signed, (self.n_items - total) - 2 * other_above, where=mine)
+        ranked = order_by_scores(self._scores)
+        by_score = np.take(np.take_along_axis(signed, order_to_ranks(order), -1), ranked, axis=-1)
+        crossed = np.cumsum(by_score - self._signed_best, axis=-1)[..., :-1]
+        result = self._scale * (crossed @ -np.diff(self._scores[ranked]))
         if self._tilt is not None:
-            result += self._kappa * (1.0 - self._tilt(order, self._labels_))
+            result = result + self._kappa * (1.0 - self._tilt(order, self._labels_))
         if self._space == "interleavings":
             ranks = order_to_ranks(order)
             for members in self._shape.classes:
                 broken = (np.diff(ranks[..., members], axis=-1) < 0).any(axis=-1)
                 result = np.where(broken, -np.inf, result)
-        return result[()]
+        return np.asarray(result)[()]
+
+    @cached_property
+    def _signed_best(self) -> IntArray:
+        """Items with other labels below less above each item, all by score, from the top down."""
+        label = self._labels_[order_by_scores(self._scores)]
+        others = np.zeros(self.n_items, dtype=np.int64)
+        for level, total in zip(*self._kinds, strict=True):
+            mine = label == level
+            above = np.arange(self.n_items) - (np.cumsum(mine) - mine)
+            others[mine] = ((self.n_items - total) - 2 * above)[mine]
+        return others
+
+    @cached_property
+    def _best(self) -> float:
+        """F of the order of the scores: the sum of all differences between labels."""
+        ranked = order_by_scores(self._scores)
+        gaps = -np.diff(self._scores[ranked])
+        return self._scale * float(np.cumsum(self._signed_best)[:-1] @ gaps)
 
     def log_prob(self, orders: ArrayLike) -> Any:
-        """Give the log-probability of each order, or of each sign matrix over pairs."""
+        """Return the log-probability of each order, or of each sign matrix over pairs."""
         if self._space == "pairs":
             return self._signs_log_prob(orders)
-        return self.log_weight(orders) - self.log_partition()
+        return self._relative_weight(orders) - self._relative_partition
 
     def log_partition(self) -> float:
-        """Give ``log sum_y exp F(y)``, with the tilt if there is one."""
+        """Return ``log sum_y exp F(y)``, with the tilt if there is one."""
         if self._space == "pairs":
             return self._sums.log_partition
+        return self._best + self._relative_partition
+
+    @property
+    def _relative_partition(self) -> float:
+        """The log-partition function less F of the order of the scores."""
         if self._merges is not None:
-            best = len(self._bads) * self._centred[self._goods].sum()
-            worst = len(self._goods) * self._centred[self._bads].sum()
-            return self._scale * float(best - worst) + self._merges.log_sum + self._constant
+            return self._merges.log_sum + self._constant
         return self._exact("log_partition").log_partition + self._constant
 
     def log_partition_gradient(self) -> FloatArray:
@@ -240,7 +280,7 @@ class GoodBad(Distribution):
         """The faster programme for interleavings of two classes."""
         if self._space != "interleavings" or not self._is_binary:
             return None
-        bads, goods = (self._scale * self._centred[members] for members in self._shape.classes)
+        bads, goods = (0.5 * self._narrowed[members] for members in self._shape.classes)
         steps = None if self._tilt is None else self._merge_steps(self._tilt)
         return Merges(goods, bads, steps, weight=-self._kappa)
 
@@ -277,18 +317,21 @@ class GoodBad(Distribution):
         return self._kappa * (1.0 - self._tilt.offset(*self._kinds))
 
     def _step_weights(self, shape: Shape) -> FloatArray:
-        if self._tilt is None or self._kappa == 0.0:
-            weights = np.zeros((shape.n_states, len(shape.classes)))
-        else:
-            weights = shape.steps_of(self._tilt, self._labels_)
-            weights *= -self._kappa
-        self._walk(weights, shape, gather=False)
+        weights = shape.sum_losses(self._scores, self._labels_)
+        weights *= 2.0 * self._scale
+        if self._tilt is not None and self._kappa != 0.0:
+            weights -= self._kappa * shape.steps_of(self._tilt, self._labels_)
         return weights
 
     @cached_property
-    def _centred(self) -> FloatArray:
-        """The scores less the highest: only differences matter, and these keep their digits."""
-        return self._scores - self._scores.max()
+    def _narrowed(self) -> FloatArray:
+        """Scores times twice the scale, without what makes no difference between orders.
+
+        A gap that outweighs the number of orders and the whole range of the tilt separates the
+        items above it from those below, however wide it is.
+        """
+        reach = 0.0 if self._tilt is None else abs(self._kappa) * float(np.ptp(self._tilt.range))
+        return narrowed(self._scores, 0.5 / self._scale, IMPASSABLE + reach)
 
     @cached_property
     def _kinds(self) -> tuple[IntArray, IntArray]:
@@ -303,18 +346,14 @@ class GoodBad(Distribution):
 
     def _by_scores(self, by_weights: FloatArray) -> FloatArray:
         """Carry derivatives by log-weights over to the scores."""
-        return self._walk(by_weights, self._shape, gather=True)
-
-    def _walk(self, table: FloatArray, shape: Shape, *, gather: bool) -> FloatArray:
-        scores, scale = self._centred, self._scale
-        return _walk_pairs(table, *shape.geometry, *self._levels, scores, scale, gather)
+        return self._scale * _by_scores(by_weights, *self._shape.geometry, *self._levels)
 
     # ---- over sign vectors -------------------------------------------------------------------
 
     @cached_property
     def _sums(self) -> PairSums:
         tilt = 0.0 if self._tilt is None else self._kappa / self._n_pairs
-        return pair_sums(self._scores, self._labels_, self._scale, tilt)
+        return pair_sums(self._scores - self._scores.max(), self._labels_, self._scale, tilt)
 
     @cached_property
     def _n_pairs(self) -> int:
@@ -464,9 +503,7 @@ class GoodBad(Distribution):
                 for a, b in zip(self._shape.classes, other._shape.classes, strict=False)
             )
             if same and len(self._shape.classes) == len(other._shape.classes):
-                mine, theirs = self._lattice, other._lattice
-                difference = mine.expect(mine.weights - theirs.weights)
-                return Estimate(difference + theirs.log_partition - mine.log_partition)
+                return Estimate(self._lattice.divergence(other._lattice))
         return super().kl(other, method=method, draws=draws, rng=rng)
 
     def _refusal(self, what: str) -> str:
@@ -487,7 +524,7 @@ class GoodBad(Distribution):
 
 
 @kernel
-def _walk_pairs(
+def _by_scores(
     table: FloatArray,
     sizes: IntArray,
     strides: IntArray,
@@ -495,15 +532,11 @@ def _walk_pairs(
     items: IntArray,
     level_of: IntArray,
     totals: IntArray,
-    scores: FloatArray,
-    scale: float,
-    gather: bool,
 ) -> FloatArray:
-    """Add each next item's log-weight to the table, or the table's entries to their items.
+    """Carry derivatives by log-weights, table (states, classes), over to the items, (n,).
 
     The log-weight of placing an item next is linear in its score: the score times the items with
-    another label below it, less those above. So the derivatives by the scores, shape (n,), are
-    the same walk the other way: the table then holds derivatives by log-weights.
+    another label below it, less those above.
     """
     states, classes = table.shape
     n = len(items)
@@ -517,10 +550,7 @@ def _walk_pairs(
                 item = items[first[c] + counts[c]]
                 level = level_of[item]
                 signed = (n - totals[level]) - 2 * (position - placed[level])
-                if gather:
-                    result[item] += scale * signed * table[state, c]
-                else:
-                    table[state, c] += scale * scores[item] * signed
+                result[item] += signed * table[state, c]
         c = 0
         while counts[c] == sizes[c]:
             placed[level_of[items[first[c]]]] -= sizes[c]

@@ -20,6 +20,13 @@ from permdist.measures import Measure
 
 MAX_CELLS = 50_000_000
 MAX_REMEMBERED = 100_000
+# Sums of log-weights are rounded to about 1e-16 of their size, and probabilities are as wrong as
+# the sums are: up to this size to 1e-9.
+MAX_EXPONENT = 1e6
+
+
+class NotExactError(ValueError):
+    """An exact answer was asked for where there is none: too large, or too few digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +97,26 @@ class Shape:
         table = _remembered(*key) if strides[-1] <= MAX_REMEMBERED else grade_table(*key)
         return _expand(table, *self.geometry, level_of, strides)
 
+    def sum_pairs(self, pairs: FloatArray) -> FloatArray:
+        """Add up what each next item gains over all that come later, shape (states, classes).
+
+        Parameters
+        ----------
+        pairs : array of float, shape (n, n)
+            Entry ``[i, j]`` is added if i is above j, for items of different classes. With entries
+            of one sign the sums have all their digits.
+        """
+        nothing = np.zeros(0), np.zeros(0, dtype=np.int64)
+        return _sum_pairs(pairs, *nothing, *self.geometry)
+
+    def sum_losses(self, scores: FloatArray, levels: IntArray) -> FloatArray:
+        """Add up by how much better items of another level come later, shape (states, classes).
+
+        As `sum_pairs` of ``min(scores[i] - scores[j], 0)`` where the levels differ, without a
+        matrix.
+        """
+        return _sum_pairs(np.zeros((1, 1)), scores, levels, *self.geometry)
+
 
 def grade_table(measure: Measure, grades: tuple[int, ...], totals: tuple[int, ...]) -> FloatArray:
     """Tabulate a measure's steps for all counts of grades above, shape (levels, counts)."""
@@ -141,15 +168,35 @@ class Lattice:
         nothing = np.zeros(0)
         return self._adjoint(1.0, nothing, nothing, 0.0)
 
+    @cached_property
+    def entropy(self) -> float:
+        """The entropy of the path, in nats: a sum of entropies of single steps.
+
+        Log-partition less expected weight would be the same in exact arithmetic; there both may
+        be large, and their difference is what rounding left of them.
+        """
+        _ = self.flows
+        return _entropy(self.weights, self.forward, *self._geometry)
+
+    def divergence(self, other: Lattice) -> float:
+        """Return the Kullback-Leibler divergence to another lattice of the same shape."""
+        _ = self.flows, other.log_partition
+        return _divergence(
+            self.weights, self.forward, other.weights, other.forward, *self._geometry
+        )
+
     def _adjoint(
         self, of_sum: float, steps: FloatArray, means: FloatArray, of_mean: float
     ) -> FloatArray:
         table = steps if steps.size else np.zeros((1, 1))
         along = means if means.size else np.zeros(1)
-        return _adjoint(self.weights, self.forward, *self._geometry, table, along, of_sum, of_mean)
+        inputs = self.weights, self.forward, *self._geometry
+        result, largest = _adjoint(*inputs, table, along, of_sum, of_mean)
+        check_digits(largest)
+        return result
 
     def expect(self, steps: FloatArray) -> float:
-        """Give the mean of a sum of steps along the path."""
+        """Return the mean of a sum of steps along the path."""
         return float(np.sum(self.flows * steps))
 
     def expect_gradient(self, steps: FloatArray) -> FloatArray:
@@ -158,11 +205,11 @@ class Lattice:
         return self._adjoint(0.0, steps, means, 1.0)
 
     def rank_marginals(self) -> FloatArray:
-        """Give the probability of each position for each item."""
+        """Return the probability of each position for each item."""
         return _marginals(self.flows, *self.shape.geometry)
 
     def pairwise(self) -> FloatArray:
-        """Give the probability that one item is above another."""
+        """Return the probability that one item is above another."""
         shape = self.shape
         slots = np.concatenate([[0], np.cumsum(shape.sizes + 1)])
         table = _counts_when_placed(self.flows, *shape.geometry, slots)
@@ -179,7 +226,8 @@ class Lattice:
         """Draw orders by walking back from the complete state, shape (size, n)."""
         _ = self.log_partition  # there must be something to draw
         uniforms = rng.random((size, len(self.shape.items)))
-        taken = _walk_back(self.weights, self.forward, *self._geometry, uniforms)
+        taken, largest = _walk_back(self.weights, self.forward, *self._geometry, uniforms)
+        check_digits(largest)
         return self._orders(taken)
 
     def best(self) -> IntArray:
@@ -196,8 +244,18 @@ class Lattice:
         return orders
 
 
+def check_digits(largest: float) -> None:
+    """Refuse log-weights whose sums are too large to have digits left for the probabilities."""
+    if not largest <= MAX_EXPONENT:
+        raise NotExactError(
+            f"log-weights: sums of them reach {largest:.1e} in orders that matter, which leaves "
+            f"probabilities {15 - int(np.log10(largest))} digits; they are exact up to "
+            f"{MAX_EXPONENT:.0e}: subtract what all orders share, or scale the weights down"
+        )
+
+
 def fits(n_items: int) -> bool:
-    """Tell whether the lattice of all orders of so many items is affordable."""
+    """Check whether the lattice of all orders of so many items is affordable."""
     return n_items < 40 and n_items * 2**n_items <= MAX_CELLS
 
 
@@ -283,11 +341,12 @@ def _adjoint(
     means: FloatArray,
     of_sum: float,
     of_mean: float,
-) -> FloatArray:
+) -> tuple[FloatArray, float]:
     """Differentiate of_sum * forward[-1] + of_mean * means[-1] by every weight.
 
     The derivatives of the log-partition are the probabilities of the steps. `steps` and `means`
-    are read only where of_mean is not 0.
+    are read only where of_mean is not 0. Returned besides: the largest sum, by size, in a state
+    whose probability matters.
     """
     states, classes = weights.shape
     result = np.zeros((states, classes))
@@ -295,8 +354,11 @@ def _adjoint(
     by_sum[-1], by_mean[-1] = of_sum, of_mean
     counts = sizes.copy()
     with_mean = of_mean != 0.0
+    largest = 0.0
     for state in range(states - 1, 0, -1):
         a, b = by_sum[state], by_mean[state]
+        if (a > 1e-17 or b > 1e-17) and abs(forward[state]) > largest:
+            largest = abs(forward[state])
         if (a != 0.0 or b != 0.0) and forward[state] > -np.inf:
             for c in range(classes):
                 if counts[c] > 0:
@@ -317,6 +379,156 @@ def _adjoint(
             counts[c] = sizes[c]
             c += 1
         counts[c] -= 1
+    return result, largest
+
+
+@kernel
+def _log_shares(
+    weights: FloatArray,
+    forward: FloatArray,
+    strides: IntArray,
+    counts: IntArray,
+    state: int,
+    out: FloatArray,
+) -> None:
+    """Fill out (classes,) with the logs of the shares of each way into a state; -inf if none."""
+    largest = -np.inf
+    for c in range(len(counts)):
+        out[c] = -np.inf
+        if counts[c] > 0:
+            before = state - strides[c]
+            out[c] = forward[before] + weights[before, c]
+            largest = max(largest, out[c])
+    if largest == -np.inf:
+        return
+    total = 0.0
+    for c in range(len(counts)):
+        total += np.exp(out[c] - largest)
+    rest = np.log(total)
+    for c in range(len(counts)):
+        out[c] = (out[c] - largest) - rest
+
+
+@kernel
+def _entropy(weights: FloatArray, forward: FloatArray, sizes: IntArray, strides: IntArray) -> float:
+    """Entropy of the step into each state, times the probability of the state, added up."""
+    states, classes = weights.shape
+    chances = np.zeros(states)
+    chances[-1] = 1.0
+    counts = sizes.copy()
+    logs = np.empty(classes)
+    total = 0.0
+    for state in range(states - 1, 0, -1):
+        chance = chances[state]
+        if chance > 0.0:
+            _log_shares(weights, forward, strides, counts, state, logs)
+            inner = 0.0
+            for c in range(classes):
+                share = np.exp(logs[c])
+                if share > 0.0:
+                    inner -= share * logs[c]
+                    chances[state - strides[c]] += chance * share
+            total += chance * inner
+        c = 0
+        while counts[c] == 0:
+            counts[c] = sizes[c]
+            c += 1
+        counts[c] -= 1
+    return total
+
+
+@kernel
+def _divergence(
+    weights: FloatArray,
+    forward: FloatArray,
+    other_weights: FloatArray,
+    other_forward: FloatArray,
+    sizes: IntArray,
+    strides: IntArray,
+) -> float:
+    """Divergence of the step into each state, times the probability of the state, added up.
+
+    With shares p and q it is ``sum p log(p / q) - p + q``, of which no term is negative but by
+    rounding.
+    """
+    states, classes = weights.shape
+    chances = np.zeros(states)
+    chances[-1] = 1.0
+    counts = sizes.copy()
+    mine, theirs = np.empty(classes), np.empty(classes)
+    total = 0.0
+    for state in range(states - 1, 0, -1):
+        chance = chances[state]
+        if chance > 0.0:
+            _log_shares(weights, forward, strides, counts, state, mine)
+            _log_shares(other_weights, other_forward, strides, counts, state, theirs)
+            inner = 0.0
+            for c in range(classes):
+                p, q = np.exp(mine[c]), np.exp(theirs[c])
+                if p > 0.0:
+                    inner += p * (mine[c] - theirs[c]) - p + q
+                    chances[state - strides[c]] += chance * p
+                else:
+                    inner += q
+            total += chance * max(inner, 0.0)
+        c = 0
+        while counts[c] == 0:
+            counts[c] = sizes[c]
+            c += 1
+        counts[c] -= 1
+    return total
+
+
+@kernel(inline=True)
+def _pair(pairs: FloatArray, scores: FloatArray, levels: IntArray, i: int, j: int) -> float:
+    """Look up what i above j adds, or take it from the scores where there are any."""
+    if len(scores) == 0:
+        return pairs[i, j]
+    return min(scores[i] - scores[j], 0.0) if levels[i] != levels[j] else 0.0
+
+
+@kernel
+def _sum_pairs(
+    pairs: FloatArray,
+    scores: FloatArray,
+    levels: IntArray,
+    sizes: IntArray,
+    strides: IntArray,
+    first: IntArray,
+    items: IntArray,
+) -> FloatArray:
+    """Sum over all items that are left beside the next item of a class.
+
+    From the complete state down: with one more item left, what it adds goes on top of the sum of
+    the state without it, so that nothing is ever subtracted.
+    """
+    states, classes = strides[-1], len(sizes)
+    result = np.zeros((states, classes))
+    counts = sizes.copy()
+    for state in range(states - 2, -1, -1):
+        c = 0
+        while counts[c] == 0:
+            counts[c] = sizes[c]
+            c += 1
+        counts[c] -= 1
+        lead = 0  # the first two classes of which something is left
+        while counts[lead] == sizes[lead]:
+            lead += 1
+        second = lead + 1
+        while second < classes and counts[second] == sizes[second]:
+            second += 1
+        if second == classes:
+            continue
+        left = items[first[lead] + counts[lead]]
+        without = state + strides[lead]
+        for c in range(second, classes):
+            if counts[c] < sizes[c]:
+                item = items[first[c] + counts[c]]
+                gain = _pair(pairs, scores, levels, item, left)
+                result[state, c] = result[without, c] + gain
+        other = items[first[second] + counts[second]]
+        gain = _pair(pairs, scores, levels, left, other)
+        result[state, lead] = result[state + strides[second], lead] + gain
     return result
 
 
@@ -409,17 +621,22 @@ def _walk_back(
     sizes: IntArray,
     strides: IntArray,
     uniforms: FloatArray,
-) -> IntArray:
-    """Draw paths, uniforms (draws, n): the class taken at each position, from the end."""
+) -> tuple[IntArray, float]:
+    """Draw paths, uniforms (draws, n): the class taken at each position, from the end.
+
+    Returned besides: the largest sum, by size, of the states on the way.
+    """
     draws, n = uniforms.shape
     classes = len(sizes)
     taken = np.empty((draws, n), np.int64)
+    largest = 0.0
     for draw in range(draws):
         counts = sizes.copy()
         state = len(forward) - 1
         for position in range(n - 1, -1, -1):
             u = uniforms[draw, position]
             chosen = -1
+            largest = max(largest, abs(forward[state]))
             for c in range(classes):
                 if counts[c] > 0:
                     before = state - strides[c]
@@ -432,7 +649,7 @@ def _walk_back(
             taken[draw, position] = chosen
             counts[chosen] -= 1
             state -= strides[chosen]
-    return taken
+    return taken, largest
 
 
 @kernel

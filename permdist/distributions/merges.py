@@ -33,8 +33,8 @@ class Slopes(NamedTuple):
 class Merges:
     """Exact sums over all merges of goods with bads, each class from its best down.
 
-    The weight of a merge is ``exp(-2 sum (g - b) + weight * sum of steps)``, the first sum over
-    the pairs whose bad is above: the good-bad model, relative to all goods above all bads.
+    The weight of a merge is ``exp(-2 sum |g - b| + weight * sum of steps)``, the first sum over
+    the pairs whose lower score is above: the good-bad model, relative to the order of the scores.
 
     Parameters
     ----------
@@ -56,6 +56,9 @@ class Merges:
         self._goods = np.concatenate([[0.0], goods])
         # Sums of the first 0 .. m bads; the last first, as an anti-diagonal meets them.
         self._sums = np.concatenate([[0.0], np.cumsum(bads)])[::-1].copy()
+        # What a good loses where it belongs by its score; any other place is measured from there.
+        better = np.searchsorted(-bads, -goods, side="left")
+        self._least = np.concatenate([[0.0], better * goods - self._sums[::-1][better]])
         self._first = diagonals(len(goods), len(bads))
         self._steps = np.zeros((2, self._first[-1])) if steps is None else steps
         self._weight = weight
@@ -63,7 +66,7 @@ class Merges:
     @cached_property
     def _shares(self) -> tuple[float, FloatArray]:
         shares = np.empty((2, self._first[-1]))
-        inputs = self._goods, self._sums, self._steps, self._weight, self._first
+        inputs = self._goods, self._least, self._sums, self._steps, self._weight, self._first
         return _forward(*inputs, shares), shares
 
     @property
@@ -135,6 +138,7 @@ def diagonal_steps(
 @kernel(fuse=True)
 def _forward(
     goods: FloatArray,
+    least: FloatArray,
     sums: FloatArray,
     steps: FloatArray,
     weight: float,
@@ -143,7 +147,8 @@ def _forward(
 ) -> float:
     """Fill in which share of a cell's sum came by a bad and by a good; give the log of the last.
 
-    goods (p + 1,) with one entry in front, sums (m + 1,) from the last down.
+    goods and least (p + 1,) with one entry in front, sums (m + 1,) from the last down. Whatever
+    `least` is, it is the same in all merges and changes no share.
     """
     p, m = len(goods) - 1, len(sums) - 1
     n = p + m
@@ -159,12 +164,13 @@ def _forward(
         rest_bad, rest_good = rests[old, low + 1 : low + 1 + width], rests[old, low : low + width]
         top, rest = tops[new, low + 1 : low + 1 + width], rests[new, low + 1 : low + 1 + width]
         score, passed = goods[low : low + width], sums[m - t + low : m - t + low + width]
+        lowest = least[low : low + width]
         step_bad, step_good = steps[0, start:end], steps[1, start:end]
         share_bad, share_good = shares[0, start:end], shares[1, start:end]
         above = float(t - low)  # bads placed in the first cell; one less in each of the next
         for k in range(width):
             by_bad = top_bad[k] + weight * step_bad[k]
-            lost = (above - k) * score[k] - passed[k]
+            lost = ((above - k) * score[k] - passed[k]) - lowest[k]
             by_good = top_good[k] + (weight * step_good[k] - 2.0 * lost)
             gap = by_good - by_bad
             small = exp_down(-abs(gap))

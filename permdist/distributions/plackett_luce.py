@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
 from permdist._check import FloatArray, IntArray, RandomState, as_rng, batch_shape, count
 from permdist._kernels import kernel
 from permdist._offer import offer_strategy
+from permdist.distributions.gaps import narrowed
 from permdist.distributions.lattice import Shape
-from permdist.distributions.utilities import Noise, RandomUtility, compressed, nodes
+from permdist.distributions.utilities import Noise, RandomUtility, nodes
 from permdist.rankings import TopK
 from permdist.rankings.partial import check_lists
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 # Worths within this range of the largest are exact as plain numbers; beyond, logarithms are used.
 PLAIN_SPREAD = 300.0
+# exp(-800) is 0: a wider gap between scores makes no difference to any chance.
+IMPASSABLE = 800.0
 # The Gumbel density is below 1e-16 outside.
 LOW, HIGH = -4.0, 38.0
 
@@ -93,11 +97,10 @@ class PlackettLuce(RandomUtility):
         """
         lists = self._lists(orders)
         flat = lists.reshape(-1, lists.shape[-1])
-        centred = self._scores - self._scores.max()
-        if centred.min() > -PLAIN_SPREAD:
-            values = _log_prob(flat, centred, np.exp(centred), not subset)
+        if self._is_plain:
+            values = _log_prob(flat, self._centred, np.exp(self._centred), not subset)
         else:
-            values = _log_prob_spread(flat, centred, not subset)
+            values = _log_prob_spread(flat, self._scores, not subset)
         return values.reshape(lists.shape[:-1])[()]
 
     def log_prob_gradient(self, orders: ArrayLike | TopK, *, subset: bool = False) -> FloatArray:
@@ -109,7 +112,7 @@ class PlackettLuce(RandomUtility):
         """
         lists = self._lists(orders)
         flat = lists.reshape(-1, lists.shape[-1])
-        result = _log_prob_gradient(flat, self._scores - self._scores.max(), not subset)
+        result = _log_prob_gradient(flat, self._centred, not subset)
         return result.reshape(*lists.shape[:-1], self.n_items)
 
     def sample_top_k(
@@ -136,26 +139,35 @@ class PlackettLuce(RandomUtility):
         shape = batch_shape(size)
         number = math.prod(shape)
         generator = as_rng(rng)
-        centred = self._scores - self._scores.max()
-        if centred.min() > -PLAIN_SPREAD and kept * 8 < self.n_items:
-            drawn = _draw_top(np.exp(centred), generator.random((number, kept)))
+        if self._is_plain and kept * 8 < self.n_items:
+            drawn = _draw_top(np.exp(self._centred), generator.random((number, kept)))
         else:
             drawn = self._sample(number, generator)[:, :kept]
         return drawn.reshape(*shape, kept)
 
     def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
         keys = rng.standard_exponential((size, self.n_items))
-        centred = self._scores - self._scores.max()
-        if centred.min() > -PLAIN_SPREAD:
-            keys *= np.exp(-centred)
+        if self._is_plain:
+            keys *= np.exp(-self._centred)
         else:
             np.log(keys, out=keys)
-            keys -= centred
+            keys -= self._centred
         return _argsort_rows(keys) if self.n_items <= 24 else np.argsort(keys, axis=1)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether all worths are exact as plain numbers."""
+        return bool(self._centred.min() > -PLAIN_SPREAD)
+
+    @cached_property
+    def _centred(self) -> FloatArray:
+        """The scores, the highest at 0, with gaps that make no difference made smaller."""
+        scores = narrowed(self._scores, 1.0, IMPASSABLE)
+        return scores - scores.max()
 
     def pairwise(self) -> FloatArray:
         """Give ``P[i, j] = 1 / (1 + exp(s_j - s_i))``; 0 on the diagonal."""
-        result = expit(self._scores[:, None] - self._scores[None, :])
+        result = expit(self._centred[:, None] - self._centred[None, :])
         np.fill_diagonal(result, 0.0)
         return result
 
@@ -166,7 +178,7 @@ class PlackettLuce(RandomUtility):
     def _noise(self) -> Noise:
         # The item at a given position has a utility that is known to about 1.24 / sqrt(n).
         step = min(0.25, 0.85 / np.sqrt(self.n_items))
-        scores = compressed(self._scores, 1.0, 800.0)
+        scores = self._centred
         x = nodes(scores, LOW, HIGH, HIGH - LOW, step)[:, None] - scores
         # Far on either side everything is 0 or 1; there the exponentials need not be computed.
         reach = np.exp(-np.clip(x, -700.0, 700.0))
@@ -176,13 +188,14 @@ class PlackettLuce(RandomUtility):
         return Noise(density, slope, -np.expm1(-reach), below, step)
 
     def _step_weights(self, shape: Shape) -> FloatArray | None:
-        left = shape.counts == 0  # every item is a class of its own here
-        centred = self._scores[shape.items] - self._scores.max()
-        masked = np.where(left, centred, -np.inf)
-        weights = np.full(left.shape, -np.inf)
-        # The last state is complete: nothing is left to be drawn.
-        total = logsumexp(masked[:-1], axis=1, keepdims=True)
-        np.subtract(centred, total, out=weights[:-1], where=left[:-1])
+        # Every item is a class of its own here. The last state is complete: nothing is left.
+        left = shape.counts[:-1] == 0
+        masked = np.where(left, self._scores[shape.items], -np.inf)
+        weights = np.full((shape.n_states, len(shape.items)), -np.inf)
+        with np.errstate(over="ignore"):
+            relative = masked - masked.max(axis=1, keepdims=True)
+        total = np.log(np.exp(relative).sum(axis=1, keepdims=True))
+        np.subtract(relative, total, out=weights[:-1], where=left)
         return weights
 
     def log_partition(self) -> float:

@@ -188,20 +188,6 @@ class RandomUtility(Distribution):
         return ""
 
 
-def compressed(scores: FloatArray, unit: float, cap: float) -> FloatArray:
-    """Give scores in units of the noise, the lowest at 0, with gaps of at most `cap`.
-
-    Noise does not bridge a gap of `cap`, so that a larger one changes no probability; and large
-    scores do not cost the small differences their digits.
-    """
-    order = np.argsort(scores, kind="stable")
-    with np.errstate(over="ignore"):
-        gaps = np.minimum(np.diff(scores[order]) / unit, cap)
-    result = np.empty(len(scores))
-    result[order] = np.concatenate([[0.0], np.cumsum(gaps)])
-    return result
-
-
 def nodes(scores: FloatArray, low: float, high: float, gap: float, step: float) -> FloatArray:
     """Give the multiples of `step` from ``low`` before to ``high`` after the scores, ascending.
 

@@ -1,0 +1,241 @@
+"""Exact answers at any scale: every distribution against arithmetic that loses no digit."""
+
+import decimal
+import math
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from permdist import GaussianScores, GoodBad, PlackettLuce, WeightedOrders
+from permdist.distributions import NotExactError
+from permdist.distributions.gaps import narrowed
+from permdist.measures import parse
+
+SIZES = st.integers(-12, 12).map(lambda power: 10.0**power)
+MANTISSAS = st.sampled_from([-3.0, -1.0, -0.25, 0.0, 0.25, 0.5, 1.0, 1.7, 2.0])
+
+
+@st.composite
+def wide_scores(draw, min_items=2, max_items=4):
+    """Draw scores of all sizes, some of them close together far away from the others."""
+    count = draw(st.integers(min_items, max_items))
+    centers = draw(st.lists(st.tuples(MANTISSAS, SIZES), min_size=1, max_size=3))
+    scores = []
+    for _ in range(count):
+        (mantissa, size), step = draw(st.sampled_from(centers)), draw(st.tuples(MANTISSAS, SIZES))
+        near = draw(st.sampled_from([0.0, 1.0]))
+        scores.append(mantissa * size + near * step[0] * min(step[1], 10.0))
+    return np.array(scores)
+
+
+@st.composite
+def wide_queries(draw, max_grade=2, max_items=4):
+    scores = draw(wide_scores(max_items=max_items))
+    labels = draw(
+        st.lists(st.integers(0, max_grade), min_size=len(scores), max_size=len(scores)).filter(
+            lambda grades: len(set(grades)) > 1
+        )
+    )
+    return scores, np.array(labels)
+
+
+def agrees(model, truth, labels=None):
+    """Compare all that a distribution answers with a listing of all orders."""
+    n = model.n_items
+    assert np.exp(model.log_prob(truth.orders)) == pytest.approx(truth.prob, abs=1e-9)
+    finite = np.isfinite(truth.log_prob)
+    assert model.log_prob(truth.orders)[finite] == pytest.approx(
+        truth.log_prob[finite], rel=1e-9, abs=1e-9
+    )
+    assert model.rank_marginals() == pytest.approx(truth.rank_marginals(), abs=1e-9)
+    assert model.pairwise() == pytest.approx(truth.pairwise(), abs=1e-9)
+    assert model.entropy(method="exact") == pytest.approx(truth.entropy(), abs=1e-8)
+    assert 0.0 <= model.entropy() <= math.lgamma(n + 1) + 1e-12
+    chosen = labels if labels is not None else np.arange(n) % 2
+    for name in ("ap", "ndcg"):
+        if parse(name).defined(chosen):
+            value = float(truth.prob @ parse(name)(truth.orders, chosen))
+            assert model.expect(name, chosen, method="exact") == pytest.approx(value, abs=1e-9)
+
+
+@given(query=wide_queries(), scale=st.sampled_from([1e-9, 0.3, 1.0, 1e6]))
+def test_good_bad_over_orders(query, scale):
+    scores, labels = query
+    truth = naive.WideListing(
+        len(scores), lambda order: naive.wide_pair_exponent(scores, labels, order, scale)
+    )
+    agrees(GoodBad(scores, labels, scale=scale), truth, labels)
+
+
+@given(query=wide_queries(max_grade=1), kappa=st.sampled_from([-2.0, 1.0, 1e3]))
+def test_tilted_good_bad_over_orders(query, kappa):
+    scores, labels = query
+
+    def exponent(order):
+        tilt = decimal.Decimal(kappa) * (1 - decimal.Decimal(float(parse("ap")(order, labels))))
+        return naive.wide_pair_exponent(scores, labels, order) + tilt
+
+    truth = naive.WideListing(len(scores), exponent)
+    agrees(GoodBad(scores, labels, tilt="ap", kappa=kappa), truth, labels)
+
+
+@pytest.mark.parametrize("grade", [1, 2])
+@given(data=st.data())
+def test_interleavings(grade, data):
+    scores, labels = data.draw(wide_queries(max_grade=grade))
+    model = GoodBad(scores, labels, space="interleavings")
+
+    def exponent(order):
+        position = np.argsort(order)
+        for i in range(len(scores)):
+            for j in range(len(scores)):
+                first = (-scores[i], i) < (-scores[j], j)
+                if labels[i] == labels[j] and first and position[i] > position[j]:
+                    return decimal.Decimal("-Infinity")
+        return naive.wide_pair_exponent(scores, labels, order)
+
+    agrees(model, naive.WideListing(len(scores), exponent), labels)
+
+
+@given(query=wide_queries(max_grade=1), scale=st.sampled_from([1e-9, 1.0, 1e6]))
+def test_sign_vectors(query, scale):
+    scores, labels = query
+    model = GoodBad(scores, labels, space="pairs", scale=scale)
+    gaps = scores[labels == 1][:, None] - scores[labels == 0][None, :]
+    chance = 1.0 / (1.0 + np.exp(np.clip(-2.0 * scale * gaps, -700, 700)))
+    assert model.pair_probabilities() == pytest.approx(chance, abs=1e-12)
+    assert model.expect("auc") == pytest.approx(chance.mean(), abs=1e-12)
+    spread = scale * np.abs(gaps)
+    total = math.fsum((spread + np.log1p(np.exp(-2.0 * spread))).ravel())
+    assert model.log_partition() == pytest.approx(total, rel=1e-12)
+    assert 0.0 <= model.entropy() <= gaps.size * math.log(2.0) + 1e-12
+
+
+@given(scores=wide_scores())
+def test_plackett_luce(scores):
+    truth = naive.WideListing(len(scores), lambda order: naive.wide_plackett_luce(scores, order))
+    agrees(PlackettLuce(scores), truth)
+
+
+@given(scores=wide_scores(min_items=3, max_items=3), others=wide_scores(3, 3))
+def test_divergences(scores, others):
+    mine, theirs = (
+        naive.WideListing(3, lambda order, s=values: naive.wide_plackett_luce(s, order))
+        for values in (scores, others)
+    )
+    expected = float(mine.prob @ np.where(mine.prob > 0, mine.log_prob - theirs.log_prob, 0.0))
+    found = PlackettLuce(scores).kl(PlackettLuce(others), method="exact")
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-8)
+    assert found >= 0.0
+    labels = np.array([1, 0, 2])
+    mine, theirs = (
+        naive.WideListing(3, lambda order, s=values: naive.wide_pair_exponent(s, labels, order))
+        for values in (scores, others)
+    )
+    expected = float(mine.prob @ np.where(mine.prob > 0, mine.log_prob - theirs.log_prob, 0.0))
+    found = GoodBad(scores, labels).kl(GoodBad(others, labels), method="exact")
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-8)
+    assert found >= 0.0
+
+
+@given(entries=st.lists(st.tuples(MANTISSAS, SIZES), min_size=9, max_size=9))
+def test_weights_of_pairs(entries):
+    weights = np.array([mantissa * size for mantissa, size in entries]).reshape(3, 3)
+    exact = [[decimal.Decimal(float(weight)) for weight in row] for row in weights]
+
+    def total(order):
+        return sum(exact[order[k]][order[m]] for k in range(3) for m in range(k + 1, 3))
+
+    model = WeightedOrders.from_pairs(weights)
+    truth = naive.WideListing(3, total)
+    try:
+        model.rank_marginals()
+    except NotExactError:
+        # A cycle: whatever the order, a large weight is lost, and its digits hide the small ones.
+        best = max(sum(max(exact[i][j], exact[j][i]) for i in range(3) for j in range(i)), 0)
+        assert best - max(map(total, truth.orders.tolist())) > 1e5
+        return
+    agrees(model, truth)
+
+
+@given(scores=wide_scores(), scale=st.sampled_from([1e-6, 1.0, 1e8]))
+def test_gaussian_scores_by_blocks(scores, scale):
+    model = GaussianScores(scores, scale)
+    marginals, pairs = model.rank_marginals(), model.pairwise()
+    assert marginals.sum(axis=0) == pytest.approx(1.0, abs=1e-9)
+    assert marginals.sum(axis=1) == pytest.approx(1.0, abs=1e-9)
+    orders, chances = model._listing
+    assert chances.sum() == pytest.approx(1.0, abs=1e-9)
+    for i in range(len(scores)):
+        for r in range(len(scores)):
+            here = float(chances[orders[:, r] == i].sum())
+            assert marginals[i, r] == pytest.approx(here, abs=1e-9)
+        for j in range(len(scores)):
+            gap = decimal.Decimal(float(scores[i])) - decimal.Decimal(float(scores[j]))
+            width = float(gap / decimal.Decimal(scale)) / 2.0
+            expected = 0.0 if i == j else 0.5 * math.erfc(-width)
+            assert pairs[i, j] == pytest.approx(expected, abs=1e-9)
+    assert -1e-12 <= model.entropy() <= math.lgamma(len(scores) + 1) + 1e-9
+
+
+@pytest.mark.parametrize("make", [PlackettLuce, GaussianScores])
+def test_draws_see_small_differences_beside_large_ones(make):
+    model = make([1e17, 1.0, 0.0, -1e300])
+    drawn = model.sample(20_000, rng=0)
+    assert (drawn[:, 0] == 0).all()
+    assert (drawn[:, 3] == 3).all()
+    share = (drawn[:, 1] == 1).mean()
+    assert share == pytest.approx(model.pairwise()[1, 2], abs=5 * 0.5 / math.sqrt(20_000))
+
+
+def test_the_largest_numbers_there_are():
+    for make in (PlackettLuce, GaussianScores):
+        model = make([1e308, -1e308])
+        assert model.pairwise().tolist() == [[0.0, 1.0], [0.0, 0.0]]
+        assert model.rank_marginals() == pytest.approx(np.eye(2), abs=1e-15)
+        assert model.log_prob([0, 1]) == pytest.approx(0.0, abs=1e-15)
+        assert model.entropy() == pytest.approx(0.0, abs=1e-15)
+    assert PlackettLuce([1e308, -1e308]).log_prob([1, 0]) == -np.inf  # below -1.8e308
+    assert PlackettLuce([1e308, 0.0]).log_prob([1, 0]) == -1e308
+
+
+def test_orders_that_cross_an_impassable_gap_are_refused_where_no_integral_reaches():
+    model = GaussianScores([1e17, 1.0, 0.0])
+    with pytest.raises(ValueError, match="standard deviations"):
+        model.log_prob([1, 0, 2])
+    assert model.kl(GaussianScores([1e16, 0.0, 0.0])) == pytest.approx(0.14235552321, abs=1e-9)
+
+
+def test_sums_without_digits_are_refused():
+    cycle = np.array([[0, 1e16, 0], [0, 0, 1e16], [1e16, 0, 0]])
+    for ask in ("rank_marginals", "pairwise", "entropy"):
+        with pytest.raises(NotExactError, match="log-weights: sums of them reach 1.0e"):
+            getattr(WeightedOrders.from_pairs(cycle), ask)()
+    with pytest.raises(NotExactError, match="log-weights"):
+        WeightedOrders.from_pairs(cycle).sample(3, rng=0)
+    with pytest.raises(NotExactError, match="log-weights"):
+        WeightedOrders(3, step=lambda item, above: 1e9 + 0.0 * above[:, 0]).log_prob([0, 1, 2])
+    # A log-weight for whole orders is listed, and what all orders share is no trouble there.
+    listed = WeightedOrders(3, lambda orders: 1e9 + orders[:, 0])
+    assert listed.entropy() == pytest.approx(
+        WeightedOrders(3, lambda orders: orders[:, 0]).entropy(), rel=1e-12
+    )
+
+
+def test_kappa_beyond_the_digits_of_a_measure_is_refused():
+    with pytest.raises(ValueError, match="kappa: expected at most 1e"):
+        GoodBad([1.0, 0.0], [1, 0], tilt="ap", kappa=1e7)
+    with pytest.raises(ValueError, match="leave the range"):
+        GoodBad([1e308, -1e308], [1, 0])
+
+
+@given(scores=wide_scores(1, 6), cap=st.sampled_from([1.0, 800.0]))
+def test_narrowed_scores_keep_close_differences(scores, cap):
+    result = narrowed(scores, 0.5, cap)
+    order = np.argsort(scores, kind="stable")
+    gaps, kept = np.diff(scores[order]) / 0.5, np.diff(result[order])
+    assert result.min() == 0.0
+    assert kept == pytest.approx(np.minimum(gaps, cap), rel=1e-12, abs=1e-10)
