@@ -33,6 +33,7 @@ class Chains:
     log_weight : array of float, shape (chain, draw)
         The unnormalised log-probability of each draw; NaN for independent draws of
         `GaussianScores`, for which it would cost far more than they do (ask its `log_prob`).
+        Where log-weights are beyond 1e6, a constant is left out of them so that digits remain.
     names : tuple of str
         The items' names.
     kernel : str

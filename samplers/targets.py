@@ -16,7 +16,7 @@ import numpy as np
 from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
 from permdist.distributions import Distribution, GoodBad, PlackettLuce, WeightedOrders
-from permdist.distributions.lattice import MAX_CELLS, grade_table
+from permdist.distributions.lattice import MAX_CELLS, MAX_EXPONENT, grade_table
 from permdist.rankings import random_orders
 
 # What the numbers of a target mean. In LEVELS two neighbours of different labels change the
@@ -122,14 +122,15 @@ def problem_of(dist: Distribution) -> Problem:
     if isinstance(dist, GoodBad):
         return _good_bad(dist)
     if isinstance(dist, PlackettLuce):
-        scores = dist.scores - dist.scores.max()
+        scores = dist._centred
         if np.ptp(scores) <= LARGEST_WORTH:
             return Problem(dist, _target(LUCE, np.exp(scores)), 0.0)
         return Problem(dist, _target(LUCE_LOGS, scores), 0.0)
     if isinstance(dist, WeightedOrders):
         normaliser = dist.log_partition() if dist._is_small or dist._is_listed else None
         if dist.pair_weights is not None:
-            return Problem(dist, _target(MATRIX, table=dist.pair_weights), normaliser)
+            table = dist._pair_losses if is_wide(dist) else dist.pair_weights
+            return Problem(dist, _target(MATRIX, table=table), _normaliser(dist))
         function, compiled = dist.single_log_weight()
         target = _target(FUNCTION)
         return Problem(dist, target, normaliser, function, dist.swap_change, compiled)
@@ -140,8 +141,25 @@ def problem_of(dist: Distribution) -> Problem:
     return Problem(dist, _target(FUNCTION), 0.0, log_prob, compiled=False)
 
 
+def is_wide(dist: Distribution) -> bool:
+    """Check whether log-weights are so large that chains must leave out what all orders share."""
+    return abs(dist._reference) > MAX_EXPONENT
+
+
+def _normaliser(dist: Distribution) -> float | None:
+    """Return the log-partition function, less what chains leave out; None where unknown."""
+    if not dist._is_small:
+        return None
+    return dist.log_partition() if not is_wide(dist) else dist._relative_partition
+
+
 def _good_bad(dist: GoodBad) -> Problem:
     dist._need_orders("run_chains")
+    scores, shift = dist.scores, 0.0
+    if is_wide(dist):
+        # The same probabilities, with scores as close together as these allow.
+        scores = dist._narrowed * (0.5 / dist.scale)
+        shift = GoodBad(scores, dist.labels, scale=dist.scale)._reference
     grades, level_of, totals = np.unique(dist.labels, return_inverse=True, return_counts=True)
     table, offset = np.zeros((len(grades), 1)), 0.0
     if dist.tilt is not None and dist.kappa != 0.0:
@@ -155,13 +173,13 @@ def _good_bad(dist: GoodBad) -> Problem:
         table, offset = -dist.kappa * found, dist.kappa * (1.0 - dist.tilt.offset(grades, totals))
     target = Target(
         SORTED if dist.space == "interleavings" else LEVELS,
-        offset,
-        2.0 * dist.scale * (dist.scores - dist.scores.max()),
+        offset - shift,
+        2.0 * dist.scale * (scores - scores.max()),
         level_of.astype(np.int64),
         np.concatenate([[1], np.cumprod(totals + 1)[:-1]]).astype(np.int64),
         table,
     )
-    return Problem(dist, target, dist.log_partition() if dist._is_small else None)
+    return Problem(dist, target, _normaliser(dist))
 
 
 def _target(kind: int, scores: FloatArray | None = None, table: FloatArray | None = None) -> Target:

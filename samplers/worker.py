@@ -13,7 +13,7 @@ from permdist.distributions import Distribution, GaussianScores
 from permdist.samplers.checkpoint import Checkpoint
 from permdist.samplers.kernels import KERNELS, advancer, mixture_of, parts_of
 from permdist.samplers.moments import Moments
-from permdist.samplers.targets import Problem, State
+from permdist.samplers.targets import Problem, State, is_wide
 
 SLICE = 0.1  # seconds between two looks at the clock
 SAVE_EVERY = 1.0  # seconds between two writes of a checkpoint
@@ -176,7 +176,9 @@ class Worker:
 
 
 def log_weights(dist: Distribution, orders: IntArray) -> FloatArray:
-    """Give the log-weights of orders; NaN where they cost too much to know."""
+    """Return the log-weights of orders; NaN where they cost too much to know."""
     if isinstance(dist, GaussianScores):  # nested integrals cost far more than the draws
         return np.full(len(orders), np.nan)
+    if is_wide(dist):
+        return np.asarray(dist._relative_weight(orders))
     return np.asarray(getattr(dist, "log_weight", dist.log_prob)(orders))

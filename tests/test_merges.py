@@ -28,7 +28,7 @@ def both_ways(model, measure):
         model.expect_gradient(measure),
     )
     slow = (
-        lattice.log_partition + model._constant + model._best,
+        lattice.log_partition + model._constant + model._reference,
         model._by_scores(lattice.flows),
         offset + lattice.expect(steps),
         model._by_scores(lattice.expect_gradient(steps)),

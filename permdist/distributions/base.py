@@ -114,6 +114,20 @@ class Distribution(ABC):
         """Give the log-weight of each next item in each state; None if there is no such sum."""
         return None
 
+    @property
+    def _reference(self) -> float:
+        """What `log_weight` is measured from: a constant in it, that may be large."""
+        return 0.0
+
+    def _relative_weight(self, orders: ArrayLike) -> Any:
+        """Return the log-weight less `_reference`, with all its digits."""
+        return getattr(self, "log_weight", self.log_prob)(orders)
+
+    @property
+    def _relative_partition(self) -> float:
+        """The log-partition function less `_reference`, with all its digits."""
+        return self._exact("log_partition").log_partition
+
     # ---- what follows ------------------------------------------------------------------------
 
     def sample(

@@ -111,8 +111,8 @@ class WeightedOrders(Distribution):
         return np.maximum(losses, -np.finfo(float).max)
 
     @cached_property
-    def _pair_best(self) -> float:
-        """The sum of the weights of the better order of each pair."""
+    def _reference(self) -> float:
+        """The sum of the weights of the better order of each pair; 0 without pairs."""
         weights = self._pair_weights
         return 0.0 if weights is None else float(np.triu(np.maximum(weights, weights.T), 1).sum())
 
@@ -168,23 +168,25 @@ class WeightedOrders(Distribution):
 
     def log_prob(self, orders: ArrayLike) -> Any:
         """Return the log-probability of each order."""
-        if self._pair_losses is not None:
-            total = self._exact("log_prob").log_partition
-            check_digits(abs(total))
-            order = self._check_orders(orders)
-            losses = _sum_losses(order.reshape(-1, self.n_items), self._pair_losses)
-            return losses.reshape(order.shape[:-1])[()] - total
-        weights = self.log_weight(orders)
+        weights = self._relative_weight(orders)
         if self._is_small:
-            check_digits(abs(self.log_partition()))
-            return weights - self.log_partition()
+            total = self._lattice.log_partition
+            check_digits(abs(total))
+            return weights - total
         best, total = self._listed_partition
         return (weights - best) - total
+
+    def _relative_weight(self, orders: ArrayLike) -> Any:
+        if self._pair_losses is None:
+            return self.log_weight(orders)
+        order = self._check_orders(orders)
+        losses = _sum_losses(order.reshape(-1, self.n_items), self._pair_losses)
+        return losses.reshape(order.shape[:-1])[()]
 
     def log_partition(self) -> float:
         """Return the log of the sum of all weights."""
         if self._is_small:
-            return self._lattice.log_partition + self._pair_best
+            return self._lattice.log_partition + self._reference
         return float(sum(self._listed_partition))
 
     @cached_property

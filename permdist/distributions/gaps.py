@@ -30,15 +30,18 @@ def narrowed(scores: FloatArray, unit: float, cap: float) -> FloatArray:
     >>> narrowed(np.array([1e17, 1.0, 0.0]), 1.0, 800.0)
     array([801.,   1.,   0.])
     """
-    order = np.argsort(scores, kind="stable")
-    ranked = scores[order]
+    lowest = scores.min()
     with np.errstate(over="ignore"):
+        result = np.asarray((scores - lowest) / unit, dtype=np.float64)
+        if result.max() <= cap:
+            return result
+        order = np.argsort(scores, kind="stable")
+        ranked = scores[order]
         wide = np.flatnonzero(np.diff(ranked) / unit > cap) + 1
         starts = np.concatenate([[0], wide])
         sizes = np.diff(np.append(starts, len(ranked)))
         within = (ranked - np.repeat(ranked[starts], sizes)) / unit
     # Each block starts one cap above the end of the block below it.
     heights = np.concatenate([[0.0], np.cumsum(within[wide - 1] + cap)])
-    result = np.empty(len(scores))
     result[order] = within + np.repeat(heights, sizes)
     return result

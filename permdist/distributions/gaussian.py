@@ -169,10 +169,7 @@ class GaussianScores(RandomUtility):
     def _listed_log_prob(self, orders: IntArray) -> Any:
         """Return log-probabilities; -inf for an order that crosses an impassable gap, if wide."""
         flat = orders.reshape(-1, self.n_items)
-        if self._is_wide:
-            values = self._blockwise(flat)
-        else:
-            values = _log_probs(flat, self._standard)
+        values = self._blockwise(flat) if self._is_wide else _log_probs(flat, self._standard)
         return values.reshape(orders.shape[:-1])[()]
 
     def _blockwise(self, orders: IntArray) -> FloatArray:

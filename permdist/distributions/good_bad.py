@@ -34,7 +34,7 @@ from permdist.distributions.lattice import Lattice, Shape, fits, interleave
 from permdist.distributions.merges import Merges, Slopes, diagonal_steps
 from permdist.distributions.pairs import PairSums, pair_sums
 from permdist.measures import AUC, KendallTau, Measure, parse
-from permdist.rankings import order_by_scores, order_to_ranks
+from permdist.rankings import order_by_scores
 
 SPACES = ("pairs", "interleavings", "orders")
 # A measure is rounded to about 1e-16, and kappa times that is the error of the exponent.
@@ -159,7 +159,7 @@ class GoodBad(Distribution):
     def log_weight(self, orders: ArrayLike) -> Any:
         """Return the exponent of each order, shape (...): F and the tilt, not normalized."""
         self._need_orders("log_weight")
-        return self._best + self._relative_weight(orders)
+        return self._reference + self._relative_weight(orders)
 
     def _relative_weight(self, orders: ArrayLike) -> Any:
         """Return the exponent less F of the order of the scores, which is the largest F.
@@ -168,43 +168,40 @@ class GoodBad(Distribution):
         gap times how many pairs are in the wrong order across it: no term is positive.
         """
         order = self._check_orders(orders)
-        label = self._labels_[order]
-        position = np.arange(self.n_items)
-        signed = np.empty(order.shape, dtype=np.int64)  # items with other labels below less above
-        for level, total in zip(*self._kinds, strict=True):
-            mine = label == level
-            other_above = position - (np.cumsum(mine, axis=-1) - mine)
-            np.copyto(signed, (self.n_items - total) - 2 * other_above, where=mine)
-        ranked = order_by_scores(self._scores)
-        by_score = np.take(np.take_along_axis(signed, order_to_ranks(order), -1), ranked, axis=-1)
-        crossed = np.cumsum(by_score - self._signed_best, axis=-1)[..., :-1]
-        result = self._scale * (crossed @ -np.diff(self._scores[ranked]))
+        flat, sorted_only = order.reshape(-1, self.n_items), self._space == "interleavings"
+        result = _losses(flat, *self._levels, self._ranked, self._gaps, self._place, sorted_only)
+        result = self._scale * result.reshape(order.shape[:-1])
         if self._tilt is not None:
             result = result + self._kappa * (1.0 - self._tilt(order, self._labels_))
-        if self._space == "interleavings":
-            ranks = order_to_ranks(order)
-            for members in self._shape.classes:
-                broken = (np.diff(ranks[..., members], axis=-1) < 0).any(axis=-1)
-                result = np.where(broken, -np.inf, result)
-        return np.asarray(result)[()]
+        return result[()]
 
     @cached_property
-    def _signed_best(self) -> IntArray:
-        """Items with other labels below less above each item, all by score, from the top down."""
-        label = self._labels_[order_by_scores(self._scores)]
-        others = np.zeros(self.n_items, dtype=np.int64)
-        for level, total in zip(*self._kinds, strict=True):
-            mine = label == level
-            above = np.arange(self.n_items) - (np.cumsum(mine) - mine)
-            others[mine] = ((self.n_items - total) - 2 * above)[mine]
-        return others
+    def _ranked(self) -> IntArray:
+        """The items by score, from the top down."""
+        return order_by_scores(self._scores)
 
     @cached_property
-    def _best(self) -> float:
+    def _gaps(self) -> FloatArray:
+        """The differences between neighbouring scores, from the top down."""
+        return -np.diff(self._scores[self._ranked])
+
+    @cached_property
+    def _place(self) -> IntArray:
+        """Each item's place among those with its label, by score."""
+        place = np.empty(self.n_items, dtype=np.int64)
+        for members in self._ranked_classes():
+            place[members] = np.arange(len(members))
+        return place
+
+    def _ranked_classes(self) -> list[IntArray]:
+        """Return the items of each label by score, the lowest label first."""
+        label = self._labels_[self._ranked]
+        return [self._ranked[label == level] for level in self._kinds[0]]
+
+    @cached_property
+    def _reference(self) -> float:
         """F of the order of the scores: the sum of all differences between labels."""
-        ranked = order_by_scores(self._scores)
-        gaps = -np.diff(self._scores[ranked])
-        return self._scale * float(np.cumsum(self._signed_best)[:-1] @ gaps)
+        return self._scale * _signed_gaps(self._ranked, *self._levels, self._gaps)
 
     def log_prob(self, orders: ArrayLike) -> Any:
         """Return the log-probability of each order, or of each sign matrix over pairs."""
@@ -216,7 +213,7 @@ class GoodBad(Distribution):
         """Return ``log sum_y exp F(y)``, with the tilt if there is one."""
         if self._space == "pairs":
             return self._sums.log_partition
-        return self._best + self._relative_partition
+        return self._reference + self._relative_partition
 
     @property
     def _relative_partition(self) -> float:
@@ -256,7 +253,7 @@ class GoodBad(Distribution):
         """Find the most probable order: that of the scores, unless a tilt moves it."""
         self._need_orders("mode")
         if self._tilt is None:
-            return order_by_scores(self._scores)
+            return self._ranked.copy()
         # Sorting inside the classes is best for F and changes no measure.
         shape = self._interleavings()
         return Lattice(shape, self._step_weights(shape)).best()
@@ -271,9 +268,7 @@ class GoodBad(Distribution):
         return Shape.of_orders(self.n_items)
 
     def _interleavings(self) -> Shape:
-        best = order_by_scores(self._scores)
-        ranked = self._labels_[best]
-        return interleave([best[ranked == level] for level in self._kinds[0]])
+        return interleave(self._ranked_classes())
 
     @cached_property
     def _merges(self) -> Merges | None:
@@ -521,6 +516,63 @@ class GoodBad(Distribution):
 
 
 # ---- kernels: geometry as in lattice.Shape, level_of (n,), totals (levels,) ---------------------
+
+
+@kernel
+def _signed_gaps(ranked: IntArray, level_of: IntArray, totals: IntArray, gaps: FloatArray) -> float:
+    """Sum gaps (n - 1,) times the pairs of different levels across them; ranked (n,) by score."""
+    n = len(ranked)
+    placed = np.zeros(len(totals), np.int64)
+    crossing, value = 0, 0.0
+    for k in range(n - 1):
+        level = level_of[ranked[k]]
+        crossing += (n - totals[level]) - 2 * (k - placed[level])
+        placed[level] += 1
+        value += gaps[k] * crossing
+    return value
+
+
+@kernel
+def _losses(
+    orders: IntArray,
+    level_of: IntArray,
+    totals: IntArray,
+    ranked: IntArray,
+    gaps: FloatArray,
+    place: IntArray,
+    sorted_only: bool,
+) -> FloatArray:
+    """Minus twice the sum of gaps times the pairs in the wrong order across them.
+
+    orders (rankings, n); with `sorted_only`, -inf if the items of a level are not by place (n,).
+    """
+    rankings, n = orders.shape
+    out = np.zeros(rankings)
+    placed = np.zeros(len(totals), np.int64)
+    signed = np.empty(n, np.int64)
+    best = np.empty(n, np.int64)
+    for k in range(n):
+        level = level_of[ranked[k]]
+        best[k] = 2 * (k - placed[level])
+        placed[level] += 1
+    for row in range(rankings):
+        placed[:] = 0
+        for k in range(n):
+            item = orders[row, k]
+            level = level_of[item]
+            if sorted_only and place[item] != placed[level]:
+                out[row] = -np.inf
+                break
+            signed[item] = 2 * (k - placed[level])
+            placed[level] += 1
+        if out[row] < 0.0:
+            continue
+        crossed, value = 0, 0.0
+        for k in range(n - 1):
+            crossed += best[k] - signed[ranked[k]]
+            value += gaps[k] * crossed
+        out[row] = value
+    return out
 
 
 @kernel

@@ -175,15 +175,20 @@ class Lattice:
         Log-partition less expected weight would be the same in exact arithmetic; there both may
         be large, and their difference is what rounding left of them.
         """
-        _ = self.flows
-        return _entropy(self.weights, self.forward, *self._geometry)
+        return self._steps_added(self)[0]
 
     def divergence(self, other: Lattice) -> float:
         """Return the Kullback-Leibler divergence to another lattice of the same shape."""
-        _ = self.flows, other.log_partition
-        return _divergence(
-            self.weights, self.forward, other.weights, other.forward, *self._geometry
+        return self._steps_added(other)[1]
+
+    def _steps_added(self, other: Lattice) -> tuple[float, float]:
+        _ = self.log_partition, other.log_partition
+        theirs = other.weights, other.forward
+        entropy, divergence, largest = _entropies(
+            self.weights, self.forward, *theirs, *self._geometry, other is not self
         )
+        check_digits(largest)
+        return entropy, divergence
 
     def _adjoint(
         self, of_sum: float, steps: FloatArray, means: FloatArray, of_mean: float
@@ -410,73 +415,52 @@ def _log_shares(
 
 
 @kernel
-def _entropy(weights: FloatArray, forward: FloatArray, sizes: IntArray, strides: IntArray) -> float:
-    """Entropy of the step into each state, times the probability of the state, added up."""
-    states, classes = weights.shape
-    chances = np.zeros(states)
-    chances[-1] = 1.0
-    counts = sizes.copy()
-    logs = np.empty(classes)
-    total = 0.0
-    for state in range(states - 1, 0, -1):
-        chance = chances[state]
-        if chance > 0.0:
-            _log_shares(weights, forward, strides, counts, state, logs)
-            inner = 0.0
-            for c in range(classes):
-                share = np.exp(logs[c])
-                if share > 0.0:
-                    inner -= share * logs[c]
-                    chances[state - strides[c]] += chance * share
-            total += chance * inner
-        c = 0
-        while counts[c] == 0:
-            counts[c] = sizes[c]
-            c += 1
-        counts[c] -= 1
-    return total
-
-
-@kernel
-def _divergence(
+def _entropies(
     weights: FloatArray,
     forward: FloatArray,
     other_weights: FloatArray,
     other_forward: FloatArray,
     sizes: IntArray,
     strides: IntArray,
-) -> float:
-    """Divergence of the step into each state, times the probability of the state, added up.
+    compare: bool,
+) -> tuple[float, float, float]:
+    """Entropy and divergence of the step into each state, times its probability, added up.
 
-    With shares p and q it is ``sum p log(p / q) - p + q``, of which no term is negative but by
-    rounding.
+    With shares p and q the divergence is ``sum p log(p / q) - p + q``, of which no term is
+    negative but by rounding. Returned besides: the largest sum, by size, in a state that matters.
     """
     states, classes = weights.shape
     chances = np.zeros(states)
     chances[-1] = 1.0
     counts = sizes.copy()
     mine, theirs = np.empty(classes), np.empty(classes)
-    total = 0.0
+    entropy, divergence, largest = 0.0, 0.0, 0.0
     for state in range(states - 1, 0, -1):
         chance = chances[state]
         if chance > 0.0:
+            if chance > 1e-17:
+                largest = max(largest, abs(forward[state]))
             _log_shares(weights, forward, strides, counts, state, mine)
-            _log_shares(other_weights, other_forward, strides, counts, state, theirs)
-            inner = 0.0
+            if compare:
+                _log_shares(other_weights, other_forward, strides, counts, state, theirs)
+            inner, apart = 0.0, 0.0
             for c in range(classes):
-                p, q = np.exp(mine[c]), np.exp(theirs[c])
+                p = np.exp(mine[c]) if mine[c] > -745.0 else 0.0
                 if p > 0.0:
-                    inner += p * (mine[c] - theirs[c]) - p + q
+                    inner -= p * mine[c]
                     chances[state - strides[c]] += chance * p
-                else:
-                    inner += q
-            total += chance * max(inner, 0.0)
+                if compare:
+                    apart += np.exp(theirs[c]) - p
+                    if p > 0.0:
+                        apart += p * (mine[c] - theirs[c])
+            entropy += chance * inner
+            divergence += chance * max(apart, 0.0)
         c = 0
         while counts[c] == 0:
             counts[c] = sizes[c]
             c += 1
         counts[c] -= 1
-    return total
+    return entropy, divergence, largest
 
 
 @kernel(inline=True)
