@@ -112,6 +112,17 @@ def count(name: str, value: Any, *, minimum: int = 1) -> int:
     return int(value)
 
 
+SMALLEST_SCALE = 1e-300
+
+
+def scale_of(name: str, value: Any) -> float:
+    """Check a factor or a unit: positive, finite, and not so small that its inverse overflows."""
+    result = float(finite(name, value, ndim=0))
+    if result < SMALLEST_SCALE:
+        raise ValueError(f"{name}: expected a positive number, at least 1e-300, got {result}")
+    return result
+
+
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """Give a read-only view; kernels that always get one are compiled once, not twice."""
     view = array.view()

@@ -251,6 +251,11 @@ def test_kappa_beyond_the_digits_of_a_measure_is_refused():
         GoodBad([1.0, 0.0], [1, 0], tilt="ap", kappa=1e7)
     with pytest.raises(ValueError, match="leave the range"):
         GoodBad([1e308, -1e308], [1, 0])
+    with pytest.raises(ValueError, match="weights: expected a sum of sizes below 1e"):
+        WeightedOrders.from_pairs(np.full((3, 3), 1e308))
+    for make in (GaussianScores, lambda s, scale: GoodBad(s, [1, 0], scale=scale)):
+        with pytest.raises(ValueError, match="scale: expected a positive number, at least 1e-300"):
+            make([1.0, 0.0], scale=1e-310)
 
 
 @given(scores=wide_scores(1, 6), cap=st.sampled_from([1.0, 800.0]))

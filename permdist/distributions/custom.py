@@ -17,6 +17,8 @@ from permdist.distributions.base import MAX_LISTED, Distribution, NotExactError
 from permdist.distributions.lattice import Shape, check_digits
 from permdist.rankings import enumerate_orders
 
+LARGEST_SUM = 1e300
+
 
 class WeightedOrders(Distribution):
     """A distribution over orders that is given by its log-weight.
@@ -92,6 +94,8 @@ class WeightedOrders(Distribution):
         if matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"weights: expected a square matrix, got shape {matrix.shape}")
         np.fill_diagonal(matrix, 0.0)
+        if not np.abs(matrix).sum(dtype=np.longdouble) < LARGEST_SUM:
+            raise ValueError(f"weights: expected a sum of sizes below {LARGEST_SUM:.0e}")
         matrix.flags.writeable = False
 
         def step(item: int, above: BoolArray) -> FloatArray:

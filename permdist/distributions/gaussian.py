@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 from scipy.special import log_ndtr, ndtr
 
-from permdist._check import FloatArray, IntArray, RandomState, choice, finite
+from permdist._check import FloatArray, IntArray, RandomState, choice, scale_of
 from permdist._kernels import kernel
 from permdist._offer import offer_strategy
 from permdist.distributions.base import DEFAULT_DRAWS, Estimate
@@ -59,10 +59,7 @@ class GaussianScores(RandomUtility):
         self, scores: ArrayLike, scale: float = 1.0, names: Sequence[str] | None = None
     ) -> None:
         super().__init__(scores, names)
-        value = float(finite("scale", scale, ndim=0))
-        if value <= 0.0:
-            raise ValueError(f"scale: expected a positive number, got {value}")
-        self._scale = value
+        self._scale = scale_of("scale", scale)
 
     @property
     def scale(self) -> float:

@@ -20,6 +20,7 @@ from permdist._check import (
     choice,
     finite,
     grades,
+    scale_of,
 )
 from permdist._kernels import kernel
 from permdist._offer import offer_strategy
@@ -101,11 +102,7 @@ class GoodBad(Distribution):
         if not label.size or label.min() == label.max():
             raise ValueError("labels: expected at least two different labels, got one class")
         self._space = choice("space", space, SPACES)
-        self._scale, self._kappa = (
-            float(finite(k, v, ndim=0)) for k, v in (("scale", scale), ("kappa", kappa))
-        )
-        if self._scale <= 0.0:
-            raise ValueError(f"scale: expected a positive number, got {scale}")
+        self._scale, self._kappa = scale_of("scale", scale), float(finite("kappa", kappa, ndim=0))
         self._tilt = None if tilt is None else parse(tilt)
         if self._space == "pairs" and not (self._tilt is None or isinstance(self._tilt, AUC)):
             raise ValueError("tilt: over pairs only AUC factorises; use space='interleavings'")
@@ -170,7 +167,7 @@ class GoodBad(Distribution):
         order = self._check_orders(orders)
         flat, sorted_only = order.reshape(-1, self.n_items), self._space == "interleavings"
         result = _losses(flat, *self._levels, self._ranked, self._gaps, self._place, sorted_only)
-        result = self._scale * result.reshape(order.shape[:-1])
+        result = result.reshape(order.shape[:-1])
         if self._tilt is not None:
             result = result + self._kappa * (1.0 - self._tilt(order, self._labels_))
         return result[()]
@@ -182,8 +179,8 @@ class GoodBad(Distribution):
 
     @cached_property
     def _gaps(self) -> FloatArray:
-        """The differences between neighbouring scores, from the top down."""
-        return -np.diff(self._scores[self._ranked])
+        """The scaled differences between neighbouring scores, from the top down."""
+        return -self._scale * np.diff(self._scores[self._ranked])
 
     @cached_property
     def _place(self) -> IntArray:
@@ -201,7 +198,7 @@ class GoodBad(Distribution):
     @cached_property
     def _reference(self) -> float:
         """F of the order of the scores: the sum of all differences between labels."""
-        return self._scale * _signed_gaps(self._ranked, *self._levels, self._gaps)
+        return float(_signed_gaps(self._ranked, *self._levels, self._gaps))
 
     def log_prob(self, orders: ArrayLike) -> Any:
         """Return the log-probability of each order, or of each sign matrix over pairs."""
@@ -312,8 +309,7 @@ class GoodBad(Distribution):
         return self._kappa * (1.0 - self._tilt.offset(*self._kinds))
 
     def _step_weights(self, shape: Shape) -> FloatArray:
-        weights = shape.sum_losses(self._scores, self._labels_)
-        weights *= 2.0 * self._scale
+        weights = shape.sum_losses(self._scores, self._labels_, 2.0 * self._scale)
         if self._tilt is not None and self._kappa != 0.0:
             weights -= self._kappa * shape.steps_of(self._tilt, self._labels_)
         return weights

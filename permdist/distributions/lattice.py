@@ -22,7 +22,7 @@ MAX_CELLS = 50_000_000
 MAX_REMEMBERED = 100_000
 # Sums of log-weights are rounded to about 1e-16 of their size, and probabilities are as wrong as
 # the sums are: up to this size to 1e-9.
-MAX_EXPONENT = 1e6
+MAX_EXPONENT = 4e6
 
 
 class NotExactError(ValueError):
@@ -107,15 +107,15 @@ class Shape:
             of one sign the sums have all their digits.
         """
         nothing = np.zeros(0), np.zeros(0, dtype=np.int64)
-        return _sum_pairs(pairs, *nothing, *self.geometry)
+        return _sum_pairs(pairs, *nothing, 1.0, *self.geometry)
 
-    def sum_losses(self, scores: FloatArray, levels: IntArray) -> FloatArray:
+    def sum_losses(self, scores: FloatArray, levels: IntArray, factor: float) -> FloatArray:
         """Add up by how much better items of another level come later, shape (states, classes).
 
-        As `sum_pairs` of ``min(scores[i] - scores[j], 0)`` where the levels differ, without a
-        matrix.
+        As `sum_pairs` of ``factor * min(scores[i] - scores[j], 0)`` where the levels differ,
+        without a matrix.
         """
-        return _sum_pairs(np.zeros((1, 1)), scores, levels, *self.geometry)
+        return _sum_pairs(np.zeros((1, 1)), scores, levels, factor, *self.geometry)
 
 
 def grade_table(measure: Measure, grades: tuple[int, ...], totals: tuple[int, ...]) -> FloatArray:
@@ -211,7 +211,7 @@ class Lattice:
 
     def rank_marginals(self) -> FloatArray:
         """Return the probability of each position for each item."""
-        return _marginals(self.flows, *self.shape.geometry)
+        return np.minimum(_marginals(self.flows, *self.shape.geometry), 1.0)
 
     def pairwise(self) -> FloatArray:
         """Return the probability that one item is above another."""
@@ -225,7 +225,7 @@ class Lattice:
             more = own[:, ::-1].cumsum(axis=1)[:, ::-1]
             result[members] = more[:, 1:].T
         np.fill_diagonal(result, 0.0)
-        return result
+        return np.minimum(result, 1.0)
 
     def sample(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw orders by walking back from the complete state, shape (size, n)."""
@@ -464,11 +464,13 @@ def _entropies(
 
 
 @kernel(inline=True)
-def _pair(pairs: FloatArray, scores: FloatArray, levels: IntArray, i: int, j: int) -> float:
+def _pair(
+    pairs: FloatArray, scores: FloatArray, levels: IntArray, factor: float, i: int, j: int
+) -> float:
     """Look up what i above j adds, or take it from the scores where there are any."""
     if len(scores) == 0:
         return pairs[i, j]
-    return min(scores[i] - scores[j], 0.0) if levels[i] != levels[j] else 0.0
+    return factor * min(scores[i] - scores[j], 0.0) if levels[i] != levels[j] else 0.0
 
 
 @kernel
@@ -476,6 +478,7 @@ def _sum_pairs(
     pairs: FloatArray,
     scores: FloatArray,
     levels: IntArray,
+    factor: float,
     sizes: IntArray,
     strides: IntArray,
     first: IntArray,
@@ -508,10 +511,10 @@ def _sum_pairs(
         for c in range(second, classes):
             if counts[c] < sizes[c]:
                 item = items[first[c] + counts[c]]
-                gain = _pair(pairs, scores, levels, item, left)
+                gain = _pair(pairs, scores, levels, factor, item, left)
                 result[state, c] = result[without, c] + gain
         other = items[first[second] + counts[second]]
-        gain = _pair(pairs, scores, levels, left, other)
+        gain = _pair(pairs, scores, levels, factor, left, other)
         result[state, lead] = result[state + strides[second], lead] + gain
     return result
 
