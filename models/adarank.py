@@ -134,11 +134,9 @@ class AdaRank(Ranker):
         self._need_unit_range()
 
     def _check_state(self, state: Mapping[str, Any]) -> None:
-        rounds = len(state["features_"])
-        if len(state["alphas_"]) != rounds:
-            raise ValueError(
-                f"alphas_: expected {rounds} as features_, got {len(state['alphas_'])}"
-            )
+        rounds, found = len(state["features_"]), len(state["alphas_"])
+        if found != rounds:
+            raise ValueError(f"alphas_: expected {rounds} of them, as features_, got {found}")
 
     def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
         measure = self._measure()

@@ -17,13 +17,20 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from permdist._check import FloatArray, IntArray
 from permdist._files import write_atomically
 from permdist._groups import group_queries
-from permdist._tables import dense
 from permdist.data import Queries
 from permdist.measures import Measure, evaluate, parse
 from permdist.models.attributes import LARGEST_WIDTH
 from permdist.models.declared import Declared
 from permdist.models.history import Watch
-from permdist.models.inputs import as_eval_set, as_queries, names_of, need_names, read_features
+from permdist.models.inputs import (
+    as_eval_set,
+    as_queries,
+    as_table,
+    names_of,
+    need_names,
+    need_range,
+    read_features,
+)
 from permdist.models.rules import Views
 from permdist.models.spaces import Batch
 
@@ -145,7 +152,7 @@ class Ranker(Declared):
             self._check_width(X.n_features, X.feature_names)
             read_features(self, X, reset=True)
         else:
-            X = dense("X", X)
+            X = as_table("X", X)
             self._check_width(np.shape(X)[1] if np.ndim(X) == 2 else None, names_of(X))
             features = read_features(self, X, reset=True)
             queries = as_queries(features, y, qid)
@@ -212,13 +219,23 @@ class Ranker(Declared):
         features = read_features(self, X, reset=False)
         views = tuple(self.views_)
         if not self.by_query and views == ("raw",):
-            return self._scores(features, np.array([0, len(features)]))
+            return self._finite_scores(features, np.array([0, len(features)]))
         ids = X.qid if isinstance(X, Queries) else qid
         if ids is None:
             who = type(self).__name__ if self.by_query else "normalise"
             raise TypeError(f"qid: {who} needs the query of each document")
         queries = Queries(features, np.zeros(len(features), int), ids).normalize(views)
-        return self._scores(queries.X, queries.ptr)
+        return self._finite_scores(queries.X, queries.ptr)
+
+    def _finite_scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
+        """Score documents, and refuse those whose score no double can hold."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._scores(features, ptr)
+        wrong = ~np.isfinite(scores)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(f"X: the score of row {row} is {scores[row]}; are its features right?")
+        return scores
 
     def rank(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> IntArray:
         """Give row numbers of the documents, each query's from its best down.
@@ -325,6 +342,7 @@ class Ranker(Declared):
         sizes = np.diff(queries.ptr)
         rows = np.repeat(useful, sizes)
         features = np.asfortranarray(queries.X[rows])
+        need_range(features)
         label, ptr = labels[rows], np.concatenate([[0], np.cumsum(sizes[useful])])
         scale = np.ones(len(ptr) - 1)
         if params.get("scale", False):

@@ -12,6 +12,7 @@ from permdist.distributions.lattice import Lattice, Shape
 from permdist.measures import Measure
 from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent, Loss
+from permdist.models.inputs import need_draws
 from permdist.models.rules import POSITIVE, USUAL, Number, Rule, Whole
 from permdist.models.spaces import Batch
 from permdist.models.spaces.base import spread
@@ -125,6 +126,8 @@ class BoltzRank(Descent):
         sizes = np.diff(batch.ptr)
         small = np.flatnonzero(sizes <= self.exact)
         large = np.flatnonzero(sizes > self.exact)
+        if len(large):
+            need_draws("sample_size", self.sample_size, batch)
         parts: list[_Exact | _Sampled] = [
             _Exact(batch, small, self._measure(), self.sharpness),
             _Sampled(

@@ -11,6 +11,7 @@ from scipy import optimize
 from permdist._check import FloatArray, choice
 from permdist.measures import AUC, Measure
 from permdist.models.descent import Descent, Loss
+from permdist.models.inputs import need_draws
 from permdist.models.rules import USUAL, Number, OneOf, Rule, Whole
 from permdist.models.spaces import SPACES, Batch, Pairs, Space
 from permdist.samplers import RestartSampler
@@ -118,9 +119,11 @@ class Conditional(Descent):
         name, measure = self._space_name(), self._measure()
         options: dict[str, Any] = {"threads": self.n_jobs}
         if name == "restart":
+            need_draws("sample_size", self.sample_size, batch)
             options["sampler"] = RestartSampler(measure, skew=self.skew)
             options |= {"sample_size": self.sample_size, "rng": self.random_state}
         elif name == "lattice":
+            need_draws("orders", self.orders, batch)
             options |= {"orders": self.orders, "rng": self.random_state}
         return SPACES[name](batch, measure, **options)
 

@@ -9,8 +9,10 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from permdist._check import FloatArray
-from permdist._tables import column_names, dense, differing_columns
+from permdist._tables import column_names, dense, differing_columns, need_room, refuse_masks
 from permdist.data import Queries
+from permdist.models.rules import LARGEST, SMALLEST
+from permdist.models.spaces import Batch
 
 
 def as_queries(X: Any, y: Any, qid: Any) -> Queries:
@@ -48,9 +50,7 @@ def read_features(learner: Any, X: Any, *, reset: bool) -> FloatArray:
         return X.X
     if not reset and names is not None:
         need_names(learner, names)
-    table = dense("X", X)
-    refuse_texts("X", table)
-    features: FloatArray = validate_data(learner, table, dtype=np.float64, reset=reset)
+    features: FloatArray = validate_data(learner, as_table("X", X), dtype=np.float64, reset=reset)
     return features
 
 
@@ -96,21 +96,48 @@ def need_names(learner: Any, names: tuple[str, ...] | None, what: str = "X") -> 
             raise ValueError(wrong)
 
 
-def refuse_texts(name: str, values: Any) -> None:
-    """Refuse texts, which numpy would read as numbers where it can."""
-    if isinstance(values, np.ndarray):
-        kind = values.dtype.kind
-        if kind == "O" and any(isinstance(entry, str | bytes) for entry in values.flat):
-            kind = "U"
-    elif hasattr(values, "dtypes") and hasattr(values, "columns"):
+def need_draws(name: str, size: int, batch: Batch) -> None:
+    """Refuse samples of rankings, `size` of each query, that would not fit into memory."""
+    documents = len(batch.labels)
+    what = f"{name}: {size:,} rankings of each query, {documents:,} documents in all,"
+    need_room(what, 24 * size * documents, "use fewer")
+
+
+def need_range(features: FloatArray) -> None:
+    """Refuse features whose squares, and what is made of them, no double can hold."""
+    largest = max(float(features.max()), -float(features.min()))
+    if largest > LARGEST or 0.0 < largest < SMALLEST:
+        raise ValueError(
+            f"X: expected features of a size from {SMALLEST:g} to {LARGEST:g}, the largest is "
+            f"{largest:g}; scale them, or use normalise=True"
+        )
+
+
+def as_table(name: str, values: Any) -> Any:
+    """Return a sparse matrix as a dense one, and whatever else may be a table as it is.
+
+    Texts that numpy would read as numbers are refused, and so are masked entries.
+    """
+    refuse_masks(name, values)
+    values = dense(name, values)
+    if hasattr(values, "dtypes") and hasattr(values, "columns"):
         kind = "U" if _frame_has_texts(values) else "f"
     else:
         try:
-            kind = np.asarray(values).dtype.kind
-        except ValueError:  # rows of unequal length, which scikit-learn tells
-            return
+            array = np.asarray(values)
+        except ValueError as error:
+            if "inhomogeneous" not in str(error):
+                raise
+            text = f"{name}: expected an array, got rows of unequal length"
+            raise ValueError(text) from error
+        kind = array.dtype.kind
+        if kind == "O" and array.ndim == 0:
+            raise TypeError(f"{name}: expected an array, got {type(values).__name__}")
+        if kind == "O" and any(isinstance(entry, str | bytes) for entry in array.flat):
+            kind = "U"
     if kind in "USTMm":
         raise TypeError(f"{name}: expected numbers, got texts or dates; convert them first")
+    return values
 
 
 def _frame_has_texts(frame: Any) -> bool:

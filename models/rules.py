@@ -11,6 +11,7 @@ import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from permdist.data.queries import NORMALISATIONS
 from permdist.measures import parse
 
 LARGEST_COUNT = 2**31 - 1
+LARGEST, SMALLEST = 1e100, 1e-100  # beyond them squares and quotients overflow
 MOST_THREADS = 1024
 MOST_VIEWS = 64
 
@@ -37,6 +39,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
+@lru_cache(maxsize=256)
 def merged(kind: type, name: str) -> dict[str, Any]:
     """Put together the tables of a class and its bases; the class itself has the last word."""
     found: dict[str, Any] = {}
@@ -60,10 +63,8 @@ class Number(Rule):
     Parameters
     ----------
     low, high : float
-    above : bool
-        Whether the number must be larger than `low`, not equal to it.
     infinite : bool
-        Whether infinity is a value.
+        Whether infinity is a value too.
     words : tuple of str
         Texts that are values too.
     optional : bool
@@ -71,14 +72,13 @@ class Number(Rule):
 
     Examples
     --------
-    >>> Number(0.0, above=True).check("C", -1)
+    >>> Number(0.0, 1.0).check("mix", -1)
     Traceback (most recent call last):
-    ValueError: C: expected a positive number, got -1
+    ValueError: mix: expected a number from 0 to 1, got -1
     """
 
-    low: float = -math.inf
-    high: float = math.inf
-    above: bool = False
+    low: float = -LARGEST
+    high: float = LARGEST
     infinite: bool = False
     words: tuple[str, ...] = ()
     optional: bool = False
@@ -92,26 +92,17 @@ class Number(Rule):
                 number = float(value)
             except OverflowError:
                 number = math.nan
-            large_enough = number > self.low if self.above else number >= self.low
-            if large_enough and number <= self.high and (self.infinite or math.isfinite(number)):
+            if self.low <= number <= self.high or (self.infinite and number == math.inf):
                 return
         raise ValueError(f"{name}: expected {self.expected}, got {shown(value)}")
 
     @property
     def expected(self) -> str:
         """What is expected, in words."""
-        kind = "number" if self.infinite else "finite number"
-        if self.low == 0.0 and self.above:
-            text = "a positive number" if self.infinite else "a positive number that is finite"
-        elif self.low > -math.inf:
-            text = f"a number of at least {self.low:g}"
-            if self.high == math.inf and not self.infinite:
-                text += " that is finite"
-        else:
-            text = f"a {kind}"
-        if self.high < math.inf:
-            text += f" and at most {self.high:g}"
-        return _or(text, self.words, self.optional)
+        sign = "positive number" if self.low > 0.0 else "number"
+        text = f"a {sign} from {self.low:g} to {self.high:g}"
+        also = [*(repr(word) for word in self.words), *(["infinity"] if self.infinite else [])]
+        return " or ".join([text, *also, *(["None"] if self.optional else [])])
 
 
 @dataclass(frozen=True)
@@ -137,8 +128,8 @@ class Whole(Rule):
         if self.optional and value is None:
             return
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
-            text = _or("a whole number", (), self.optional)
-            raise TypeError(f"{name}: expected {text}, got {shown(value)}")
+            text = " or None" if self.optional else ""
+            raise TypeError(f"{name}: expected a whole number{text}, got {shown(value)}")
         if value in self.also:
             return
         if value < self.low:
@@ -221,10 +212,10 @@ class Views(Rule):
         return tuple(choice(name, view, NORMALISATIONS) for view in views)
 
 
-POSITIVE = Number(0.0, above=True)
+POSITIVE = Number(SMALLEST)
 # What parameters of these names mean to every learner, a user's own included.
 BASIC: Mapping[str, Rule] = {
-    "C": Number(0.0, above=True, infinite=True),
+    "C": Number(SMALLEST, infinite=True),
     "max_iter": Whole(),
     "tol": Number(0.0, 1.0),
     "early_stopping": Whole(optional=True),
@@ -240,8 +231,3 @@ USUAL: Mapping[str, Rule] = {
     "graded": Flag(),
     "random_state": Seed(),
 }
-
-
-def _or(text: str, words: tuple[str, ...], optional: bool) -> str:
-    """Add further values to what is expected."""
-    return " or ".join([text, *(repr(word) for word in words), *(["None"] if optional else [])])

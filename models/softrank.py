@@ -16,7 +16,7 @@ from permdist.models.attributes import Attribute, Numbers
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.history import Watch
 from permdist.models.listwise import Listwise, Work
-from permdist.models.rules import Number, OneOf, Rule
+from permdist.models.rules import SMALLEST, Number, OneOf, Rule
 from permdist.models.spaces import Batch
 
 
@@ -81,7 +81,7 @@ class SoftRank(Listwise):
 
     fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "noise_")
     rules: ClassVar[Mapping[str, Rule]] = {
-        "noise": Number(0.0, above=True, words=("learned",)),
+        "noise": Number(SMALLEST, words=("learned",)),
         "method": OneOf(("exact", "softrank")),
     }
     attributes: ClassVar[Mapping[str, Attribute]] = {"noise_": Numbers((), 0.0, above=True)}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from permdist._tables import dense, without_nulls
+from permdist._tables import dense, refuse_masks, without_nulls
 from permdist._text import hint
 
 FloatArray = NDArray[np.float64]
@@ -38,6 +38,7 @@ def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
 
     Sparse matrices become dense, nullable columns of a data frame floats.
     """
+    refuse_masks(name, values)
     try:
         array = np.asarray(dense(name, values))
     except ValueError as error:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from permdist._check import IntArray
+from permdist._tables import refuse_masks
 
 LARGEST_WITHOUT_IDS = 1000
 
@@ -55,6 +56,7 @@ def group_queries(qid: ArrayLike | None, n_documents: int, *, regroup: bool = Fa
                 "without it; pass qid, or qid=numpy.zeros(len(y)) if they are one query"
             )
         return Groups(np.zeros(1, np.int64), np.array([0, n_documents]), None)
+    refuse_masks("qid", qid)
     ids = np.asarray(qid)
     if ids.shape != (n_documents,):
         raise ValueError(f"qid: expected {n_documents} entries as in y, got shape {ids.shape}")

@@ -13,13 +13,12 @@ LARGEST_DENSE = 4 * 2**30
 LISTED = 5  # names that a message lists
 
 
-def need_room(what: str, n_bytes: int) -> None:
-    """Refuse to make a dense array that is beyond the limit, before any of it is allocated."""
+def need_room(what: str, n_bytes: int, remedy: str) -> None:
+    """Refuse to make arrays that are beyond the limit, before any of them is allocated."""
     if n_bytes > LARGEST_DENSE:
         raise ValueError(
             f"{what} would take {n_bytes / 2**30:,.1f} GiB, beyond the limit of "
-            f"{LARGEST_DENSE / 2**30:g} GiB; leave out columns, or pass X.toarray() if you have "
-            "the memory"
+            f"{LARGEST_DENSE / 2**30:g} GiB; {remedy}"
         )
 
 
@@ -33,8 +32,19 @@ def dense(name: str, values: Any) -> Any:
         return values
     n_bytes = math.prod(values.shape) * max(8, values.dtype.itemsize)
     shape = " x ".join(f"{size:,}" for size in values.shape)
-    need_room(f"{name}: as a dense array, {shape} numbers", n_bytes)
+    remedy = f"leave out columns, or pass {name}.toarray() if there is enough memory"
+    need_room(f"{name}: as a dense array, {shape} numbers", n_bytes, remedy)
     return values.toarray(order="C")
+
+
+def refuse_masks(name: str, values: Any) -> None:
+    """Refuse arrays with entries under a mask, which numpy would take as if there were none."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        hidden = int(np.ma.getmaskarray(values).sum())
+        raise ValueError(
+            f"{name}: expected numbers, got an array with {hidden:,} masked entries; fill them or "
+            "leave their documents out"
+        )
 
 
 def without_nulls(values: Any) -> Any:
