@@ -46,8 +46,9 @@ class Declared(BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         """Check all parameters by their rules; a learner adds what concerns several of them."""
+        rules = merged(type(self), "rules")
         for name, value in self.get_params(deep=False).items():
-            self.check_parameter(name, value)
+            self._check_one(rules.get(name), name, value)
 
     @classmethod
     def check_parameter(cls, name: str, value: Any) -> None:
@@ -70,10 +71,13 @@ class Declared(BaseEstimator):  # type: ignore[misc]
         Traceback (most recent call last):
         ValueError: max_iter: expected at least 1, got 0
         """
-        rule = merged(cls, "rules").get(name)
-        if rule is None or (value is None and _default(cls, name) is None):
-            return
-        rule.check(name, value)
+        cls._check_one(merged(cls, "rules").get(name), name, value)
+
+    @classmethod
+    def _check_one(cls, rule: Rule | None, name: str, value: Any) -> None:
+        # None is a value wherever it is the default.
+        if rule is not None and not (value is None and _default(cls, name) is None):
+            rule.check(name, value)
 
     def _state(self) -> dict[str, Any]:
         return {name: getattr(self, name, None) for name in self.fitted}

@@ -73,13 +73,13 @@ def from_dict(
     if kind is None:
         name = stored.get("learner")
         found = getattr(models, name, None) if isinstance(name, str) else None
-        if not (isinstance(found, type) and issubclass(found, Ranker) and found is not Ranker):
+        if found is None or not _is_learner(found) or found is Ranker:
             raise ValueError(
                 f"{source}: no learner is named {shown(name)}; a class of your own is read by "
                 "load(path, kind=...)"
             )
         kind = found
-    elif not (isinstance(kind, type) and issubclass(kind, Ranker)):
+    elif not _is_learner(kind):
         raise TypeError(f"kind: expected a class of learners, got {shown(kind)}")
     extra = set(stored) - {"format", "learner", "params", "state"}
     params, state = stored.get("params"), stored.get("state")
@@ -96,6 +96,10 @@ def from_dict(
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{source}: {error}") from error
     return learner
+
+
+def _is_learner(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Ranker)
 
 
 def _make(kind: type[Ranker], params: dict[str, Any]) -> Ranker:

@@ -11,7 +11,6 @@ import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,6 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-@lru_cache(maxsize=256)
 def merged(kind: type, name: str) -> dict[str, Any]:
     """Put together the tables of a class and its bases; the class itself has the last word."""
     found: dict[str, Any] = {}
