@@ -99,7 +99,7 @@ def need_names(learner: Any, names: tuple[str, ...] | None, what: str = "X") -> 
 def need_draws(name: str, size: int, batch: Batch) -> None:
     """Refuse samples of rankings, `size` of each query, that would not fit into memory."""
     documents = len(batch.labels)
-    what = f"{name}: {size:,} rankings of each query, {documents:,} documents in all,"
+    what = f"{name}: {size:,} rankings of each query, {documents:,} documents in all"
     need_room(what, 24 * size * documents, "use fewer")
 
 

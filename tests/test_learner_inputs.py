@@ -118,7 +118,7 @@ def test_samples_beyond_memory_are_refused(queries):
         ConvexLoss(space="lattice", orders=2**31 - 1),
         KINDS["BoltzRank"](sample_size=2**31 - 1),
     ):
-        with pytest.raises(ValueError, match=r"GiB, beyond the limit of 4 GiB; use fewer"):
+        with pytest.raises(ValueError, match=r"^(sample_size|orders): .*4 GiB.*use fewer"):
             learner.fit(queries)
 
 
@@ -253,7 +253,7 @@ def test_sparse_matrices_are_made_dense_while_they_fit(queries):
         lambda: held_out.score(large, y, qid),
         lambda: held_out.rank(large, qid),
     ):
-        with pytest.raises(ValueError, match=r"X: as a dense array, 224 x 100,000,000 .* 166.9 G"):
+        with pytest.raises(ValueError, match=r"X: as a dense array, 224 x 100,000,000 .*166.9 G"):
             call()
     with pytest.raises(ValueError, match="X: expected finite numbers, got nan at index"):
         Queries(sp.csr_array(with_entry(X, np.nan)), y, qid)
