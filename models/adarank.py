@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, choice, count
+from permdist._check import FloatArray
 from permdist.measures import Measure
+from permdist.models.attributes import Attribute, Columns, Numbers
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.history import Watch
+from permdist.models.rules import USUAL, OneOf, Rule, Whole
 from permdist.models.spaces import Batch
 
 LARGEST = 1.0 - 1e-12  # a feature that ranks everything perfectly would get an infinite weight
@@ -93,6 +95,16 @@ class AdaRank(Ranker):
     }
 
     fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "features_", "alphas_")
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **USUAL,
+        "patience": Whole(),
+        "accept": OneOf(("better", "all")),
+        "directions": OneOf(("up", "both")),
+    }
+    attributes: ClassVar[Mapping[str, Attribute]] = {
+        "features_": Columns(signed=True),
+        "alphas_": Numbers((None,), 0.0, listed=True),
+    }
 
     def __init__(
         self,
@@ -119,10 +131,12 @@ class AdaRank(Ranker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        count("patience", self.patience)
-        choice("accept", self.accept, ("better", "all"))
-        choice("directions", self.directions, ("up", "both"))
         self._need_unit_range()
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        rounds, found = len(state["features_"]), len(state["alphas_"])
+        if found != rounds:
+            raise ValueError(f"alphas_: expected {rounds} of them, as features_, got {found}")
 
     def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
         measure = self._measure()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, as_rng, choice, count
+from permdist._check import FloatArray, as_rng
 from permdist.measures import NDCG, RR, Measure
 from permdist.models.base import Card, Settings
 from permdist.models.history import Watch
 from permdist.models.listwise import Listwise, Work
+from permdist.models.rules import POSITIVE, OneOf, Rule, Whole
 from permdist.models.smooth_positions import (
     SIGMOIDS,
     WINDOWS,
@@ -88,6 +89,14 @@ class Approx(Listwise):
         cost="windows of n^2",
     )
     settings: ClassVar[Settings] = {**SMOOTH, "measure": ["ndcg@10"], "beta": [1.0]}
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "alpha": POSITIVE,
+        "beta": POSITIVE,
+        "sigmoid": OneOf(tuple(SIGMOIDS)),
+        "optimiser": OneOf(("lbfgs", "stochastic")),
+        "learning_rate": POSITIVE,
+        "annealing": Whole(1, 100),
+    }
 
     def __init__(
         self,
@@ -130,10 +139,7 @@ class Approx(Listwise):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        choice("sigmoid", self.sigmoid, SIGMOIDS)
-        choice("optimiser", self.optimiser, ("lbfgs", "stochastic"))
-        self._need_positive("alpha", "beta", "learning_rate")
-        if count("annealing", self.annealing) > 1 and self.optimiser == "stochastic":
+        if self.annealing > 1 and self.optimiser == "stochastic":
             raise ValueError("annealing: only with optimiser='lbfgs'")
         code_of(self._measure())
 

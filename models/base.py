@@ -12,17 +12,26 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils.validation import validate_data
 
-from permdist._check import FloatArray, IntArray, choice, count, finite, grades
+from permdist._check import FloatArray, IntArray
 from permdist._files import write_atomically
 from permdist._groups import group_queries
 from permdist.data import Queries
-from permdist.data.queries import NORMALISATIONS
 from permdist.measures import Measure, evaluate, parse
+from permdist.models.attributes import LARGEST_WIDTH
+from permdist.models.declared import Declared
 from permdist.models.history import Watch
+from permdist.models.inputs import (
+    as_eval_set,
+    as_queries,
+    as_table,
+    names_of,
+    need_names,
+    need_range,
+    read_features,
+)
+from permdist.models.rules import Views
 from permdist.models.spaces import Batch
 
 SAME = 1e-12
@@ -51,7 +60,7 @@ class Card(NamedTuple):
     cost: str
 
 
-class Ranker(BaseEstimator):  # type: ignore[misc]
+class Ranker(Declared):
     """A ranking function, linear (``X @ coef_``) unless a learner says otherwise.
 
     A learner gives `_learn`, which turns features and labels into fitted attributes; everything
@@ -69,9 +78,10 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     converged_ : bool
         Whether the optimiser stopped because nothing was left to gain.
     n_features_in_ : int
+    feature_names_in_ : array of str, shape (features,)
+        Where the features of `fit` had names: the columns of a data frame, or those of `Queries`.
     """
 
-    fitted: ClassVar[tuple[str, ...]] = ("coef_", "n_iter_", "history_", "converged_")
     card: ClassVar[Card]
     by_query: ClassVar[bool] = False  # whether a score depends on the other documents
     settings: ClassVar[Settings] = {}  # worth trying in a comparison
@@ -86,6 +96,11 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
         """Score documents by their features, already normalised; ptr matters with `by_query`."""
         return features @ self.coef_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     # ---- the estimator -------------------------------------------------------------------------
 
@@ -102,11 +117,14 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array of float, shape (documents, features), or Queries
+        X : array, data frame or sparse matrix of float, shape (documents, features), or Queries
+            Sparse matrices are made dense, which is refused beyond 4 GiB.
         y : array of int, shape (documents,)
             Relevance labels.
         qid : array, shape (documents,)
-            The query of each document; a single query without it. Queries must be contiguous.
+            The query of each document. Queries must be contiguous. Without it all documents are
+            one query; more than 1,000 of them are refused (``numpy.zeros(len(y))`` says that they
+            are one).
         eval_set : Queries, or (X, y, qid), optional
             Validation data: its measure is noted at every iteration and, with `early_stopping`,
             decides when to stop and which coefficients to keep.
@@ -130,16 +148,17 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         views = self._views()
         if isinstance(X, Queries):
-            if y is not None or qid is not None:
-                raise TypeError("y, qid: a collection of queries brings its own")
-            self._check_width(X.n_features)
-            self.n_features_in_ = X.n_features
-            self.__dict__.pop("feature_names_in_", None)
+            queries = as_queries(X, y, qid)
+            self._check_width(X.n_features, X.feature_names)
+            read_features(self, X, reset=True)
         else:
-            self._check_width(np.shape(X)[1] if np.ndim(X) == 2 else None)
-            X = validate_data(self, X, dtype=np.float64)
-        queries = _queries(X, y, qid)
-        held_out = None if eval_set is None else _as_queries(eval_set)
+            X = as_table("X", X)
+            self._check_width(np.shape(X)[1] if np.ndim(X) == 2 else None, names_of(X))
+            features = read_features(self, X, reset=True)
+            queries = as_queries(features, y, qid)
+        held_out = None if eval_set is None else as_eval_set(eval_set)
+        if held_out is not None:
+            need_names(self, held_out.feature_names, "eval_set")
         if held_out is not None and held_out.n_features != queries.n_features:
             raise ValueError(
                 f"eval_set: expected {queries.n_features} features, got {held_out.n_features}"
@@ -166,6 +185,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         self.converged_ = True  # unless the learner finds otherwise
         self._learn(features, batch, watch, start)
         self.history_, self.n_iter_, self.views_ = watch.history, len(watch), views
+        self._check_fit()
         self._warn_if_flat(features, batch)
         return self
 
@@ -186,31 +206,46 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> FloatArray:
         """Give the scores of documents, shape (documents,).
 
-        `qid` is needed only with `normalise`, and by learners that add up rankings: both look at
-        whole queries.
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of float, shape (documents, features), or Queries
+            Features with other names than those of `fit`, or in another order, are refused. Where
+            only one of the two had names there is a warning, as of scikit-learn's estimators.
+        qid : array, shape (documents,), optional
+            Needed only with `normalise`, and by learners that add up rankings: both look at whole
+            queries.
         """
         self._need_fit()
-        if isinstance(X, Queries):
-            features = X.X
-            if X.n_features != self.n_features_in_:
-                raise ValueError(
-                    f"X has {X.n_features} features, but {type(self).__name__} is expecting "
-                    f"{self.n_features_in_} features as input"
-                )
-        else:
-            features = validate_data(self, X, dtype=np.float64, reset=False)
+        features = read_features(self, X, reset=False)
         views = tuple(self.views_)
         if not self.by_query and views == ("raw",):
-            return self._scores(features, np.array([0, len(features)]))
+            return self._finite_scores(features, np.array([0, len(features)]))
         ids = X.qid if isinstance(X, Queries) else qid
         if ids is None:
             who = type(self).__name__ if self.by_query else "normalise"
             raise TypeError(f"qid: {who} needs the query of each document")
         queries = Queries(features, np.zeros(len(features), int), ids).normalize(views)
-        return self._scores(queries.X, queries.ptr)
+        return self._finite_scores(queries.X, queries.ptr)
+
+    def _finite_scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
+        """Score documents, and refuse those whose score no double can hold."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._scores(features, ptr)
+        wrong = ~np.isfinite(scores)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(f"X: the score of row {row} is {scores[row]}; are its features right?")
+        return scores
 
     def rank(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> IntArray:
         """Give row numbers of the documents, each query's from its best down.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of float, shape (documents, features), or Queries
+            As in `predict`.
+        qid : array, shape (documents,), optional
+            The query of each document; up to 1,000 documents are one query without it.
 
         Returns
         -------
@@ -230,50 +265,48 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         qid: ArrayLike | None = None,
         measure: str | Measure | None = None,
     ) -> float:
-        """Give the mean over queries of a measure, the learner's own by default."""
+        """Give the mean over queries of a measure, the learner's own by default.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of float, shape (documents, features), or Queries
+            As in `predict`.
+        y, qid : arrays, shape (documents,)
+            Relevance labels and queries, where X is no collection of them.
+        measure : Measure or str, optional
+        """
         if not isinstance(X, Queries) and qid is None:
             raise TypeError(
                 "qid: expected the query of each document; in a grid search, route it with "
                 "set_score_request(qid=True)"
             )
-        scores = self.predict(X, qid)
-        queries = _queries(X, y, qid)
         chosen = self._measure() if measure is None else parse(measure)
-        return float(evaluate(scores, queries.y, queries.qid, chosen).mean(chosen))
+        scores = self.predict(X, qid)
+        if isinstance(X, Queries):
+            queries = as_queries(X, y, qid)
+            return float(evaluate(scores, queries.y, queries.qid, chosen).mean(chosen))
+        if y is None:
+            raise TypeError("y: expected relevance labels")
+        return float(evaluate(scores, y, qid, chosen).mean(chosen))
 
     def save(self, path: str | Path) -> None:
-        """Write the learner, fitted or not, to a JSON file; `permdist.models.load` reads it."""
+        """Write the learner, fitted or not, to a JSON file; `permdist.models.load` reads it.
+
+        What could not be read again, a coefficient that is NaN, say, is refused.
+
+        Parameters
+        ----------
+        path : path
+            Compressed if it ends in ``.gz`` or ``.bz2``.
+        """
         from permdist.models.files import to_dict
 
+        self._check_parameters()
+        if hasattr(self, "history_"):
+            self._read_state(self._state())
         write_atomically(Path(path), [json.dumps(to_dict(self), allow_nan=False).encode()])
 
     # ---- inside --------------------------------------------------------------------------------
-
-    def _check_parameters(self) -> None:
-        params = self.get_params(deep=False)
-        C = params.get("C", 1.0)
-        if isinstance(C, bool) or not (isinstance(C, int | float | np.number) and C > 0):
-            raise ValueError(f"C: expected a positive number, got {C!r}")
-        if "max_iter" in params:
-            count("max_iter", params["max_iter"])
-        if params.get("early_stopping") is not None:
-            count("early_stopping", params["early_stopping"])
-        if params.get("n_jobs") not in (None, -1):
-            count("n_jobs", params["n_jobs"])
-        tol = params.get("tol", 0.0)
-        number = isinstance(tol, int | float | np.number) and not isinstance(tol, bool)
-        optional = type(self)().get_params(deep=False).get("tol") is None
-        if not (tol is None and optional) and not (number and tol >= 0):
-            raise ValueError(f"tol: expected a number of at least 0, got {tol!r}")
-
-    def _need_positive(self, *names: str, also: str = "") -> None:
-        """Refuse parameters that are no positive, finite numbers."""
-        for name in names:
-            value = self.get_params(deep=False)[name]
-            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not (number and 0.0 < value < np.inf):
-                other = f" or {also}" if also else ""
-                raise ValueError(f"{name}: expected a positive number{other}, got {value!r}")
 
     def _need_unit_range(self) -> None:
         """Refuse measures with values outside [0, 1]."""
@@ -284,25 +317,12 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 f"measure: expected values from 0 to 1, {measure.name!r} has {low} to {high}"
             )
 
-    def _check_state(self) -> None:
-        """Refuse fitted attributes, read from a file, that cannot belong together."""
-        if "coef_" in self.fitted and len(self.coef_) != self.n_features_in_ * len(self.views_):
-            raise ValueError("coef_")
-
     def _measure(self) -> Measure:
         return parse(self.get_params(deep=False).get("measure", "ap"))
 
     def _views(self) -> tuple[str, ...]:
         """Name the versions of the features that are put side by side."""
-        chosen = self.get_params(deep=False).get("normalise", False)
-        if chosen is None or isinstance(chosen, bool):
-            return ("minmax",) if chosen else ("raw",)
-        if not isinstance(chosen, str | list | tuple):
-            raise TypeError(f"normalise: expected True, False or names of methods, got {chosen!r}")
-        views = (chosen,) if isinstance(chosen, str) else tuple(chosen)
-        if not views:
-            raise ValueError("normalise: expected at least one method")
-        return tuple(choice("normalise", view, NORMALISATIONS) for view in views)
+        return Views().read("normalise", self.get_params(deep=False).get("normalise", False))
 
     def _need_fit(self) -> None:
         if not hasattr(self, "history_"):
@@ -322,6 +342,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         sizes = np.diff(queries.ptr)
         rows = np.repeat(useful, sizes)
         features = np.asfortranarray(queries.X[rows])
+        need_range(features)
         label, ptr = labels[rows], np.concatenate([[0], np.cumsum(sizes[useful])])
         scale = np.ones(len(ptr) - 1)
         if params.get("scale", False):
@@ -330,8 +351,10 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 scale[q] = 2.0 / (totals.sum() ** 2 - (totals**2).sum())
         return features, Batch(label, ptr, scale)
 
-    def _check_width(self, width: int | None) -> None:
-        """Refuse to go on from coefficients for another number of features."""
+    def _check_width(self, width: int | None, names: tuple[str, ...] | None) -> None:
+        """Refuse too many features, and to go on from coefficients for other ones."""
+        if width is not None and width > LARGEST_WIDTH:
+            raise ValueError(f"X: expected at most {LARGEST_WIDTH:,} features, got {width:,}")
         if not (getattr(self, "warm_start", False) and hasattr(self, "coef_")) or width is None:
             return
         if tuple(self.views_) != self._views():
@@ -342,6 +365,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         before = len(self.coef_) // len(self.views_)
         if width != before:
             raise ValueError(f"X: expected {before} features as before (warm_start), got {width}")
+        if names is not None and hasattr(self, "feature_names_in_"):
+            need_names(self, names)
 
     def _coefficients_of(self, other: Ranker, width: int) -> FloatArray:
         if not isinstance(other, Ranker):
@@ -358,22 +383,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 f"warm_start_from: expected {width} coefficients for features normalised in the "
                 f"same way, got {len(other.coef_)}"
             )
+        named = getattr(self, "feature_names_in_", None)
+        if named is not None and hasattr(other, "feature_names_in_"):
+            need_names(other, tuple(named), "warm_start_from")
         return np.array(other.coef_)
-
-
-def _as_queries(data: Any) -> Queries:
-    if isinstance(data, Queries):
-        return data
-    if not isinstance(data, tuple | list) or len(data) != 3:
-        raise TypeError("eval_set: expected a collection of queries, or (X, y, qid)")
-    return _queries(*data)
-
-
-def _queries(X: Any, y: Any, qid: Any) -> Queries:
-    if isinstance(X, Queries):
-        return X
-    if y is None:
-        raise TypeError("y: expected relevance labels")
-    features, label = finite("X", X, ndim=2), grades("y", y)
-    ids = np.zeros(len(label), dtype=np.int64) if qid is None else qid
-    return Queries(features, label, ids)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, as_rng, count, finite
+from permdist._check import FloatArray, IntArray, as_rng
 from permdist.distributions.lattice import Lattice, Shape
 from permdist.measures import Measure
 from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent, Loss
+from permdist.models.inputs import need_draws
+from permdist.models.rules import POSITIVE, USUAL, Number, Rule, Whole
 from permdist.models.spaces import Batch
 from permdist.models.spaces.base import spread
 from permdist.models.spaces.restart import sum_sample
@@ -79,6 +81,14 @@ class BoltzRank(Descent):
         "mix": [0.0, 0.5, 1.0],
     }
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **USUAL,
+        "mix": Number(0.0, 1.0),
+        "sharpness": POSITIVE,
+        "exact": Whole(0, LARGEST_EXACT),
+        "sample_size": Whole(2),
+    }
+
     def __init__(
         self,
         measure: str | Measure = "ndcg",
@@ -112,19 +122,12 @@ class BoltzRank(Descent):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not 0.0 <= float(finite("mix", self.mix, ndim=0)) <= 1.0:
-            raise ValueError(f"mix: expected a number from 0 to 1, got {self.mix!r}")
-        self._need_positive("sharpness")
-        if count("exact", self.exact, minimum=0) > LARGEST_EXACT:
-            raise ValueError(f"exact: expected at most {LARGEST_EXACT}, got {self.exact}")
-        count("sample_size", self.sample_size, minimum=2)
-
     def _prepare(self, batch: Batch) -> Loss:
         sizes = np.diff(batch.ptr)
         small = np.flatnonzero(sizes <= self.exact)
         large = np.flatnonzero(sizes > self.exact)
+        if len(large):
+            need_draws("sample_size", self.sample_size, batch)
         parts: list[_Exact | _Sampled] = [
             _Exact(batch, small, self._measure(), self.sharpness),
             _Sampled(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import optimize
 
-from permdist._check import FloatArray, choice, finite
+from permdist._check import FloatArray, choice
 from permdist.measures import AUC, Measure
 from permdist.models.descent import Descent, Loss
+from permdist.models.inputs import need_draws
+from permdist.models.rules import USUAL, Number, OneOf, Rule, Whole
 from permdist.models.spaces import SPACES, Batch, Pairs, Space
 from permdist.samplers import RestartSampler
 
@@ -62,6 +64,14 @@ class Conditional(Descent):
     """
 
     spaces: ClassVar[tuple[str, ...]] = tuple(SPACES)  # the first one is the default
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **USUAL,
+        "space": OneOf(tuple(SPACES), optional=True),
+        "kappa": Number(0.0),
+        "orders": Whole(),
+        "sample_size": Whole(),
+        "skew": Number(),
+    }
 
     def __init__(
         self,
@@ -109,9 +119,11 @@ class Conditional(Descent):
         name, measure = self._space_name(), self._measure()
         options: dict[str, Any] = {"threads": self.n_jobs}
         if name == "restart":
+            need_draws("sample_size", self.sample_size, batch)
             options["sampler"] = RestartSampler(measure, skew=self.skew)
             options |= {"sample_size": self.sample_size, "rng": self.random_state}
         elif name == "lattice":
+            need_draws("orders", self.orders, batch)
             options |= {"orders": self.orders, "rng": self.random_state}
         return SPACES[name](batch, measure, **options)
 
@@ -137,7 +149,4 @@ class Conditional(Descent):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        finite("kappa", self.kappa, ndim=0)
-        if self.kappa < 0:
-            raise ValueError(f"kappa: expected a number of at least 0, got {self.kappa}")
         self._space_name()

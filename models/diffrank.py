@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, count
+from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
 from permdist.measures import Measure
 from permdist.models.base import Card
 from permdist.models.feature_rank import LARGEST, FeatureRank
 from permdist.models.feature_ranks import Intervals, quasi_knn
 from permdist.models.history import Watch
+from permdist.models.rules import Rule, Whole
 from permdist.models.spaces import Batch
 
 
@@ -33,7 +34,7 @@ class DiffRank(FeatureRank):
         Only pairs whose upper document is among the best `prec` of its query count; all by
         default.
     intervals : int
-        K of the quasi-KNN weak rankers.
+        K of the quasi-KNN weak rankers; 10,000 at most.
     cycles : int
         Rounds over all features.
     measure : Measure or str
@@ -74,6 +75,7 @@ class DiffRank(FeatureRank):
     )
 
     fitted: ClassVar[tuple[str, ...]] = FeatureRank.fitted
+    rules: ClassVar[Mapping[str, Rule]] = {"prec": Whole(optional=True)}
 
     def __init__(
         self,
@@ -95,11 +97,6 @@ class DiffRank(FeatureRank):
             verbose=verbose,
         )
         self.prec = prec
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.prec is not None:
-            count("prec", self.prec)
 
     def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
         h = Intervals(np.asarray(self.centres_)).ranks(features, ptr)

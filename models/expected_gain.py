@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, as_rng, choice, count
+from permdist._check import FloatArray, as_rng
 from permdist.measures import Measure
+from permdist.models.attributes import Attribute, Numbers
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.conditional import Conditional, Loss
 from permdist.models.history import Watch
+from permdist.models.rules import OneOf, Rule, Whole
 from permdist.models.spaces import Batch, Space, Utilities
 from permdist.models.spaces.utilities import KINDS
 
@@ -62,6 +64,11 @@ class ExpectedGain(Conditional):
 
     spaces = ("interleavings", "lattice", "restart", "pairs")
     fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "restarts_")
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "distribution": OneOf(("good-bad", *KINDS)),
+        "n_starts": Whole(),
+    }
+    attributes: ClassVar[Mapping[str, Attribute]] = {"restarts_": Numbers((None,), listed=True)}
 
     def __init__(
         self,
@@ -109,7 +116,6 @@ class ExpectedGain(Conditional):
         self.n_starts = n_starts
 
     def _space(self, batch: Batch) -> Space:
-        choice("distribution", self.distribution, ("good-bad", *KINDS))
         if self.distribution == "good-bad":
             return super()._space(batch)
         return Utilities(batch, self._measure(), self.n_jobs, kind=self.distribution)
@@ -136,7 +142,7 @@ class ExpectedGain(Conditional):
         rng = as_rng(self.random_state)
         found: list[float] = []
         best: tuple[float, FloatArray, bool, dict[str, list[float]]] | None = None
-        for number in range(count("n_starts", self.n_starts)):
+        for number in range(self.n_starts):
             spread = 0.0 if number == 0 else 0.5 * max(1.0, float(np.abs(start).max()))
             begin = start + spread * rng.normal(size=len(start))
             watch.restart()

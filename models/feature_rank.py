@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, count, finite
+from permdist._check import FloatArray, IntArray
 from permdist.measures import KendallTau, Measure
+from permdist.models.attributes import Attribute, Numbers
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.feature_ranks import Intervals, quasi_knn, rank_within
 from permdist.models.history import Watch
+from permdist.models.rules import USUAL, Rule, Whole
 from permdist.models.spaces import Batch
 
 __all__ = ["BLFeatureRank", "FeatureRank"]
 LARGEST = 1.0 - 1e-12
+MOST_INTERVALS = 10_000
 
 
 class FeatureRank(Ranker):
@@ -30,7 +33,7 @@ class FeatureRank(Ranker):
     Parameters
     ----------
     intervals : int
-        K of the quasi-KNN weak rankers.
+        K of the quasi-KNN weak rankers; 10,000 at most.
     cycles : int
         Rounds over all features.
     measure : Measure or str
@@ -85,6 +88,15 @@ class FeatureRank(Ranker):
         "weights_",
         "centres_",
     )
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **USUAL,
+        "intervals": Whole(1, MOST_INTERVALS),
+        "cycles": Whole(),
+    }
+    attributes: ClassVar[Mapping[str, Attribute]] = {
+        "weights_": Numbers((None,), listed=True),
+        "centres_": Numbers(("width", None)),
+    }
     by_query: ClassVar[bool] = True
     centres_: FloatArray
     weights_: list[float]
@@ -105,19 +117,6 @@ class FeatureRank(Ranker):
         self.normalise = normalise
         self.early_stopping = early_stopping
         self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        count("intervals", self.intervals)
-        count("cycles", self.cycles)
-        if self.early_stopping is not None:
-            count("early_stopping", self.early_stopping)
-
-    def _check_state(self) -> None:
-        self.centres_ = finite("centres_", self.centres_, ndim=2)
-        finite("weights_", self.weights_, ndim=1)
-        shape = self.centres_.shape
-        if shape[0] != self.n_features_in_ * len(self.views_) or shape[1] == 0:
-            raise ValueError("centres_")
 
     def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
         h = Intervals(np.asarray(self.centres_)).ranks(features, ptr)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from permdist._check import choice, finite
 from permdist._files import read_bytes
-from permdist.data.queries import NORMALISATIONS
 from permdist.measures import Measure
+from permdist.models.attributes import LARGEST_WIDTH, Count
 from permdist.models.base import Ranker
+from permdist.models.rules import Views, shown
 
 FORMAT = 1
 ALWAYS = ("n_features_in_", "feature_names_in_", "views_")
@@ -61,52 +62,101 @@ def from_dict(
     """
     from permdist import models
 
-    if not isinstance(stored, dict) or stored.get("format") != FORMAT:
-        raise ValueError(f"{source}: expected a learner in format {FORMAT}")
+    if not isinstance(stored, dict):
+        raise ValueError(f"{source}: not a learner's file, or a damaged one")
+    version = stored.get("format")
+    if isinstance(version, bool) or not isinstance(version, int) or version != FORMAT:
+        raise ValueError(
+            f"{source}: expected a learner in format {FORMAT}, got {shown(version)}; a file of a "
+            "newer version needs that version"
+        )
     if kind is None:
-        found = getattr(models, str(stored.get("learner")), None)
-        if not (isinstance(found, type) and issubclass(found, Ranker) and found is not Ranker):
+        name = stored.get("learner")
+        found = getattr(models, name, None) if isinstance(name, str) else None
+        if found is None or not _is_learner(found) or found is Ranker:
             raise ValueError(
-                f"{source}: no learner is named {stored.get('learner')!r}; a class of your own is "
-                "read by load(path, kind=...)"
+                f"{source}: no learner is named {shown(name)}; a class of your own is read by "
+                "load(path, kind=...)"
             )
         kind = found
+    elif not _is_learner(kind):
+        raise TypeError(f"kind: expected a class of learners, got {shown(kind)}")
+    extra = set(stored) - {"format", "learner", "params", "state"}
     params, state = stored.get("params"), stored.get("state")
-    if not isinstance(params, dict) or not isinstance(state, dict):
+    if extra or not isinstance(params, dict) or not isinstance(state, dict):
         raise ValueError(f"{source}: not a learner's file, or a damaged one")
     unknown = set(params) - set(kind._get_param_names())
     unknown |= set(state) - {*kind.fitted, *ALWAYS}
     if unknown:
-        raise ValueError(f"{source}: {min(unknown)!r} is no attribute of {kind.__name__}")
-    learner = kind(**{name: _number(value) for name, value in params.items()})
-    if isinstance(params.get("normalise"), list):
-        learner.set_params(normalise=tuple(params["normalise"]))
-    for name, value in state.items():
-        if name == "coef_":
-            value = finite("coef_", value, ndim=1)
-        elif name == "feature_names_in_":
-            value = np.array(value, dtype=object)
-        setattr(learner, name, value)
-    if "history_" in state:
-        try:
-            for view in learner.views_:
-                choice("views_", view, NORMALISATIONS)
-            if not all(isinstance(entries, list) for entries in learner.history_.values()):
-                raise TypeError("history_")
-            learner._check_state()
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{source}: not a learner's file, or a damaged one") from error
+        raise ValueError(f"{source}: {shown(min(unknown))} is no attribute of {kind.__name__}")
+    try:
+        learner = _make(kind, params)
+        if state:
+            _restore(learner, state)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{source}: {error}") from error
     return learner
+
+
+def _is_learner(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Ranker)
+
+
+def _make(kind: type[Ranker], params: dict[str, Any]) -> Ranker:
+    """Make a learner that is not fitted, and check its parameters as `fit` does."""
+    values = {name: _number(value) for name, value in params.items()}
+    if isinstance(values.get("normalise"), list):
+        values["normalise"] = tuple(values["normalise"])
+    learner = kind(**values)
+    learner._check_parameters()
+    return learner
+
+
+def _restore(learner: Ranker, state: dict[str, Any]) -> None:
+    """Set the fitted attributes, each as the learner declares it."""
+    if "history_" not in state:
+        raise ValueError(f"history_: expected it beside {shown(min(state))}, got none")
+    learner.n_features_in_ = Count(1, LARGEST_WIDTH).read(
+        "n_features_in_", state.get("n_features_in_"), 0
+    )
+    views = state.get("views_")
+    if not isinstance(views, list):
+        raise ValueError(f"views_: expected a list of methods, got {shown(views)}")
+    learner.views_ = Views().read("views_", views)
+    names = state.get("feature_names_in_")
+    if names is not None:
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"feature_names_in_: expected a list of texts, got {shown(names)}")
+        if len(names) != learner.n_features_in_:
+            raise ValueError(
+                f"feature_names_in_: expected {learner.n_features_in_} names, got {len(names)}"
+            )
+        learner.feature_names_in_ = np.array(names, dtype=object)
+    for name, value in learner._read_state(state).items():
+        setattr(learner, name, value)
 
 
 def load(path: str | Path, kind: type[Ranker] | None = None) -> Ranker:
     """Read a learner that `save` wrote.
+
+    Every value is checked by what the learner declares: parameters as by `fit`, fitted attributes
+    by their type, shape and range. Nothing in the file is run.
 
     Parameters
     ----------
     path : path
     kind : class, optional
         Of a learner of your own; the library's are found by their names.
+
+    Returns
+    -------
+    Ranker
+        Fitted or not, as it was.
+
+    Raises
+    ------
+    ValueError
+        With the file, the name of the value, what was expected and what came.
 
     Examples
     --------
@@ -122,10 +172,41 @@ def load(path: str | Path, kind: type[Ranker] | None = None) -> Ranker:
     """
     source = Path(path)
     try:
-        stored = json.loads(read_bytes(source))
-    except (ValueError, RecursionError) as error:
+        text = read_bytes(source).decode()
+    except UnicodeDecodeError as error:
         raise ValueError(f"{source}: not a learner's file, or a damaged one") from error
+    try:
+        stored = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float
+        )
+    except RecursionError as error:
+        raise ValueError(f"{source}: not a learner's file: it is nested too deeply") from error
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{source}: not a learner's file, or a damaged one ({error})") from error
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from error
     return from_dict(stored, source, kind)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make a dict; the same name twice would leave it open which value counts."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{shown(name)}: expected it once, got it twice")
+        found[name] = value
+    return found
+
+
+def _constant(text: str) -> float:
+    raise ValueError(f"expected numbers as JSON has them, got {text}")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"expected numbers that fit into a double, got {text[:40]}")
+    return value
 
 
 def _plain(value: Any) -> Any:
@@ -136,10 +217,10 @@ def _plain(value: Any) -> Any:
         value = value.tolist()
     if isinstance(value, dict):
         return {key: _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _number(value: Any) -> Any:
-    return float(value) if value in ("inf", "-inf", "nan") else value
+    return float(value) if isinstance(value, str) and value in ("inf", "-inf", "nan") else value

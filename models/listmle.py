@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, as_rng, choice
+from permdist._check import FloatArray, IntArray, as_rng
 from permdist._kernels import kernel
 from permdist.measures import Measure
 from permdist.models.base import Card, Settings
 from permdist.models.listwise import Listwise, Work
+from permdist.models.rules import OneOf, Rule
 from permdist.models.spaces import Batch
 
 
@@ -65,6 +66,7 @@ class ListMLE(Listwise):
     )
     settings: ClassVar[Settings] = {"C": [1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0]}
     measure_judges: ClassVar[bool] = True
+    rules: ClassVar[Mapping[str, Rule]] = {"ties": OneOf(("together", "random", "index"))}
 
     def __init__(
         self,
@@ -94,10 +96,6 @@ class ListMLE(Listwise):
         )
         self.ties = ties
         self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        choice("ties", self.ties, ("together", "random", "index"))
 
     def _kernel(self, batch: Batch) -> tuple[Work, FloatArray]:
         n, ptr = len(batch.labels), batch.ptr

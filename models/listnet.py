@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, choice, count
+from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
 from permdist.measures import Measure
 from permdist.models.base import Card, Settings
 from permdist.models.listwise import Listwise, Work
+from permdist.models.rules import POSITIVE, OneOf, Rule, Whole
 from permdist.models.spaces import Batch
 
 LARGEST = 2e9
@@ -61,6 +62,11 @@ class ListNet(Listwise):
         "target": ["softmax", "label"],
     }
     measure_judges: ClassVar[bool] = True
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "k": Whole(),
+        "target": OneOf(("softmax", "label")),
+        "temperature": POSITIVE,
+    }
 
     def __init__(
         self,
@@ -93,12 +99,6 @@ class ListNet(Listwise):
         self.target = target
         self.temperature = temperature
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        count("k", self.k)
-        choice("target", self.target, ("softmax", "label"))
-        self._need_positive("temperature")
-
     def _kernel(self, batch: Batch) -> tuple[Work, FloatArray]:
         targets = batch.labels.astype(float)
         if self.target == "softmax":
@@ -106,7 +106,8 @@ class ListNet(Listwise):
             targets = np.exp((targets - highest[batch.query_of]) / float(self.temperature))
         k, ptr = self.k, batch.ptr
         sizes = np.diff(ptr).astype(float)
-        cost = sizes ** np.minimum(k, sizes)
+        with np.errstate(over="ignore"):
+            cost = sizes ** np.minimum(k, sizes)
         if cost.sum() > LARGEST:
             raise ValueError(f"k: {cost.sum():.2g} choices at every step are too many, use fewer")
 

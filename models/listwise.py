@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from permdist._check import FloatArray
 from permdist.measures import Measure
 from permdist.models.descent import Descent, Loss
+from permdist.models.rules import USUAL, Rule
 from permdist.models.spaces import Batch
 from permdist.models.spaces.base import spread
 
@@ -38,6 +40,8 @@ class Listwise(Descent):
         Threads, all processors by default; the result does not depend on it.
     verbose : bool
     """
+
+    rules: ClassVar[Mapping[str, Rule]] = USUAL
 
     def __init__(
         self,

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import optimize
 from sklearn.exceptions import ConvergenceWarning
 
-from permdist._check import FloatArray, IntArray, as_rng, choice
+from permdist._check import FloatArray, IntArray, as_rng
 from permdist._kernels import kernel
 from permdist.measures import Measure
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.history import Watch
 from permdist.models.planes import minimise
+from permdist.models.rules import USUAL, OneOf, Rule
 from permdist.models.spaces import Batch
 from permdist.models.spaces.restart import exponents
 
@@ -102,6 +103,11 @@ class PermuRank(Ranker):
     }
 
     fitted: ClassVar[tuple[str, ...]] = Ranker.fitted
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **USUAL,
+        "loss": OneOf(tuple(LOSSES)),
+        "pairs": OneOf(("good-bad", "all")),
+    }
 
     def __init__(
         self,
@@ -133,8 +139,6 @@ class PermuRank(Ranker):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._need_unit_range()
-        choice("loss", self.loss, LOSSES)
-        choice("pairs", self.pairs, ("good-bad", "all"))
 
     def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
         measure = self._measure()

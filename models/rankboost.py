@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, choice, count
+from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
 from permdist.measures import Measure
+from permdist.models.attributes import Attribute, Columns, Numbers, Table
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.history import Watch
+from permdist.models.rules import USUAL, OneOf, Rule, Whole
 from permdist.models.spaces import Batch
 from permdist.models.spaces.base import spread
 
@@ -91,6 +93,19 @@ class RankBoost(Ranker):
     measure_judges: ClassVar[bool] = True
 
     fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "stumps_")
+    alternatives: ClassVar[tuple[str, ...]] = ("coef_", "stumps_")
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **USUAL,
+        "weak": OneOf(("threshold", "feature")),
+        "thresholds": Whole(optional=True),
+    }
+    attributes: ClassVar[Mapping[str, Attribute]] = {
+        "stumps_": Table(
+            feature=Columns(),
+            threshold=Numbers((None,), listed=True),
+            alpha=Numbers((None,), listed=True),
+        )
+    }
 
     def __init__(
         self,
@@ -114,22 +129,6 @@ class RankBoost(Ranker):
         self.early_stopping = early_stopping
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        choice("weak", self.weak, ("threshold", "feature"))
-        if self.thresholds is not None:
-            count("thresholds", self.thresholds)
-
-    def _check_state(self) -> None:
-        if hasattr(self, "coef_"):
-            super()._check_state()
-            return
-        numbers = [int(k) for k in self.stumps_["feature"]]
-        width = self.n_features_in_ * len(self.views_)
-        same = len({len(self.stumps_[name]) for name in ("feature", "threshold", "alpha")}) == 1
-        if not same or not all(0 <= k < width for k in numbers):
-            raise ValueError("stumps_")
 
     def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
         if hasattr(self, "coef_"):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, choice
+from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
 from permdist.measures import Measure
 from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent, Loss
 from permdist.models.history import Watch
 from permdist.models.planes import learn_by_planes
+from permdist.models.rules import USUAL, Number, OneOf, Rule
 from permdist.models.spaces import Batch
 from permdist.models.spaces.base import spread
 
@@ -77,6 +78,12 @@ class RankSVM(Descent):
     settings: ClassVar[Settings] = {"C": [3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]}
     measure_judges: ClassVar[bool] = True
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **USUAL,
+        "loss": OneOf(("squared_hinge", "hinge")),
+        "tol": Number(0.0, 1.0, optional=True),
+    }
+
     def __init__(
         self,
         *,
@@ -103,10 +110,6 @@ class RankSVM(Descent):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        choice("loss", self.loss, ("squared_hinge", "hinge"))
 
     def _tolerance(self) -> float:
         if self.tol is not None:

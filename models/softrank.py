@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, choice
+from permdist._check import FloatArray
 from permdist._kernels import kernel
 from permdist.distributions import GaussianScores
 from permdist.measures import Measure
+from permdist.models.attributes import Attribute, Numbers
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.history import Watch
 from permdist.models.listwise import Listwise, Work
+from permdist.models.rules import SMALLEST, Number, OneOf, Rule
 from permdist.models.spaces import Batch
 
 
@@ -78,6 +80,11 @@ class SoftRank(Listwise):
     }
 
     fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "noise_")
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "noise": Number(SMALLEST, words=("learned",)),
+        "method": OneOf(("exact", "softrank")),
+    }
+    attributes: ClassVar[Mapping[str, Attribute]] = {"noise_": Numbers((), 0.0, above=True)}
     noise_: float
 
     def __init__(
@@ -108,17 +115,6 @@ class SoftRank(Listwise):
         )
         self.noise = noise
         self.method = method
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        choice("method", self.method, ("exact", "softrank"))
-        if self.noise != "learned":
-            self._need_positive("noise", also="'learned'")
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        if not float(self.noise_) > 0.0:
-            raise ValueError("noise_")
 
     def _kernel(self, batch: Batch) -> tuple[Work, FloatArray]:
         measure, ptr = self._measure(), batch.ptr

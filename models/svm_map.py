@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from permdist._check import FloatArray
@@ -11,6 +11,7 @@ from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent, Loss
 from permdist.models.history import Watch
 from permdist.models.planes import learn_by_planes
+from permdist.models.rules import USUAL, Rule
 from permdist.models.spaces import Batch, StructuredHinge
 
 
@@ -71,6 +72,8 @@ class SVMMap(Descent):
         cost="goods x bads",
     )
     settings: ClassVar[Settings] = {"C": [3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]}
+
+    rules: ClassVar[Mapping[str, Rule]] = USUAL
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from permdist._tables import dense, refuse_masks, without_nulls
 from permdist._text import hint
 
 FloatArray = NDArray[np.float64]
@@ -33,11 +34,19 @@ def as_rng(rng: RandomState) -> np.random.Generator:
 
 
 def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Convert to an array; rows of unequal length and objects are refused by name."""
+    """Convert to an array; rows of unequal length and objects are refused by name.
+
+    Sparse matrices become dense, nullable columns of a data frame floats.
+    """
+    refuse_masks(name, values)
     try:
-        array = np.asarray(values)
+        array = np.asarray(dense(name, values))
     except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
         raise ValueError(f"{name}: expected an array, got rows of unequal length") from error
+    if array.dtype.kind == "O":
+        array = np.asarray(without_nulls(values))
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name}: expected numbers, got dtype {array.dtype}")
     return array

@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from permdist._check import IntArray
+from permdist._tables import refuse_masks
+
+LARGEST_WITHOUT_IDS = 1000
 
 
 class Groups(NamedTuple):
@@ -39,11 +42,21 @@ class RepeatedQueryError(ValueError):
 
 
 def group_queries(qid: ArrayLike | None, n_documents: int, *, regroup: bool = False) -> Groups:
-    """Cut documents into queries; one query if there are no ids."""
+    """Cut documents into queries; one query if there are no ids, and not too many documents.
+
+    More than 1,000 documents without ids are hardly one query: somebody forgot the ids.
+    """
     if n_documents == 0:
         raise ValueError("y: expected at least one document, got none")
     if qid is None:
+        if n_documents > LARGEST_WITHOUT_IDS:
+            raise ValueError(
+                f"qid: expected the query of each document, got none for {n_documents:,} "
+                f"documents, more than the {LARGEST_WITHOUT_IDS:,} that are taken as one query "
+                "without it; pass qid, or qid=numpy.zeros(len(y)) if they are one query"
+            )
         return Groups(np.zeros(1, np.int64), np.array([0, n_documents]), None)
+    refuse_masks("qid", qid)
     ids = np.asarray(qid)
     if ids.shape != (n_documents,):
         raise ValueError(f"qid: expected {n_documents} entries as in y, got shape {ids.shape}")

@@ -327,7 +327,7 @@ def test_clear_words(queries, tmp_path):
     for call, error, message in (
         (lambda: RankSVM().fit(X, y, qid, eval_set=(X, y)), TypeError, "eval_set: expected"),
         (lambda: RankSVM().fit(X, y, qid, warm_start_from="x"), TypeError, "warm_start_from"),
-        (lambda: PermuRank(random_state="x").fit(queries), TypeError, "rng"),
+        (lambda: PermuRank(random_state="x").fit(queries), TypeError, "random_state: expected"),
         (lambda: PermuRank("tau").fit(queries), ValueError, "expected values from 0 to 1"),
         (lambda: SVMMap(tol=True).fit(queries), ValueError, "tol: expected a number"),
         (lambda: queries.normalize(None), TypeError, "method: expected"),
@@ -337,7 +337,7 @@ def test_clear_words(queries, tmp_path):
     path = tmp_path / "stumps.json"
     RankBoost(max_iter=3).fit(queries).save(path)
     path.write_text(path.read_text().replace('"feature": [', '"feature": [99, '))
-    with pytest.raises(ValueError, match="a damaged one"):
+    with pytest.raises(ValueError, match=r"stumps_\['feature'\]: expected column numbers"):
         load(path)
 
 

@@ -105,6 +105,25 @@ def test_scattered_queries_keep_their_scores(files, fitted, tmp_path):
     assert facts["mean"]["auc"] == pytest.approx(models.load(fitted).score(test, measure="auc"))
 
 
+def test_files_have_numbers_where_a_learner_has_names(files, tmp_path):
+    train = data.load_letor(files / "train.txt")
+    names = [f"f{number}" for number in range(train.n_features)]
+    named = data.Queries(train.X, train.y, train.qid, feature_names=names)
+    models.MLE(max_iter=3).fit(named).save(tmp_path / "named.json")
+    (tmp_path / "few.txt").write_text("1 qid:1 2:0.5\n0 qid:1 1:0.5\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "permdist", "predict", "named.json", "few.txt"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    coef = models.load(tmp_path / "named.json").coef_
+    assert [float(line) for line in done.stdout.split()] == [0.5 * coef[1], 0.5 * coef[0]]
+    assert "warning: X does not have valid feature names, but MLE was fitted with" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_runs_that_leave_documents_out_put_them_last(tmp_path):
     queries = data.Queries(np.zeros((3, 1)), [0, 1, 0], [5, 5, 5], doc_ids=["a", "b", "c"])
     (tmp_path / "run.txt").write_text("5 Q0 b 1 -3.5 x\n")
@@ -395,6 +414,9 @@ def test_compare_on_a_dask_scheduler(files):
         (("sample", "all.txt", "-o", "x.nc"), "a .nc file is for chains; name a --kernel"),
         (("sample", "all.txt", "--kernel", "gibbs"), "kernel: expected"),
         (("inspect", "bare.txt"), "the file has no features to score by"),
+        (("fit", "bare.txt", "MLE"), "X: expected at least one feature, got none"),
+        (("fit", "train.txt", "MLE[scale=yes]"), "scale: expected True or False, got 'yes'"),
+        (("predict", "edited.json", "all.txt"), "edited.json: C: expected a positive number"),
         (("predict", "raw.json", "all.txt"), "raw.json: this MLE is not fitted"),
         (("inspect", "all.txt", "--model", "raw.json"), "raw.json: this MLE is not fitted"),
         (("evaluate", "all.txt", "all.txt", "-m", "map]"), "--measure: a bracket is not closed"),
@@ -417,6 +439,7 @@ def test_mistakes_are_one_line(files, fitted, arguments, message):
     (files / "bare.txt").write_text("1 qid:1\n0 qid:1\n")
     (files / "taken" / "report.html").mkdir(parents=True, exist_ok=True)
     models.MLE().save(files / "raw.json")
+    (files / "edited.json").write_text(fitted.read_text().replace('"C": 10', '"C": "rm -rf"'))
     before = {path.name for path in files.iterdir()}
     text = permdist(*arguments, cwd=files, code=2)
     assert message in text

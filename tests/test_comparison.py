@@ -307,13 +307,51 @@ def test_skipped_queries_are_left_out_of_the_tests(folds):
 
 
 def test_a_learner_that_cannot_be_fitted_is_left_out(folds):
-    found = compare(folds, "MLE[C=1], SVMMap[C=-1], RankSVM[C=-1|1]", measures="map")
-    assert found.names == ["MLE[C=1]", "RankSVM[C=-1|1]"]
-    assert "expected a positive number" in found.failures["SVMMap[C=-1]"]
+    # Infinity is a value of C, but not one that cutting planes can work with.
+    some = "RankSVM[loss=hinge,C=inf|1]"
+    found = compare(folds, f"MLE[C=1], SVMMap[C=inf], {some}", measures="map")
+    assert found.names == ["MLE[C=1]", some]
+    assert "expected a finite number" in found.failures["SVMMap[C=inf]"]
     assert any("3 of 6 fits failed" in note for note in found.notes)
-    assert "left out: SVMMap[C=-1]" in str(found)
+    assert "left out: SVMMap[C=inf]" in str(found)
     with pytest.raises(ValueError, match="no learner could be fitted; SVMMap"):
-        compare(folds, "SVMMap[C=-1]", measures="map")
+        compare(folds, "SVMMap[C=inf]", measures="map")
+
+
+@pytest.mark.parametrize(
+    ("models", "message"),
+    [
+        ("MLE, SVMMap[C=1|-1]", "SVMMap[C=1|-1]: C: expected a positive number"),
+        ("MLE[max_iter=3.5]", "max_iter: expected a whole number, got 3.5"),
+        ("MLE[scale=yes]", "scale: expected True or False, got 'yes'"),
+        ("MLE[max_iter=1180591620717411303424]", "max_iter: expected at most 2,147,483,647"),
+        ("ConvexLoss[measure=nonsense]", "measure: unknown name 'nonsense'"),
+    ],
+)
+def test_settings_that_no_fit_would_take_are_refused_before_any_fit(folds, models, message):
+    with pytest.raises(ValueError) as caught:
+        compare(folds, models, progress=lambda done, total: pytest.fail("a fit was begun"))
+    assert message in str(caught.value)
+
+
+def test_the_names_of_features_survive(folds):
+    names = [f"f{k}" for k in range(folds[0].train.n_features)]
+
+    def named(queries, names):
+        return data.Queries(queries.X, queries.y, queries.qid, feature_names=names)
+
+    known = [tuple(named(part, names) for part in fold) for fold in folds]
+    found = compare(known, "MLE[C=1]", measures="map")
+    for learner in found.learners("MLE[C=1]"):
+        assert learner.feature_names_in_.tolist() == names
+    assert tune("MLE[C=1]", *known[0][:2], "map").learner.feature_names_in_.tolist() == names
+    train, validation, _ = known[0]
+    with pytest.raises(ValueError, match="validation part: column 1 is 'f1', expected 'f0'"):
+        tune("MLE[C=1]", train, named(validation, [names[1], names[0], *names[2:]]), "map")
+    with pytest.raises(ValueError, match="must both have names, or neither"):
+        tune("MLE[C=1]", train, named(validation, None), "map")
+    # The same numbers under other names are another fit: the learner keeps the names.
+    assert fingerprint(named(train, names)) != fingerprint(named(train, names[::-1]))
 
 
 def test_settings_at_the_end_of_their_range_are_noted(folds):

@@ -366,7 +366,7 @@ def test_refusals(queries):
         (lambda: MLE().fit(X), TypeError, "y: expected relevance labels"),
         (lambda: MLE(C=0).fit(queries), ValueError, "C: expected a positive number"),
         (lambda: MLE(max_iter=0).fit(queries), ValueError, "max_iter: expected at least 1"),
-        (lambda: MLE(tol=-1).fit(queries), ValueError, "tol: expected a number of at least 0"),
+        (lambda: MLE(tol=-1).fit(queries), ValueError, "tol: expected a number from 0 to 1"),
         (lambda: MLE(space="pears").fit(queries), ValueError, "did you mean 'pairs'"),
         (lambda: ConvexLoss(kappa=-1).fit(queries), ValueError, "kappa: expected"),
         (lambda: ConvexLoss("ap", space="pairs").fit(queries), ValueError, "only AUC factorises"),

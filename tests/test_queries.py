@@ -200,3 +200,40 @@ def test_features_as_ranks_and_several_views():
     np.testing.assert_array_equal(both.X[:, 6:], ranks)
     with pytest.raises(ValueError, match="method: expected at least one"):
         queries.normalize([])
+
+
+def test_the_names_of_features_go_along():
+    import pandas as pd
+
+    frame = pd.DataFrame({"x": [0.1, 0.7, 0.3, 0.2], "z": [1, 2, 3, 4]})
+    queries = Queries(frame, [0, 1, 0, 1], [1, 1, 2, 2])
+    assert queries.feature_names == ("x", "z")
+    assert queries == Queries(
+        frame.to_numpy(), [0, 1, 0, 1], [1, 1, 2, 2], feature_names=["x", "z"]
+    )
+    assert queries != Queries(frame.to_numpy(), [0, 1, 0, 1], [1, 1, 2, 2])
+    for same in (
+        queries.where([1]),
+        queries.clean(conflicts=None),
+        queries.normalize(),
+        queries.normalize("zscore"),
+        queries.normalize(["rank"]),
+        Queries.concatenate([queries.where([0]), queries.where([1])]),
+        Queries(frame, [0, 1, 0, 1], [1, 2, 1, 2], regroup=True),
+    ):
+        assert same.feature_names == ("x", "z")
+    assert queries.normalize(["raw", "rank"]).feature_names == (
+        "raw:x",
+        "raw:z",
+        "rank:x",
+        "rank:z",
+    )
+    assert Queries(frame.to_numpy(), [0, 1, 0, 1]).feature_names is None
+    assert Queries(pd.DataFrame(frame.to_numpy()), [0, 1, 0, 1]).feature_names is None
+    other = Queries(frame[["z", "x"]], [0, 1, 0, 1], [3, 3, 4, 4])
+    with pytest.raises(ValueError, match="parts: column 1 is 'z', expected 'x'"):
+        Queries.concatenate([queries, other])
+    with pytest.raises(ValueError, match="feature_names: expected 2 names, got 1"):
+        Queries(frame.to_numpy(), [0, 1, 0, 1], feature_names=["x"])
+    with pytest.raises(TypeError, match="feature_names: expected a text for each feature"):
+        Queries(frame.to_numpy(), [0, 1, 0, 1], feature_names="xz")

@@ -145,6 +145,11 @@ def read_entries(
         for setting, values in settings.items():
             if not values:
                 raise ValueError(f"models: {entry.name}: expected values of {setting!r}, got none")
+            for value in values:
+                try:
+                    type(entry.learner).check_parameter(setting, value)
+                except (TypeError, ValueError) as error:
+                    raise ValueError(f"models: {entry.name}: {error}") from error
         found[number] = replace(entry, settings=settings)
     return found
 

@@ -68,4 +68,6 @@ def fingerprint(queries: Queries) -> str:
         found.update(str((array.shape, array.dtype.str)).encode())
         found.update(np.ascontiguousarray(array).data)
     found.update(json.dumps([str(qid) for qid in queries.qids.tolist()]).encode())
+    if queries.feature_names is not None:
+        found.update(json.dumps(queries.feature_names).encode())
     return found.hexdigest()

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from permdist._tables import differing_columns
 from permdist.data import Fold, Queries
 
 NAMES = ("training", "validation", "test")
@@ -59,6 +60,18 @@ def check_parts(where: str, parts: Mapping[str, Queries]) -> dict[str, dict[byte
     widths = {part.n_features for part in parts.values()}
     if len(widths) > 1:
         raise ValueError(f"{where}: its parts have {sorted(widths)} features")
+    for name, part in parts.items():
+        if (part.feature_names is None) != (train.feature_names is None):
+            raise ValueError(
+                f"{where}: the features of its training and its {name} part must both have names, "
+                "or neither"
+            )
+        if part.feature_names is not None and train.feature_names is not None:
+            wrong = differing_columns(
+                f"{where}, its {name} part", part.feature_names, train.feature_names, "in training"
+            )
+            if wrong is not None:
+                raise ValueError(wrong)
     prints = {name: _query_prints(part) for name, part in parts.items()}
     for (one, a), (other, b) in itertools.combinations(prints.items(), 2):
         shared = [qid for print_, qid in b.items() if print_ in a]

@@ -22,6 +22,7 @@ from permdist._check import (
 )
 from permdist._groups import group_queries
 from permdist._offer import offer_strategy
+from permdist._tables import column_names, differing_columns
 from permdist._text import aligned
 
 NORMALISATIONS = ("minmax", "zscore", "rank", "raw")
@@ -45,13 +46,17 @@ class Queries:
 
     Parameters
     ----------
-    X : array of float, shape (documents, features)
-        Finite.
+    X : array, data frame or sparse matrix of float, shape (documents, features)
+        Finite. A data frame brings the names of its columns. A scipy sparse matrix or array is
+        made dense, which is refused beyond 4 GiB.
     y : array of int, shape (documents,)
         Labels: 0 is bad, anything above is relevant.
     qid : array, shape (documents,), optional
-        Whole numbers or names. The documents of a query stand together.
+        Whole numbers or names. The documents of a query stand together. Without it all documents
+        are one query, if there are no more than 1,000 of them.
     doc_ids : array of str, shape (documents,), optional
+    feature_names : sequence of str, optional
+        The names of the columns of X, where X does not bring them.
     regroup : bool
         Gather queries whose documents do not stand together, instead of refusing them.
 
@@ -59,6 +64,7 @@ class Queries:
     ----------
     X, y, qid, doc_ids
         As given, in the order kept.
+    feature_names : tuple of str or None
     ptr : array of int, shape (queries + 1,)
         Query ``q`` owns documents ``ptr[q]:ptr[q + 1]``.
     qids : array, shape (queries,)
@@ -83,9 +89,11 @@ class Queries:
         qid: ArrayLike | None = None,
         *,
         doc_ids: ArrayLike | None = None,
+        feature_names: Sequence[str] | None = None,
         regroup: bool = False,
     ) -> None:
         features, labels = finite("X", X, ndim=2), grades("y", y)
+        self.feature_names = _names(X, feature_names, features.shape[1])
         if labels.ndim != 1:
             raise ValueError(f"y: expected 1 dimension(s), got shape {labels.shape}")
         if len(labels) != len(features):
@@ -158,6 +166,8 @@ class Queries:
             return NotImplemented
         if (self.doc_ids is None) != (other.doc_ids is None):
             return False
+        if self.feature_names != other.feature_names:
+            return False
         pairs = [(self.X, other.X), (self.y, other.y), (self.qid, other.qid)]
         if self.doc_ids is not None and other.doc_ids is not None:
             pairs.append((self.doc_ids, other.doc_ids))
@@ -200,7 +210,8 @@ class Queries:
             To the range 0 to 1, as LETOR does; to mean 0 and standard deviation 1; to its rank in
             the query, from 0 to 1, the mean one for equal values; or as it is. A feature that is
             constant in a query becomes 0 there, but for ``"raw"``. Several methods give as many
-            copies of all features, side by side.
+            copies of all features, side by side; those with names are then called ``minmax:name``
+            and so on.
 
         Examples
         --------
@@ -218,12 +229,15 @@ class Queries:
             if not len(method):
                 raise ValueError("method: expected at least one")
             views = [self.normalize(one).X for one in method]
-            return self._with_features(np.concatenate(views, axis=1))
+            names = self.feature_names
+            if names is not None and len(method) > 1:
+                names = tuple(f"{one}:{name}" for one in method for name in names)
+            return self._with_features(np.concatenate(views, axis=1), names)
         choice("method", method, NORMALISATIONS)
         if method == "raw":
             return self
         if method == "rank":
-            return self._with_features(_ranks(self.X, self.ptr))
+            return self._with_features(_ranks(self.X, self.ptr), self.feature_names)
         starts, sizes = self.ptr[:-1], self.sizes
         # Scaling down by a power of two is exact, and keeps huge values from overflowing.
         X = self.X * 2.0**-600 if np.abs(self.X).max(initial=0.0) > 1e150 else self.X
@@ -236,11 +250,12 @@ class Queries:
         constant = spread == 0.0
         unit = (X - spread_out(lowest)) / spread_out(np.where(constant, 1.0, spread))
         if method == "minmax":
-            return self._with_features(unit)
+            return self._with_features(unit, self.feature_names)
         centre = np.add.reduceat(unit, starts, axis=0) / sizes[:, None]
         shifted = np.where(spread_out(constant), 0.0, unit - spread_out(centre))
         deviation = np.sqrt(np.add.reduceat(shifted**2, starts, axis=0) / sizes[:, None])
-        return self._with_features(shifted / spread_out(np.where(constant, 1.0, deviation)))
+        scaled = shifted / spread_out(np.where(constant, 1.0, deviation))
+        return self._with_features(scaled, self.feature_names)
 
     def clean(self, *, conflicts: str | None = "features", irrelevant: bool = True) -> Queries:
         """Leave out documents with conflicting labels and queries without a relevant document.
@@ -290,13 +305,22 @@ class Queries:
 
     @classmethod
     def concatenate(cls, parts: Iterable[Queries]) -> Queries:
-        """Join collections with the same features; no query may be in two of them."""
+        """Join collections with the same features; no query may be in two of them.
+
+        Names of features, and of documents, are kept where all parts have them.
+        """
         several = list(parts)
         if not several:
             raise ValueError("parts: expected at least one collection, got none")
         widths = sorted({part.n_features for part in several})
         if len(widths) > 1:
             raise ValueError(f"parts: expected equal numbers of features, got {widths}")
+        names = [part.feature_names for part in several]
+        given = [entry for entry in names if entry is not None]
+        for entry in given[1:]:
+            wrong = differing_columns("parts", entry, given[0], "in the first part")
+            if wrong is not None:
+                raise ValueError(wrong)
         seen: set[Any] = set()
         for part in several:
             again = seen.intersection(part.qids.tolist())
@@ -310,6 +334,7 @@ class Queries:
             np.concatenate([part.y for part in several]),
             np.concatenate([part.qid for part in several]),
             doc_ids=np.concatenate(known) if len(known) == len(ids) else None,
+            feature_names=given[0] if len(given) == len(names) else None,
         )
 
     def __repr__(self) -> str:
@@ -325,10 +350,16 @@ class Queries:
 
     def _take(self, documents: IntArray) -> Queries:
         ids = None if self.doc_ids is None else self.doc_ids[documents]
-        return Queries(self.X[documents], self.y[documents], self.qid[documents], doc_ids=ids)
+        return Queries(
+            self.X[documents],
+            self.y[documents],
+            self.qid[documents],
+            doc_ids=ids,
+            feature_names=self.feature_names,
+        )
 
-    def _with_features(self, X: FloatArray) -> Queries:
-        return Queries(X, self.y, self.qid, doc_ids=self.doc_ids)
+    def _with_features(self, X: FloatArray, names: tuple[str, ...] | None) -> Queries:
+        return Queries(X, self.y, self.qid, doc_ids=self.doc_ids, feature_names=names)
 
     def _clashes(self, by: str) -> BoolArray:
         """Mark the documents that have a twin with another label in their query."""
@@ -349,6 +380,17 @@ class Queries:
             np.maximum.at(highest, twin, labels)
             clash[low:high] = lowest[twin] != highest[twin]
         return clash
+
+
+def _names(X: Any, given: Sequence[str] | None, width: int) -> tuple[str, ...] | None:
+    """Return the names of the features: those given, or those that X brings."""
+    if given is None:
+        return column_names(X)
+    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
+        raise TypeError(f"feature_names: expected a text for each feature, got {given!r}")
+    if len(given) != width:
+        raise ValueError(f"feature_names: expected {width} names, got {len(given)}")
+    return tuple(given)
 
 
 def _ranks(X: FloatArray, ptr: IntArray) -> FloatArray:

@@ -120,8 +120,8 @@ def evaluate(
     y : array of int, shape (documents,)
         Relevance labels.
     qid : array, shape (documents,), optional
-        The query of each document; one query if left out. The documents of a query stand
-        together.
+        The query of each document. The documents of a query stand together. Without it all
+        documents are one query, if there are no more than 1,000 of them.
     measures : name or Measure, or several of them
     regroup : bool
         Gather queries whose documents do not stand together, instead of refusing them.

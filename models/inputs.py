@@ -1,0 +1,153 @@
+"""What learners take: arrays, data frames, sparse matrices and collections, made into `Queries`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from permdist._check import FloatArray
+from permdist._tables import column_names, dense, differing_columns, need_room, refuse_masks
+from permdist.data import Queries
+from permdist.models.rules import LARGEST, SMALLEST
+from permdist.models.spaces import Batch
+
+
+def as_queries(X: Any, y: Any, qid: Any) -> Queries:
+    """Return X, y and qid as a collection of queries; X may be one already."""
+    if isinstance(X, Queries):
+        if y is not None or qid is not None:
+            raise TypeError("y, qid: a collection of queries brings its own")
+        return X
+    if y is None:
+        raise TypeError("y: expected relevance labels")
+    return Queries(X, y, qid)
+
+
+def as_eval_set(data: Any) -> Queries:
+    """Return validation data as a collection of queries."""
+    if isinstance(data, Queries):
+        return data
+    if not isinstance(data, tuple | list) or len(data) != 3:
+        raise TypeError("eval_set: expected a collection of queries, or (X, y, qid)")
+    return as_queries(*data)
+
+
+def read_features(learner: Any, X: Any, *, reset: bool) -> FloatArray:
+    """Return the features, after comparing their number and names with those of the fit.
+
+    With `reset` there is nothing to compare with: the learner keeps their number and names.
+    """
+    names = names_of(X)
+    if isinstance(X, Queries):
+        if reset:
+            keep_names(learner, X.n_features, names)
+        else:
+            need_names(learner, names)
+            need_width(learner, X.n_features)
+        return X.X
+    if not reset and names is not None:
+        need_names(learner, names)
+    features: FloatArray = validate_data(learner, as_table("X", X), dtype=np.float64, reset=reset)
+    return features
+
+
+def names_of(X: Any) -> tuple[str, ...] | None:
+    """Return the names of the features, where there are any."""
+    return X.feature_names if isinstance(X, Queries) else column_names(X)
+
+
+def keep_names(learner: Any, width: int, names: tuple[str, ...] | None) -> None:
+    """Set the attributes that scikit-learn's conventions ask for."""
+    if width == 0:
+        raise ValueError("X: expected at least one feature, got none")
+    learner.n_features_in_ = width
+    if names is None:
+        learner.__dict__.pop("feature_names_in_", None)
+    else:
+        learner.feature_names_in_ = np.array(names, dtype=object)
+
+
+def need_width(learner: Any, width: int) -> None:
+    """Refuse another number of features than that of the fit."""
+    if width != learner.n_features_in_:
+        raise ValueError(
+            f"X has {width} features, but {type(learner).__name__} is expecting "
+            f"{learner.n_features_in_} features as input"
+        )
+
+
+def need_names(learner: Any, names: tuple[str, ...] | None, what: str = "X") -> None:
+    """Refuse features in another order than that of the fit; warn where it cannot be told."""
+    wanted, kind = getattr(learner, "feature_names_in_", None), type(learner).__name__
+    if wanted is None and names is None:
+        return
+    if wanted is None:
+        text = f"{what} has feature names, but {kind} was fitted without feature names"
+        warnings.warn(text, UserWarning, stacklevel=5)
+    elif names is None:
+        text = f"{what} does not have valid feature names, but {kind} was fitted with feature names"
+        warnings.warn(text, UserWarning, stacklevel=5)
+    else:
+        wrong = differing_columns(what, names, wanted)
+        if wrong is not None:
+            raise ValueError(wrong)
+
+
+def need_draws(name: str, size: int, batch: Batch) -> None:
+    """Refuse samples of rankings, `size` of each query, that would not fit into memory."""
+    documents = len(batch.labels)
+    what = f"{name}: {size:,} rankings of each query, {documents:,} documents in all"
+    need_room(what, 24 * size * documents, "use fewer")
+
+
+def need_range(features: FloatArray) -> None:
+    """Refuse features whose squares, and what is made of them, no double can hold."""
+    largest = max(float(features.max()), -float(features.min()))
+    if largest > LARGEST or 0.0 < largest < SMALLEST:
+        raise ValueError(
+            f"X: expected features of a size from {SMALLEST:g} to {LARGEST:g}, the largest is "
+            f"{largest:g}; scale them, or use normalise=True"
+        )
+
+
+def as_table(name: str, values: Any) -> Any:
+    """Return a sparse matrix as a dense one, and whatever else may be a table as it is.
+
+    Texts that numpy would read as numbers are refused, and so are masked entries.
+    """
+    refuse_masks(name, values)
+    values = dense(name, values)
+    if hasattr(values, "dtypes") and hasattr(values, "columns"):
+        kind = "U" if _frame_has_texts(values) else "f"
+    else:
+        try:
+            array = np.asarray(values)
+        except ValueError as error:
+            if "inhomogeneous" not in str(error):
+                raise
+            text = f"{name}: expected an array, got rows of unequal length"
+            raise ValueError(text) from error
+        kind = array.dtype.kind
+        if kind == "O" and array.ndim == 0:
+            raise TypeError(f"{name}: expected an array, got {type(values).__name__}")
+        if kind == "O" and any(isinstance(entry, str | bytes) for entry in array.flat):
+            kind = "U"
+    if kind in "USTMm":
+        raise TypeError(f"{name}: expected numbers, got texts or dates; convert them first")
+    return values
+
+
+def _frame_has_texts(frame: Any) -> bool:
+    """Tell whether a column of a data frame holds texts or dates, not numbers."""
+    for number, dtype in enumerate(frame.dtypes):
+        kind = getattr(dtype, "kind", "O")
+        if kind in "mM":
+            return True
+        if kind == "O":
+            column = np.asarray(frame.iloc[:, number], dtype=object)
+            if any(isinstance(entry, str | bytes) for entry in column.flat):
+                return True
+    return False

@@ -1,0 +1,118 @@
+"""Tables as they come: data frames and their column names, sparse matrices, nullable columns."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+LARGEST_DENSE = 4 * 2**30
+LISTED = 5  # names that a message lists
+
+
+def need_room(what: str, n_bytes: int, remedy: str) -> None:
+    """Refuse to make arrays that are beyond the limit, before any of them is allocated."""
+    if n_bytes > LARGEST_DENSE:
+        raise ValueError(
+            f"{what} would take {n_bytes / 2**30:,.1f} GiB, beyond the limit of "
+            f"{LARGEST_DENSE / 2**30:g} GiB; {remedy}"
+        )
+
+
+def dense(name: str, values: Any) -> Any:
+    """Return a scipy sparse matrix or array as a dense one; anything else as it is.
+
+    A matrix of which a share s is not 0 takes about ``1 / (1.5 s)`` times its memory.
+    """
+    sparse = sys.modules.get("scipy.sparse")  # nothing is sparse before it was imported
+    if sparse is None or not sparse.issparse(values):
+        return values
+    n_bytes = math.prod(values.shape) * max(8, values.dtype.itemsize)
+    shape = " x ".join(f"{size:,}" for size in values.shape)
+    remedy = f"leave out columns, or pass {name}.toarray() if there is enough memory"
+    need_room(f"{name}: as a dense array, {shape} numbers", n_bytes, remedy)
+    return values.toarray(order="C")
+
+
+def refuse_masks(name: str, values: Any) -> None:
+    """Refuse arrays with entries under a mask, which numpy would take as if there were none."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        hidden = int(np.ma.getmaskarray(values).sum())
+        raise ValueError(
+            f"{name}: expected numbers, got an array with {hidden:,} masked entries; fill them or "
+            "leave their documents out"
+        )
+
+
+def without_nulls(values: Any) -> Any:
+    """Return columns of a data frame whose types numpy does not have, with NaN for what is null.
+
+    Nullable integers, nullable floats, and columns of different types side by side. Columns of
+    objects and of texts stay as they are.
+    """
+    if not hasattr(values, "to_numpy") or not hasattr(values, "dtypes"):
+        return values
+    dtypes = values.dtypes
+    kinds = [
+        getattr(dtype, "kind", "O")
+        for dtype in (dtypes if isinstance(dtypes, Iterable) else [dtypes])
+    ]
+    if not kinds or any(kind not in "biuf" for kind in kinds):
+        return values
+    return values.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def column_names(values: Any) -> tuple[str, ...] | None:
+    """Return the column names of a data frame; None where there are none, or they are numbers.
+
+    Names that are partly texts and partly something else are refused, as by scikit-learn.
+    """
+    columns = getattr(values, "columns", None)
+    if columns is None or not hasattr(values, "shape"):
+        return None
+    names = list(columns)
+    texts = sum(isinstance(name, str) for name in names)
+    if texts == 0:
+        return None
+    if texts < len(names):
+        kinds = ", ".join(sorted({type(name).__name__ for name in names}))
+        raise TypeError(
+            f"X: expected column names that are all texts, got {kinds}; Feature names are only "
+            "supported if all input features have string names (X.columns.astype(str))"
+        )
+    return tuple(str(name) for name in names)
+
+
+def differing_columns(
+    what: str, got: Iterable[str], wanted: Iterable[str], where: str = "passed during fit"
+) -> str | None:
+    """Return what is wrong with column names: the first that differs, and why; or None."""
+    found, expected = list(got), list(wanted)
+    if found == expected:
+        return None
+    place = next(
+        (k for k, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b),
+        min(len(found), len(expected)),
+    )
+    here = repr(found[place]) if place < len(found) else "missing"
+    there = repr(expected[place]) if place < len(expected) else "none"
+    text = (
+        f"{what}: column {place + 1} is {here}, expected {there}. The feature names should match "
+        f"those that were {where}.\n"
+    )
+    unseen, missing = sorted(set(found) - set(expected)), sorted(set(expected) - set(found))
+    if unseen:
+        text += "Feature names unseen at fit time:\n" + _listed(unseen)
+    if missing:
+        text += "Feature names seen at fit time, yet now missing:\n" + _listed(missing)
+    if not unseen and not missing:
+        text += "Feature names must be in the same order as they were in fit.\n"
+    return text
+
+
+def _listed(names: list[str]) -> str:
+    lines = [f"- {name}\n" for name in names[:LISTED]]
+    return "".join([*lines, "- ...\n"] if len(names) > LISTED else lines)

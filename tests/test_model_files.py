@@ -1,0 +1,272 @@
+"""Files of learners: every value is checked by what the learner declares."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from permdist import data
+from permdist.models import MLE, Ranker, all_learners, load
+from permdist.models.files import from_dict, to_dict
+
+KINDS = {kind.__name__: kind for kind in all_learners()}
+VARIANTS = {name: {} for name in KINDS} | {
+    "RankBoost, raw": {"weak": "feature"},
+    "MLE, two views": {"normalise": ("raw", "rank")},
+    "MLE, no penalty": {"C": math.inf},
+}
+FREE = {"converged_", "restarts_", "weights_", "alphas_", "features_", "noise_"}
+WRONG = (None, True, "rm -rf", -1, 2**70, 1.5, [], [1.0], [["x"]], {}, {"a": 1}, "nan", "inf")
+
+
+@pytest.fixture(scope="module")
+def queries():
+    return data.make_letor(6, n_features=3, rng=0)
+
+
+@pytest.fixture(scope="module")
+def files(queries):
+    """Return every learner, fitted."""
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for name, params in VARIANTS.items():
+            learner = KINDS[name.partition(",")[0]](**params)
+            if "max_iter" in learner.get_params():
+                learner.set_params(max_iter=3)
+            found[name] = learner.fit(queries, eval_set=queries)
+    return found
+
+
+def write(path, stored):
+    path.write_text(json.dumps(stored))
+    return path
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_round_trip_is_exact(name, files, queries, tmp_path):
+    learner = files[name]
+    learner.save(tmp_path / "x.json")
+    again = load(tmp_path / "x.json")
+    assert to_dict(again) == to_dict(learner)
+    assert again.get_params() == learner.get_params()
+    assert again.predict(queries).tobytes() == learner.predict(queries).tobytes()
+    for attribute in (*learner.fitted, "n_features_in_", "views_"):
+        one, other = (getattr(each, attribute, None) for each in (learner, again))
+        assert type(one) is type(other)
+        np.testing.assert_equal(other, one)
+    unfitted = type(learner)(**learner.get_params())
+    unfitted.save(tmp_path / "y.json")
+    assert not hasattr(load(tmp_path / "y.json"), "history_")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_value_is_checked(name, files):
+    stored, refused = json.loads(json.dumps(to_dict(files[name]))), 0
+    for part in ("params", "state"):
+        for key, value in stored[part].items():
+            for wrong in WRONG:
+                if json.dumps(wrong) == json.dumps(value):
+                    continue
+                edited = copy.deepcopy(stored)
+                edited[part][key] = wrong
+                try:
+                    found = from_dict(edited, "x.json")
+                except ValueError as error:
+                    text = str(error)  # the file, the key, what was expected, what came
+                    assert text.startswith("x.json: ")
+                    assert key in text
+                    assert "expected" in text or "unknown name" in text or "cannot read" in text
+                    refused += 1
+                else:  # a parameter may have other values, and so may these
+                    assert part == "params" or key in FREE
+                    found._check_parameters()
+    assert refused > 100
+    for key in stored["state"]:
+        if key == "feature_names_in_":
+            continue
+        edited = copy.deepcopy(stored)
+        del edited["state"][key]
+        with pytest.raises(ValueError, match=r"^x.json: .*expected"):
+            from_dict(edited, "x.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "key", "value", "message"),
+    [
+        ("Approx", "params", "alpha", "inf", "alpha: expected a positive number from"),
+        ("RankBoost", "params", "thresholds", "x", "thresholds: expected a whole number or None"),
+        ("RankBoost", "params", "weak", None, "weak: expected one of threshold, feature, got None"),
+        ("MLE", "params", "C", "rm -rf", "C: expected a positive number .*, got 'rm -rf'"),
+        ("MLE", "params", "measure", "nonsense", "measure: unknown name 'nonsense'"),
+        ("MLE", "params", "scale", "yes", "scale: expected True or False, got 'yes'"),
+        ("MLE", "params", "scale", 1, "scale: expected True or False, got 1"),
+        ("MLE", "params", "max_iter", 2**70, "max_iter: expected at most 2,147,483,647, got 118"),
+        ("MLE", "params", "max_iter", [5], r"max_iter: expected a whole number, got \[5\]"),
+        ("MLE", "params", "cost", 1, "'cost' is no attribute of MLE"),
+        ("MLE", "state", "n_features_in_", 10**9, "n_features_in_: expected at most 10,000,000"),
+        ("MLE", "state", "n_features_in_", 4, r"coef_: expected shape 4, got \(3,\)"),
+        ("MLE", "state", "n_iter_", -1, "n_iter_: expected at least 0, got -1"),
+        ("MLE", "state", "n_iter_", 77, "n_iter_: expected . as in history_, got 77"),
+        ("MLE", "state", "coef_", [1.0, 2.0], r"coef_: expected shape 3, got \(2,\)"),
+        ("MLE", "state", "coef_", [1.0, 2.0, "nan"], "coef_: expected numbers, got 'nan'"),
+        ("MLE", "state", "coef_", [1.0, 2.0, True], "coef_: expected numbers, got True"),
+        ("MLE", "state", "coef_", [1.0, 2.0, None], "coef_: expected numbers, got None"),
+        ("MLE", "state", "coef_", [1, 2, 2**70], r"coef_: expected numbers up to 2\^53"),
+        ("MLE", "state", "coef_", [[1.0], [2.0], [3.0]], "coef_: expected numbers, got"),
+        ("MLE", "state", "coef_", {"0": 1.0}, "coef_: expected a list of numbers, got"),
+        ("MLE", "state", "views_", ["raw"] * 99, "views_: expected at most 64 methods, got 99"),
+        ("MLE", "state", "views_", ["zz"], "views_: expected one of minmax, zscore, rank, raw"),
+        ("MLE", "state", "history_", {}, "history_: expected a dict with 'objective'"),
+        ("MLE", "state", "history_", {"objective": ["x"]}, ".*expected numbers, got 'x'"),
+        ("MLE", "state", "converged_", "yes", "converged_: expected True or False, got 'yes'"),
+        ("MLE", "state", "feature_names_in_", ["a"], "feature_names_in_: expected 3 names, got 1"),
+        ("MLE", "state", "feature_names_in_", [1, 2, 3], "feature_names_in_: expected a list of"),
+        ("AdaRank", "state", "features_", [99], "features_: expected column numbers from -3 to 2"),
+        ("AdaRank", "state", "alphas_", [1.0] * 99, "alphas_: expected . of them, as features_"),
+        ("AdaRank", "state", "alphas_", [-1.0], "alphas_: expected numbers of at least 0, got -1"),
+        ("SoftRank", "state", "noise_", 0.0, "noise_: expected numbers above 0, got 0.0"),
+        (
+            "DiffRank",
+            "state",
+            "centres_",
+            [[]] * 3,
+            r"centres_: expected shape 3 x any, got \(3, 0",
+        ),
+        (
+            "DiffRank",
+            "state",
+            "centres_",
+            [[1.0], [1.0, 2.0], [1.0]],
+            "centres_: expected an array",
+        ),
+        ("RankBoost", "state", "coef_", [1.0, 2.0, 3.0], "coef_ or stumps_: expected one of them"),
+        ("RankBoost", "state", "stumps_", {"feature": [0]}, "stumps_: expected a dict of feature"),
+        (
+            "RankBoost",
+            "state",
+            "stumps_",
+            {"feature": [3], "threshold": [0.5], "alpha": [1.0]},
+            r"stumps_\['feature'\]: expected column numbers from 0 to 2, got 3",
+        ),
+        (
+            "RankBoost",
+            "state",
+            "stumps_",
+            {"feature": [0], "threshold": [0.5, 1.0], "alpha": [1.0]},
+            "stumps_: expected lists of the same length",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(name, part, key, value, message, files, tmp_path):
+    stored = json.loads(json.dumps(to_dict(files[name])))
+    stored[part][key] = value
+    with pytest.raises(ValueError, match=f"x.json: {message}"):
+        load(write(tmp_path / "x.json", stored))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace('"C": 1.0', '"C": Infinity'), "got Infinity"),
+        (lambda text: text.replace('"C": 1.0', '"C": NaN'), "got NaN"),
+        (lambda text: text.replace('"C": 1.0', '"C": 1e999'), "fit into a double, got 1e999"),
+        (lambda text: text.replace('"C": 1.0', '"C": ' + "9" * 5000), "x.json: "),
+        (lambda text: text.replace('"C": 1.0', '"C": ' + "[" * 99999 + "]" * 99999), "too deeply"),
+        (lambda text: text.replace('"C": 1.0', '"C": 1.0, "C": 2.0'), "'C': expected it once"),
+        (lambda text: text.replace('"format": 1', '"format": 2'), "in format 1, got 2"),
+        (lambda text: text.replace('"format": 1', '"format": true'), "in format 1, got True"),
+        (lambda text: text.replace('"format": 1', '"format": 1, "more": 1'), "damaged"),
+        (
+            lambda text: text.replace('"learner": "MLE"', '"learner": ["MLE"]'),
+            "no learner is",
+        ),
+        (
+            lambda text: text.replace('"learner": "MLE"', '"learner": "__doc__"'),
+            "no learner is",
+        ),
+        (lambda text: text.replace('"params": {', '"params": 3, "x": {'), "damaged"),
+        (lambda text: text[: len(text) // 2], "not a learner's file, or a damaged one"),
+        (lambda text: text + "}", "not a learner's file, or a damaged one"),
+        (lambda text: "[" + text + "]", "not a learner's file, or a damaged one"),
+        (lambda text: "\x00" + text, "not a learner's file, or a damaged one"),
+    ],
+)
+def test_files_that_are_not_as_they_should_be(change, message, files, tmp_path):
+    text = json.dumps(to_dict(files["MLE"]))
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    load(path)
+    changed = change(text)
+    assert changed != text
+    path.write_text(changed)
+    with pytest.raises(ValueError, match=message) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+    path.write_bytes(text.encode("utf-16"))
+    with pytest.raises(ValueError, match="damaged"):
+        load(path)
+
+
+def test_what_could_not_be_read_again_is_not_written(queries, tmp_path):
+    learner = MLE(max_iter=3).fit(queries)
+    learner.coef_[1] = np.nan
+    with pytest.raises(ValueError, match="coef_: expected finite numbers, got nan"):
+        learner.save(tmp_path / "x.json")
+    with pytest.raises(ValueError, match="C: expected a positive number"):
+        MLE(C=-1.0).save(tmp_path / "x.json")
+    assert not (tmp_path / "x.json").exists()
+
+
+class Own(Ranker):
+    """A learner from outside, which declares nothing."""
+
+    fitted = (*Ranker.fitted, "extra_")
+
+    def __init__(self, C=1.0, power="any", scale=2.5):
+        self.C, self.power, self.scale = C, power, scale
+
+    def _learn(self, features, batch, watch, start):
+        self.coef_ = features.T @ batch.labels
+        self.extra_ = {"table": [[1.0, 2.0]], "name": "x"}
+
+
+def test_a_learner_from_outside(queries, tmp_path):
+    learner = Own(power=[1, "two"]).fit(queries)
+    learner.save(tmp_path / "x.json")
+    again = load(tmp_path / "x.json", Own)
+    np.testing.assert_array_equal(again.coef_, learner.coef_)
+    assert again.extra_ == learner.extra_
+    assert again.power == [1, "two"]
+    stored = json.loads((tmp_path / "x.json").read_text())
+    for key, value, message in (
+        ("coef_", [1.0], r"coef_: expected shape 3, got \(1,\)"),
+        ("n_features_in_", 5, r"coef_: expected shape 5, got \(3,\)"),
+        ("extra_", {"table": [math.inf]}, r"extra_\['table'\]: expected finite numbers"),
+    ):
+        edited = {**stored, "state": {**stored["state"], key: value}}
+        with pytest.raises(ValueError, match=message):
+            from_dict(edited, kind=Own)
+    with pytest.raises(TypeError, match="kind: expected a class of learners, got"):
+        load(tmp_path / "x.json", int)
+
+
+def test_measures_that_are_undefined_come_back_as_nan(queries, tmp_path):
+    learner = MLE(max_iter=3).fit(queries)
+    learner.history_["measure"] = [math.nan] * learner.n_iter_
+    learner.save(tmp_path / "x.json")
+    assert all(map(math.isnan, load(tmp_path / "x.json").history_["measure"]))
+
+
+def test_what_is_declared_is_what_is_there(files):
+    from permdist.models.rules import merged
+
+    for name, learner in files.items():
+        declared = merged(type(learner), "attributes")
+        assert set(learner.fitted) <= set(declared), name
