@@ -167,7 +167,8 @@ class PlackettLuce(RandomUtility):
 
     def pairwise(self) -> FloatArray:
         """Give ``P[i, j] = 1 / (1 + exp(s_j - s_i))``; 0 on the diagonal."""
-        result = expit(self._centred[:, None] - self._centred[None, :])
+        with np.errstate(over="ignore"):
+            result = expit(self._scores[:, None] - self._scores[None, :])
         np.fill_diagonal(result, 0.0)
         return result
 

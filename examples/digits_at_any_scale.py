@@ -1,0 +1,81 @@
+"""What is left of a probability when one score is huge? Plain formulas against exact ones.
+
+A good-bad pair model and a Plackett-Luce model of five items, of which the first one's score grows
+from 1 to 1e18. The entropy as log-partition less expected exponent, and the chance of one of two
+close items to be above the other as a softmax of centred scores, lose their digits; the library's
+answers are compared with a calculation in 60 digits. ``--data`` takes a LETOR file, of whose first
+suitable query the scores are a feature.
+"""
+
+import argparse
+from decimal import Decimal, localcontext
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from permdist import GoodBad, PlackettLuce, data
+
+
+def entropies(scores, labels):
+    """Return the entropy of the good-bad pair model in 60 digits, and in plain arithmetic."""
+    orders = list(permutations(range(len(scores))))
+    pairs = [[(a, b) for k, a in enumerate(o) for b in o[k + 1 :]] for o in orders]
+    differ = [[(a, b) for a, b in those if labels[a] != labels[b]] for those in pairs]
+    plain = np.array([sum(scores[a] - scores[b] for a, b in those) for those in differ])
+    total = plain.max() + np.log(np.exp(plain - plain.max()).sum())
+    cancelled = total - np.exp(plain - total) @ plain
+    with localcontext(prec=60):
+        exact = [Decimal(float(score)) for score in scores]
+        weights = [sum((exact[a] - exact[b] for a, b in those), Decimal(0)) for those in differ]
+        shares = [max(weight - max(weights), Decimal(-2000)).exp() for weight in weights]
+        chances = [share / sum(shares) for share in shares]
+        true = float(-sum(chance * chance.ln() for chance in chances))
+    return true, cancelled
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="a LETOR file")
+    parser.add_argument("--sizes", type=int, default=55, help="how many sizes of the first score")
+    parser.add_argument("--output", type=Path, default=Path("digits_at_any_scale.png"))
+    options = parser.parse_args(arguments)
+    scores, labels = np.array([1.0, 0.4, 0.1, -0.2, -0.3]), np.array([1, 0, 1, 0, 1])
+    for query in data.load_letor(options.data).clean() if options.data else []:
+        if len(query.y) >= 5 and len(set(query.y[:5] > 0)) == 2:
+            labels = (query.y[:5] > 0).astype(int)
+            scores = query.X[:5, query.X[:5].std(axis=0).argmax()].astype(float)
+            break
+    sizes = np.logspace(0, 18, options.sizes)
+    errors = {"entropy": [], "cancelled": [], "pair": [], "centered": []}
+    for size in sizes:
+        scores[0] = size
+        true, cancelled = entropies(scores, labels)
+        errors["entropy"].append(abs(GoodBad(scores, labels).entropy() - true))
+        errors["cancelled"].append(abs(cancelled - true))
+        chance = 1.0 / (1.0 + np.exp(scores[2] - scores[1]))
+        centered = scores - scores.max()
+        plain = 1.0 / (1.0 + np.exp(centered[2] - centered[1]))
+        errors["pair"].append(abs(PlackettLuce(scores).pairwise()[1, 2] - chance))
+        errors["centered"].append(abs(plain - chance))
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    panels = [
+        (left, "Entropy of the good-bad pair model", "cancelled", "log Z less E[F]", "entropy"),
+        (right, "Chance of one close pair, Plackett-Luce", "centered", "centered scores", "pair"),
+    ]
+    for ax, title, plain, name, ours in panels:
+        ax.loglog(sizes, np.maximum(errors[plain], 1e-18), color="C1", label=name)
+        ax.loglog(sizes, np.maximum(errors[ours], 1e-18), color="C0", label="permdist")
+        ax.set(title=title, xlabel="the first item's score", ylabel="absolute error (1e-18: none)")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False)
+        worst = f"{name} {max(errors[plain]):.1e}, permdist {max(errors[ours]):.1e}"
+        print(f"{title:<42} largest error: {worst}")
+    figure.savefig(options.output, dpi=110)
+    print(f"\nThe picture: {options.output}")
+
+
+if __name__ == "__main__":
+    main()
