@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -205,7 +206,7 @@ def plackett_luce(scores, order, rest=()):
 def pair_exponent(scores, labels, order, scale):
     """F of the good-bad pair model: all pairs with different labels."""
     position = ranks(order)
-    total = 0.0
+    total = 0  # exact if scores and scale are fractions
     for g in range(len(scores)):
         for b in range(len(scores)):
             if labels[g] > labels[b]:
@@ -225,7 +226,8 @@ def good_bad(scores, labels, order, scale=1.0, tilt=None, kappa=1.0, space="orde
                     return -math.inf
     value = pair_exponent(scores, labels, order, scale)
     if tilt is not None:
-        value += kappa * (1.0 - measure(tilt, [labels[item] for item in order]))
+        gain = measure(tilt, [labels[item] for item in order])
+        value += kappa * (1 - (Fraction(gain) if isinstance(value, Fraction) else gain))
     return value
 
 
@@ -247,10 +249,13 @@ class Listing:
 
     def __init__(self, n, log_weight):
         self.orders = np.array(list(itertools.permutations(range(n))))
-        weights = np.array([log_weight(order) for order in self.orders.tolist()])
-        top = weights.max()
-        self.log_partition = top + math.log(math.fsum(np.exp(weights - top)))
-        self.log_prob = weights - self.log_partition
+        weights = [log_weight(order) for order in self.orders.tolist()]
+        # Differences first: of fractions they are exact, however large the weights.
+        top = max(weights)
+        below = np.array([float(weight - top) for weight in weights])
+        total = math.log(math.fsum(np.exp(below)))
+        self.log_partition = float(top) + total
+        self.log_prob = below - total
         self.prob = np.exp(self.log_prob)
 
     def rank_marginals(self):

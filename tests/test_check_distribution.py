@@ -7,9 +7,19 @@ import broken
 import numpy as np
 import pytest
 from broken import BROKEN, KINDS, NAMES, PASSING, SCORES, Sorted, Uniform
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
-from permdist import GaussianScores, GoodBad, PlackettLuce, WeightedOrders, identities, rankings
+from permdist import (
+    GaussianScores,
+    GoodBad,
+    PlackettLuce,
+    WeightedOrders,
+    identities,
+    rankings,
+    strategies,
+)
 from permdist.identities import chance
 from permdist.identities.answers import Answers
 from permdist.samplers import run_chains, sample_exact
@@ -154,6 +164,20 @@ def test_chance_alone_is_no_mistake():
         for seed in range(3):
             results = identities.check_distribution(dist, draws=200, rng=seed, false_alarms=1e-3)
             assert results.passed, f"seed {seed}: {results}"
+
+
+EVERY_MAGNITUDE = st.one_of(
+    strategies.plackett_luces(max_items=5, wide=True),
+    strategies.gaussian_scores(max_items=3, wide=True),
+    strategies.good_bads(max_items=5, wide=True),
+)
+
+
+@settings(max_examples=20)
+@given(dist=EVERY_MAGNITUDE)
+def test_ours_pass_with_scores_of_every_magnitude(dist):
+    results = identities.check_distribution(dist, draws=200)
+    assert results.passed, str(results)
 
 
 # ---- the tests of chance -------------------------------------------------------------------------

@@ -1,14 +1,19 @@
 """One contract for every distribution: against listing, sampling, shapes, errors, immutability."""
 
+import contextlib
 import copy
+import math
 import pickle
+from fractions import Fraction
 
 import naive
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
-from permdist import measures, rankings
+from permdist import measures, rankings, strategies
 from permdist.distributions import (
     Distribution,
     Estimate,
@@ -358,3 +363,92 @@ def test_scores_far_from_zero():
         GoodBad([1.0, 0.0, 2.0], [1, 0, 0], tilt="ap", kappa=1e17)
     with pytest.raises(ValueError, match="leave no digits to the probabilities"):
         GoodBad([1e308, -1e308, 0.0], [1, 0, 0])
+
+
+# ---- scores of every magnitude -------------------------------------------------------------------
+
+
+def fractions(values):
+    return [Fraction(float(value)) for value in values]
+
+
+@contextlib.contextmanager
+def right_or_refused(values):
+    """Allow a refusal that says why, where numbers are large."""
+    try:
+        yield
+    except ValueError:
+        assert np.abs(values).max() > 1e6
+
+
+def equals(dist, truth, labels):
+    """Compare with a listing: what is a probability or made of them, absolutely."""
+    assert np.exp(dist.log_prob(truth.orders)) == pytest.approx(truth.prob, abs=1e-9)
+    assert dist.log_prob(truth.orders) == pytest.approx(truth.log_prob, rel=1e-9, abs=1e-9)
+    assert dist.rank_marginals() == pytest.approx(truth.rank_marginals(), abs=1e-9)
+    assert dist.pairwise() == pytest.approx(truth.pairwise(), abs=1e-9)
+    assert dist.entropy(method="exact") == pytest.approx(truth.entropy(), abs=1e-9)
+    assert 0 <= dist.entropy(method="exact") <= math.lgamma(dist.n_items + 1) + 1e-12
+    assert dist.kl(dist, method="exact") == pytest.approx(0.0, abs=1e-9)
+    assert dist.log_prob(dist.mode()) == pytest.approx(truth.log_prob.max(), abs=1e-9)
+    for name in ("ap", "ndcg", "auc"):
+        measure = measures.parse(name)
+        exact = dist.expect(measure, labels, method="exact")
+        assert exact == pytest.approx(truth.expect(measure, labels), abs=1e-9), name
+
+
+WIDE = {"min_items": 2, "max_items": 4}
+
+
+@given(scores=strategies.scores(wide=True, **WIDE))
+def test_plackett_luce_with_scores_of_every_magnitude(scores):
+    truth = naive.Listing(len(scores), lambda o: naive.plackett_luce(fractions(scores), o))
+    with right_or_refused(scores):
+        equals(PlackettLuce(scores), truth, np.arange(1, len(scores) + 1) % 2)
+
+
+@settings(max_examples=30)
+@given(model=strategies.good_bads(wide=True, **WIDE))
+def test_good_bad_with_scores_of_every_magnitude(model):
+    options = {"scale": Fraction(model.scale), "kappa": Fraction(model.kappa)}
+    options |= {"tilt": model.tilt, "space": model.space}
+    truth = naive.Listing(
+        model.n_items,
+        lambda o: naive.good_bad(fractions(model.scores), model.labels, o, **options),
+    )
+    with right_or_refused(model.scores):
+        equals(model, truth, (model.labels > 0).astype(int))
+
+
+@given(pairs=strategies.scores(wide=True, n_items=9))
+def test_weights_of_pairs_of_every_magnitude(pairs):
+    exact = np.reshape(fractions(pairs), (3, 3))
+    truth = naive.Listing(3, lambda o: exact[o[0], o[1]] + exact[o[0], o[2]] + exact[o[1], o[2]])
+    with right_or_refused(pairs):
+        equals(WeightedOrders.from_pairs(pairs.reshape(3, 3)), truth, np.array([1, 0, 1]))
+
+
+@settings(max_examples=25)
+@given(scores=strategies.scores(wide=True, min_items=2), scale=st.sampled_from([1.0, 1e-9, 1e9]))
+def test_gaussian_scores_of_every_magnitude(scores, scale):
+    dist = GaussianScores(scores, scale)
+    marginals, pairwise = dist.rank_marginals(), dist.pairwise()
+    assert marginals.sum(axis=0) == pytest.approx(1.0, abs=1e-9)
+    assert marginals.sum(axis=1) == pytest.approx(1.0, abs=1e-9)
+    assert marginals.min() >= 0
+    assert pairwise + pairwise.T == pytest.approx(1.0 - np.eye(len(scores)), abs=1e-9)
+    assert marginals @ np.arange(len(scores)) == pytest.approx(pairwise.sum(axis=0), abs=1e-9)
+    # Scores and scale in another unit are the same distribution.
+    unit = GaussianScores(scores / 2**20, scale / 2**20)
+    assert unit.rank_marginals() == pytest.approx(marginals, abs=1e-9)
+
+
+@settings(max_examples=20)
+@given(dist=strategies.gaussian_scores(wide=True, min_items=2, max_items=4))
+def test_orders_of_gaussian_scores_of_every_magnitude(dist):
+    orders = rankings.enumerate_orders(dist.n_items)
+    chances = np.exp(dist.log_prob(orders))
+    assert chances.sum() == pytest.approx(1.0, abs=1e-9)
+    tops = np.bincount(orders[:, 0], chances)
+    assert dist.rank_marginals()[:, 0] == pytest.approx(tops, abs=1e-9)
+    assert 0 <= dist.entropy(method="exact") <= math.lgamma(dist.n_items + 1) + 1e-12

@@ -17,15 +17,17 @@ def _distributions() -> Any:
 
     from permdist import strategies
 
-    return st.fixed_dictionaries(
-        {
-            "dist": st.one_of(
-                strategies.plackett_luces(min_items=2, max_items=5),
-                strategies.gaussian_scores(min_items=2, max_items=5),
-                strategies.good_bads(min_items=2, max_items=5),
-            )
-        }
-    )
+    ordinary = [
+        strategies.plackett_luces(min_items=2, max_items=5),
+        strategies.gaussian_scores(min_items=2, max_items=5),
+        strategies.good_bads(min_items=2, max_items=5),
+    ]
+    wide = [
+        strategies.plackett_luces(min_items=2, max_items=5, wide=True),
+        strategies.gaussian_scores(min_items=2, max_items=4, wide=True),
+        strategies.good_bads(min_items=2, max_items=5, wide=True),
+    ]
+    return st.fixed_dictionaries({"dist": st.one_of(*ordinary, *wide)})
 
 
 def _with_labels() -> Any:
