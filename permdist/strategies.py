@@ -1,7 +1,8 @@
 """Hypothesis strategies for rankings and query data, for our tests and for yours.
 
 Options are keyword-only, in Hypothesis's own manner. Examples shrink towards few items, the
-identity order, equal scores and labels 0. Types are registered: ``st.from_type(BucketOrder)``.
+identity order, equal scores and labels 0. With ``wide=True``, scores of magnitudes from 1e-12 to
+1e12 occur beside one another. Types are registered: ``st.from_type(BucketOrder)``.
 
 Say you have written a rank correlation and want to know that it does not depend on how items are
 numbered:
@@ -44,6 +45,8 @@ __all__ = [
     "scores",
     "top_k_lists",
 ]
+
+WIDEST = 1e12
 
 
 class LabelledQuery(NamedTuple):
@@ -133,6 +136,7 @@ def scores(
     min_value: float = -10.0,
     max_value: float = 10.0,
     ties: bool | None = None,
+    wide: bool = False,
 ) -> st.SearchStrategy[FloatArray]:
     """Generate finite scores as arrays of float64.
 
@@ -143,18 +147,25 @@ def scores(
     min_value, max_value : float
     ties : bool, optional
         True makes equal scores likely, False excludes them, None leaves it to chance.
+    wide : bool
+        Whether magnitudes from 1e-12 to 1e12 occur as well, beside one another, whatever
+        `min_value` and `max_value` say: what exact answers must stand.
 
     Examples
     --------
     >>> from hypothesis import find
     >>> find(scores(ties=False, min_items=3), lambda values: True)
     array([0., 1., 2.])
+    >>> find(scores(wide=True), lambda values: abs(values).max() > 1e9).size
+    1
     """
+    value = st.floats(min_value, max_value, allow_nan=False, allow_subnormal=False)
+    if wide:
+        value = st.one_of(value, _of_any_size())
+    # Sums with 0 turn -0.0 into 0.0: they rank alike, and so should look alike.
+    value = value.map(lambda x: x + 0.0)
 
     def of_size(n: int) -> st.SearchStrategy[FloatArray]:
-        value = st.floats(min_value, max_value, allow_nan=False, allow_subnormal=False)
-        # Sums with 0 turn -0.0 into 0.0: they rank alike, and so should look alike.
-        value = value.map(lambda x: x + 0.0)
         if ties is True:
             few = st.lists(value, min_size=1, max_size=max(1, n // 2), unique=True)
             drawn = few.flatmap(
@@ -204,6 +215,7 @@ def labelled_queries(
     min_relevant: int = 0,
     min_irrelevant: int = 0,
     ties: bool | None = None,
+    wide: bool = False,
 ) -> st.SearchStrategy[LabelledQuery]:
     """Generate the scores and labels of one query.
 
@@ -214,6 +226,8 @@ def labelled_queries(
     max_grade, min_relevant, min_irrelevant : int
         As in `labels`.
     ties : bool, optional
+        As in `scores`.
+    wide : bool
         As in `scores`.
 
     Examples
@@ -232,7 +246,7 @@ def labelled_queries(
     )
 
     def with_scores(values: IntArray) -> st.SearchStrategy[LabelledQuery]:
-        drawn = scores(n_items=len(values), ties=ties)
+        drawn = scores(n_items=len(values), ties=ties, wide=wide)
         return drawn.map(lambda score: LabelledQuery(score, values))
 
     return label.flatmap(with_scores)
@@ -282,18 +296,57 @@ def queries(
 
 
 def plackett_luces(
-    *, n_items: int | None = None, min_items: int = 1, max_items: int = 6, max_score: float = 5.0
+    *,
+    n_items: int | None = None,
+    min_items: int = 1,
+    max_items: int = 6,
+    max_score: float = 5.0,
+    wide: bool = False,
 ) -> st.SearchStrategy[PlackettLuce]:
-    """Generate Plackett-Luce distributions with scores up to `max_score` either way."""
-    return _scores_up_to(max_score, n_items, min_items, max_items).map(PlackettLuce)
+    """Generate Plackett-Luce distributions.
+
+    Parameters
+    ----------
+    n_items, min_items, max_items : int
+        As in `orders`.
+    max_score : float
+        Scores are up to this, either way.
+    wide : bool
+        Whether scores of magnitudes from 1e-12 to 1e12 occur as well, as in `scores`.
+    """
+    return _scores_up_to(max_score, n_items, min_items, max_items, wide).map(PlackettLuce)
 
 
 def gaussian_scores(
-    *, n_items: int | None = None, min_items: int = 1, max_items: int = 6, max_score: float = 5.0
+    *,
+    n_items: int | None = None,
+    min_items: int = 1,
+    max_items: int = 6,
+    max_score: float = 5.0,
+    wide: bool = False,
 ) -> st.SearchStrategy[GaussianScores]:
-    """Generate Gaussian-score distributions with scales from 1/4 to 4."""
-    values = _scores_up_to(max_score, n_items, min_items, max_items)
-    return st.builds(GaussianScores, values, st.sampled_from([1.0, 0.25, 4.0]))
+    """Generate Gaussian-score distributions with scales from 1/4 to 4.
+
+    Parameters
+    ----------
+    n_items, min_items, max_items : int
+        As in `orders`.
+    max_score : float
+        Scores are up to this, either way.
+    wide : bool
+        Whether scores of magnitudes from 1e-12 on occur as well, and scales of 1e-9 and 1e9 with
+        them; their spread is at most 40 standard deviations, since the time that the probability
+        of an order takes grows with it.
+    """
+    values = _scores_up_to(max_score, n_items, min_items, max_items, wide)
+    scales = st.sampled_from([1.0, 0.25, 4.0])
+    if not wide:
+        return st.builds(GaussianScores, values, scales)
+
+    def within(score: FloatArray, scale: float) -> GaussianScores:
+        return GaussianScores(np.clip(score, -20.0 * scale, 20.0 * scale), scale)
+
+    return st.builds(within, values, st.one_of(scales, st.sampled_from([1e9, 1e-9])))
 
 
 def good_bads(
@@ -305,6 +358,7 @@ def good_bads(
     max_grade: int = 2,
     spaces: Sequence[str] = ("orders", "interleavings"),
     tilts: Sequence[str | None] = (None, "ap", "ndcg", "auc"),
+    wide: bool = False,
 ) -> st.SearchStrategy[GoodBad]:
     """Generate good-bad pair models with at least one good and one bad item.
 
@@ -317,6 +371,9 @@ def good_bads(
     spaces : sequence of str
         The spaces to choose from; over ``"pairs"`` only the tilts None and ``"auc"`` occur.
     tilts : sequence of str or None
+    wide : bool
+        Whether scores of magnitudes from 1e-12 on occur as well, up to the largest for which the
+        model is defined (its exponents end at 1e12).
     """
     label = labels(
         n_items=n_items,
@@ -330,18 +387,21 @@ def good_bads(
     @st.composite
     def model(draw: st.DrawFn) -> GoodBad:
         grade = draw(label)
-        score = draw(_scores_up_to(max_score, len(grade), 1, 1))
+        score = draw(_scores_up_to(max_score, len(grade), 1, 1, wide))
         space = draw(st.sampled_from(list(spaces)))
         possible = [tilt for tilt in tilts if space != "pairs" or tilt in (None, "auc")]
         tilt = draw(st.sampled_from(possible))
         scale, kappa = draw(st.sampled_from([1.0, 0.3])), draw(st.sampled_from([1.0, 10.0]))
+        # The exponent is at most scale * (largest - smallest score) * n^2 / 2, and kappa.
+        most = 0.9 * WIDEST / (scale * len(grade) ** 2)
+        score = np.clip(score, -most, most)
         return GoodBad(score, grade, space=space, scale=scale, tilt=tilt, kappa=kappa)
 
     return model()
 
 
 def _scores_up_to(
-    limit: float, n_items: int | None, min_items: int, max_items: int
+    limit: float, n_items: int | None, min_items: int, max_items: int, wide: bool
 ) -> st.SearchStrategy[FloatArray]:
     return scores(
         n_items=n_items,
@@ -349,7 +409,16 @@ def _scores_up_to(
         max_items=max_items,
         min_value=-limit,
         max_value=limit,
+        wide=wide,
     )
+
+
+def _of_any_size() -> st.SearchStrategy[float]:
+    """Generate numbers of either sign whose logarithms are spread evenly; they shrink to 1."""
+    digits = st.floats(1.0, 10.0, exclude_max=True)
+    exponents = st.sampled_from(sorted(range(-12, 12), key=abs))
+    signs = st.sampled_from([1.0, -1.0])
+    return st.builds(lambda sign, x, k: sign * x * 10.0**k, signs, digits, exponents)
 
 
 def _sizes(n_items: int | None, min_items: int, max_items: int) -> st.SearchStrategy[int]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from permdist._check import IntArray, RandomState
+import numpy as np
+
+from permdist._check import IntArray, RandomState, batch_shape
 from permdist.distributions import Distribution, GoodBad, WeightedOrders
+from permdist.rankings import check_orders
+
+WHERE = "permdist.identities.check_distribution looks for mistakes in a distribution"
 
 
 def sample_exact(
@@ -30,6 +35,8 @@ def sample_exact(
     ------
     NotExactError
         Where independent draws are not affordable; the message names the limit.
+    ValueError
+        Where a distribution of your own draws something that is no order.
 
     Examples
     --------
@@ -39,7 +46,29 @@ def sample_exact(
            [0, 1, 2]])
     """
     dist._need_orders("sample_exact")
-    return dist.sample(size, rng)
+    return drawn_orders(dist, size, rng)
+
+
+def drawn_orders(
+    dist: Distribution, size: int | tuple[int, ...] | None, rng: RandomState
+) -> IntArray:
+    """Draw from a distribution; refuse what is no order, or not as many as asked for.
+
+    Parameters
+    ----------
+    dist : Distribution
+    size : int or tuple of int, optional
+    rng : int, Generator or None
+    """
+    drawn = dist.sample(size, rng)
+    name = f"{type(dist).__name__}.sample"
+    shape = (*batch_shape(size), dist.n_items)
+    if np.shape(drawn) != shape:
+        raise ValueError(f"{name}: expected draws of shape {shape}, got {np.shape(drawn)}; {WHERE}")
+    try:
+        return check_orders(drawn, dist.n_items, name=name)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error}; {WHERE}") from error
 
 
 def has_exact(dist: Distribution) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from permdist._check import AnyIntArray, FloatArray, IntArray
 from permdist.distributions import Distribution, GaussianScores
 from permdist.samplers.checkpoint import Checkpoint
+from permdist.samplers.exact import drawn_orders
 from permdist.samplers.kernels import KERNELS, advancer, mixture_of, parts_of
 from permdist.samplers.moments import Moments
 from permdist.samplers.targets import Problem, State, is_wide
@@ -87,7 +88,7 @@ class Worker:
             # Each block has a generator of its own, so that the bits do not depend on the slices.
             number, within = divmod(self.done, EXACT_BLOCK)
             stream = np.random.default_rng([self.seed, number])
-            block = self.problem.dist.sample(EXACT_BLOCK, stream)[within : within + size]
+            block = drawn_orders(self.problem.dist, EXACT_BLOCK, stream)[within : within + size]
             orders[:] = block
             values[:] = log_weights(self.problem.dist, block)
             self.moved[0] += size

@@ -1,8 +1,8 @@
 """Slow, obvious references: enumeration and direct formulas that the fast code must equal."""
 
-import decimal
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -206,7 +206,7 @@ def plackett_luce(scores, order, rest=()):
 def pair_exponent(scores, labels, order, scale):
     """F of the good-bad pair model: all pairs with different labels."""
     position = ranks(order)
-    total = 0.0
+    total = 0  # exact if scores and scale are fractions
     for g in range(len(scores)):
         for b in range(len(scores)):
             if labels[g] > labels[b]:
@@ -226,7 +226,8 @@ def good_bad(scores, labels, order, scale=1.0, tilt=None, kappa=1.0, space="orde
                     return -math.inf
     value = pair_exponent(scores, labels, order, scale)
     if tilt is not None:
-        value += kappa * (1.0 - measure(tilt, [labels[item] for item in order]))
+        gain = measure(tilt, [labels[item] for item in order])
+        value += kappa * (1 - (Fraction(gain) if isinstance(value, Fraction) else gain))
     return value
 
 
@@ -248,10 +249,13 @@ class Listing:
 
     def __init__(self, n, log_weight):
         self.orders = np.array(list(itertools.permutations(range(n))))
-        weights = np.array([log_weight(order) for order in self.orders.tolist()])
-        top = weights.max()
-        self.log_partition = top + math.log(math.fsum(np.exp(weights - top)))
-        self.log_prob = weights - self.log_partition
+        weights = [log_weight(order) for order in self.orders.tolist()]
+        # Differences first: of fractions they are exact, however large the weights.
+        top = max(weights)
+        below = np.array([float(weight - top) for weight in weights])
+        total = math.log(math.fsum(np.exp(below)))
+        self.log_partition = float(top) + total
+        self.log_prob = below - total
         self.prob = np.exp(self.log_prob)
 
     def rank_marginals(self):
@@ -277,47 +281,6 @@ class Listing:
     def entropy(self):
         here = self.prob > 0
         return -float(self.prob[here] @ self.log_prob[here])
-
-
-# Enough digits for sums of numbers from 1e-12 to 1e12 as they are in memory, to the last bit.
-WIDE = decimal.Context(prec=150, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
-SHORT = decimal.Context(prec=40)
-
-
-class WideListing(Listing):
-    """As a Listing, in arithmetic with so many digits that nothing is lost at any scale."""
-
-    def __init__(self, n, log_weight):
-        self.orders = np.array(list(itertools.permutations(range(n))))
-        with decimal.localcontext(WIDE):
-            weights = [log_weight(order) for order in self.orders.tolist()]
-            top = max(weights)
-            gaps = [weight - top for weight in weights]
-            parts = [SHORT.exp(max(gap, decimal.Decimal(-4000))) for gap in gaps]
-            rest = SHORT.ln(sum(parts))
-            self.log_prob = np.array([float(gap - rest) for gap in gaps])
-            self.prob = np.array([float(part / sum(parts)) for part in parts])
-
-
-def wide_pair_exponent(scores, labels, order, scale=1.0):
-    """As `pair_exponent`, with decimals."""
-    exact = [decimal.Decimal(float(score)) for score in scores]
-    pairs = itertools.combinations(order, 2)
-    return decimal.Decimal(scale) * sum(
-        (labels[i] != labels[j]) * (exact[i] - exact[j]) for i, j in pairs
-    )
-
-
-def wide_plackett_luce(scores, order):
-    """The log-probability of an order, with decimals: minus log sum exp of differences."""
-    exact = [decimal.Decimal(float(score)) for score in scores]
-    total = decimal.Decimal(0)
-    for k in range(len(order)):
-        gaps = [exact[item] - exact[order[k]] for item in order[k:]]
-        top = max(gaps)
-        parts = [SHORT.exp(max(gap - top, decimal.Decimal(-4000))) for gap in gaps]
-        total -= top + SHORT.ln(sum(parts))
-    return total
 
 
 def gradient(function, point, step=1e-5):

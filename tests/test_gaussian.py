@@ -86,6 +86,23 @@ def test_gradients(query, data):
     assert model.log_prob_gradient(order) == pytest.approx(quotient, abs=1e-6)
 
 
+@settings(max_examples=20)
+@given(
+    model=strategies.gaussian_scores(min_items=2, max_items=4, wide=True),
+    data=st.data(),
+)
+def test_gradients_for_scores_of_every_magnitude(model, data):
+    # Moving all scores by the same changes nothing; slopes are in units of 1 / scale.
+    labels = data.draw(strategies.labels(n_items=model.n_items, min_relevant=1, min_irrelevant=1))
+    for measure in ("ndcg", "p@2", "auc"):
+        slopes = model.scale * model.expect_gradient(measure, labels)
+        assert np.abs(slopes).max() <= 1.0
+        assert slopes.sum() == pytest.approx(0.0, abs=1e-9)
+    order = data.draw(strategies.orders(n_items=model.n_items))
+    pull = model.scale * model.log_prob_gradient(order)
+    assert pull.sum() == pytest.approx(0.0, abs=1e-6 * max(1.0, np.abs(pull).max()))
+
+
 def test_softrank_is_offered_and_is_not_exact():
     model = GaussianScores(np.r_[1.0, np.zeros(9)])
     exact, soft = model.rank_marginals(), model.rank_marginals(method="softrank")

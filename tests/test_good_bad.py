@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import gammaln
+from scipy.special import expit, gammaln, log_expit
 
 from permdist import measures, strategies
 from permdist.distributions import GoodBad
@@ -51,6 +51,44 @@ def test_windows_equal_the_plain_sum_over_pairs(query, scale):
     assert model.log_partition() == pytest.approx(np.logaddexp(x, -x).sum(), rel=1e-12)
     satisfied = (1 / (1 + np.exp(-np.clip(2 * x, -700, 700)))).mean()
     assert model.expect("auc") == pytest.approx(satisfied, rel=1e-10, abs=1e-15)
+
+
+@given(model=strategies.good_bads(spaces=["pairs"], max_items=5, wide=True))
+def test_pairs_with_scores_of_every_magnitude(model):
+    # Pairs are independent: the log-odds of each say everything.
+    tilt = 0.0 if model.tilt is None else model.kappa
+    upper = [
+        (i, j)
+        for i, j in itertools.permutations(range(model.n_items), 2)
+        if model.labels[i] > model.labels[j]
+    ]
+    gaps = np.array([model.scores[i] - model.scores[j] for i, j in upper])
+    odds = 2 * model.scale * gaps - tilt / len(upper)
+    chances = expit(odds)
+    total = np.logaddexp(model.scale * gaps, tilt / len(upper) - model.scale * gaps).sum()
+    assert model.log_partition() == pytest.approx(total, rel=1e-12, abs=1e-12)
+    assert model.expect("auc") == pytest.approx(chances.mean(), abs=1e-9)
+    entropy = -(chances * log_expit(odds) + expit(-odds) * log_expit(-odds)).sum()
+    assert model.entropy() == pytest.approx(entropy, abs=1e-9)
+    found = model.pair_probabilities()
+    assert (found >= 0).all()
+    assert (found <= 1).all()
+    gradient = model.log_partition_gradient()
+    assert np.abs(gradient).max() <= model.scale * model.n_items * (1 + 1e-12)
+    assert gradient.sum() == pytest.approx(0.0, abs=1e-9)
+
+
+@given(model=strategies.good_bads(max_items=5, wide=True))
+def test_gradients_for_scores_of_every_magnitude(model):
+    # A difference quotient has no digits here; expectations of pairs have.
+    other = model.labels[:, None] != model.labels[None, :]
+    pairwise = model.pairwise()
+    expected = model.scale * ((pairwise - pairwise.T) * other).sum(axis=1)
+    assert model.log_partition_gradient() == pytest.approx(expected, abs=1e-9)
+    for measure in ("ap", "ndcg", "auc"):
+        slopes = model.expect_gradient(measure)
+        assert np.isfinite(slopes).all()
+        assert slopes.sum() == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("space", ["pairs", "interleavings", "orders"])

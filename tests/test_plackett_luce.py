@@ -9,17 +9,24 @@ from permdist import strategies
 from permdist.distributions import PlackettLuce
 from permdist.rankings import TopK, enumerate_orders
 
+MODELS = st.one_of(
+    strategies.plackett_luces(min_items=2, max_items=6),
+    strategies.plackett_luces(min_items=2, max_items=6, wide=True),
+)
 
-@given(strategies.plackett_luces(min_items=2, max_items=6), st.data())
+
+@given(MODELS, st.data())
 def test_top_k_and_subset_probabilities(model, data):
     order = data.draw(strategies.orders(n_items=model.n_items))
     k = data.draw(st.integers(1, model.n_items))
+    wide = np.abs(model.scores).max() > 5.0
+    near = {"rel": 1e-9, "abs": 1e-9} if wide else {"rel": 1e-12, "abs": 1e-13}
     listed, rest = order[:k].tolist(), order[k:].tolist()
     expected = naive.plackett_luce(model.scores, listed, rest)
-    assert model.log_prob(listed) == pytest.approx(expected, rel=1e-12, abs=1e-13)
+    assert model.log_prob(listed) == pytest.approx(expected, **near)
     assert model.log_prob(TopK(listed, model.n_items)) == model.log_prob(listed)
     among = naive.plackett_luce(model.scores, listed)
-    assert model.log_prob(listed, subset=True) == pytest.approx(among, rel=1e-12, abs=1e-13)
+    assert model.log_prob(listed, subset=True) == pytest.approx(among, **near)
 
 
 @given(strategies.plackett_luces(min_items=2, max_items=5), st.data())
@@ -32,6 +39,24 @@ def test_gradients_of_log_prob(model, data):
             lambda s, sub=subset: PlackettLuce(s).log_prob(order[:k], subset=sub), model.scores
         )
         assert ours == pytest.approx(quotient, abs=1e-7)
+
+
+@given(strategies.plackett_luces(min_items=2, max_items=6, wide=True), st.data())
+def test_gradients_for_scores_of_every_magnitude(model, data):
+    # A difference quotient has no digits here; the definition has.
+    order = data.draw(strategies.orders(n_items=model.n_items))
+    expected = np.zeros(model.n_items)
+    for k in range(model.n_items):
+        left = order[k:]
+        weights = np.exp(model.scores[left] - model.scores[left].max())
+        expected[order[k]] += 1.0
+        expected[left] -= weights / weights.sum()
+    assert model.log_prob_gradient(order) == pytest.approx(expected, abs=1e-9)
+    labels = data.draw(strategies.labels(n_items=model.n_items, min_relevant=1, min_irrelevant=1))
+    for measure in ("ndcg", "p@2", "auc"):
+        slopes = model.expect_gradient(measure, labels)
+        assert np.abs(slopes).max() <= 1.0
+        assert slopes.sum() == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("measure", ["ndcg", "ndcg@2", "p@2", "wta", "auc", "tau"])

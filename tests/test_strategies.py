@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import find, given
+from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from permdist import GaussianScores, GoodBad, PlackettLuce, rankings, strategies
@@ -99,3 +99,37 @@ def test_shrinking_gives_small_examples():
 def test_bad_bounds(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@given(strategies.scores(wide=True, min_items=2, max_value=3))
+def test_wide_scores_keep_their_bounds(scores):
+    assert len(scores) >= 2
+    assert (np.abs(scores) <= 1e12).all()
+    assert not np.signbit(scores[scores == 0]).any()
+
+
+def test_wide_scores_have_every_magnitude():
+    seen = []
+
+    @settings(max_examples=200, database=None, derandomize=True)
+    @given(strategies.scores(wide=True, n_items=6))
+    def collect(scores):
+        seen.append(np.abs(scores))
+
+    collect()
+    table = np.stack(seen)
+    logs = np.log10(table[table > 0])
+    assert np.histogram(logs, bins=8, range=(-12, 12))[0].min() >= 3
+    # And far apart beside one another, where differences lose their digits.
+    assert ((table.max(axis=1) > 1e9) & (table.min(axis=1) < 1)).sum() > 10
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_wide_distributions_are_defined(data):
+    data.draw(strategies.plackett_luces(wide=True))
+    gaussian = data.draw(strategies.gaussian_scores(wide=True))
+    assert np.ptp(gaussian.scores) <= 40 * gaussian.scale * (1 + 1e-12)
+    data.draw(strategies.good_bads(wide=True, spaces=["orders", "interleavings", "pairs"]))
+    query = data.draw(strategies.labelled_queries(wide=True, min_relevant=1))
+    assert len(query.scores) == len(query.labels)

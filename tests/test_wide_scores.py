@@ -1,15 +1,22 @@
 """Exact answers at any scale: every distribution against arithmetic that loses no digit."""
 
-import decimal
 import math
+from fractions import Fraction
 
 import naive
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from permdist import GaussianScores, GoodBad, PlackettLuce, WeightedOrders
+from permdist import (
+    GaussianScores,
+    GoodBad,
+    PlackettLuce,
+    WeightedOrders,
+    rankings,
+    strategies,
+)
 from permdist.distributions import NotExactError
 from permdist.distributions.gaps import narrowed
 from permdist.measures import parse
@@ -17,6 +24,10 @@ from permdist.samplers import run_chains
 
 SIZES = st.integers(-12, 12).map(lambda power: 10.0**power)
 MANTISSAS = st.sampled_from([-3.0, -1.0, -0.25, 0.0, 0.25, 0.5, 1.0, 1.7, 2.0])
+
+
+def fractions(values):
+    return [Fraction(float(value)) for value in values]
 
 
 @st.composite
@@ -62,24 +73,29 @@ def agrees(model, truth, labels=None):
             assert model.expect(name, chosen, method="exact") == pytest.approx(value, abs=1e-9)
 
 
+def good_bad(scores, labels, scale=Fraction(1), **options):
+    """List all orders with their exact exponents under the good-bad pair model."""
+    return naive.Listing(
+        len(scores),
+        lambda order: naive.good_bad(fractions(scores), labels, order, scale=scale, **options),
+    )
+
+
+def plackett_luce(scores):
+    return naive.Listing(len(scores), lambda order: naive.plackett_luce(fractions(scores), order))
+
+
 @given(query=wide_queries(), scale=st.sampled_from([1e-9, 0.3, 1.0, 1e6]))
 def test_good_bad_over_orders(query, scale):
     scores, labels = query
-    truth = naive.WideListing(
-        len(scores), lambda order: naive.wide_pair_exponent(scores, labels, order, scale)
-    )
+    truth = good_bad(scores, labels, scale=Fraction(scale))
     agrees(GoodBad(scores, labels, scale=scale), truth, labels)
 
 
 @given(query=wide_queries(max_grade=1), kappa=st.sampled_from([-2.0, 1.0, 1e3]))
 def test_tilted_good_bad_over_orders(query, kappa):
     scores, labels = query
-
-    def exponent(order):
-        tilt = decimal.Decimal(kappa) * (1 - decimal.Decimal(float(parse("ap")(order, labels))))
-        return naive.wide_pair_exponent(scores, labels, order) + tilt
-
-    truth = naive.WideListing(len(scores), exponent)
+    truth = good_bad(scores, labels, tilt=parse("ap"), kappa=Fraction(kappa))
     agrees(GoodBad(scores, labels, tilt="ap", kappa=kappa), truth, labels)
 
 
@@ -88,17 +104,7 @@ def test_tilted_good_bad_over_orders(query, kappa):
 def test_interleavings(grade, data):
     scores, labels = data.draw(wide_queries(max_grade=grade))
     model = GoodBad(scores, labels, space="interleavings")
-
-    def exponent(order):
-        position = np.argsort(order)
-        for i in range(len(scores)):
-            for j in range(len(scores)):
-                first = (-scores[i], i) < (-scores[j], j)
-                if labels[i] == labels[j] and first and position[i] > position[j]:
-                    return decimal.Decimal("-Infinity")
-        return naive.wide_pair_exponent(scores, labels, order)
-
-    agrees(model, naive.WideListing(len(scores), exponent), labels)
+    agrees(model, good_bad(scores, labels, space="interleavings"), labels)
 
 
 @given(query=wide_queries(max_grade=1), scale=st.sampled_from([1e-9, 1.0, 1e6]))
@@ -117,25 +123,18 @@ def test_sign_vectors(query, scale):
 
 @given(scores=wide_scores())
 def test_plackett_luce(scores):
-    truth = naive.WideListing(len(scores), lambda order: naive.wide_plackett_luce(scores, order))
-    agrees(PlackettLuce(scores), truth)
+    agrees(PlackettLuce(scores), plackett_luce(scores))
 
 
 @given(scores=wide_scores(min_items=3, max_items=3), others=wide_scores(3, 3))
 def test_divergences(scores, others):
-    mine, theirs = (
-        naive.WideListing(3, lambda order, s=values: naive.wide_plackett_luce(s, order))
-        for values in (scores, others)
-    )
+    mine, theirs = plackett_luce(scores), plackett_luce(others)
     expected = float(mine.prob @ np.where(mine.prob > 0, mine.log_prob - theirs.log_prob, 0.0))
     found = PlackettLuce(scores).kl(PlackettLuce(others), method="exact")
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-8)
     assert found >= 0.0
     labels = np.array([1, 0, 2])
-    mine, theirs = (
-        naive.WideListing(3, lambda order, s=values: naive.wide_pair_exponent(s, labels, order))
-        for values in (scores, others)
-    )
+    mine, theirs = good_bad(scores, labels), good_bad(others, labels)
     expected = float(mine.prob @ np.where(mine.prob > 0, mine.log_prob - theirs.log_prob, 0.0))
     found = GoodBad(scores, labels).kl(GoodBad(others, labels), method="exact")
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-8)
@@ -145,13 +144,13 @@ def test_divergences(scores, others):
 @given(entries=st.lists(st.tuples(MANTISSAS, SIZES), min_size=9, max_size=9))
 def test_weights_of_pairs(entries):
     weights = np.array([mantissa * size for mantissa, size in entries]).reshape(3, 3)
-    exact = [[decimal.Decimal(float(weight)) for weight in row] for row in weights]
+    exact = [fractions(row) for row in weights]
 
     def total(order):
         return sum(exact[order[k]][order[m]] for k in range(3) for m in range(k + 1, 3))
 
     model = WeightedOrders.from_pairs(weights)
-    truth = naive.WideListing(3, total)
+    truth = naive.Listing(3, total)
     try:
         model.rank_marginals()
     except NotExactError:
@@ -162,6 +161,7 @@ def test_weights_of_pairs(entries):
     agrees(model, truth)
 
 
+@settings(max_examples=25)
 @given(scores=wide_scores(), scale=st.sampled_from([1e-6, 1.0, 1e8]))
 def test_gaussian_scores_by_blocks(scores, scale):
     model = GaussianScores(scores, scale)
@@ -175,11 +175,37 @@ def test_gaussian_scores_by_blocks(scores, scale):
             here = float(chances[orders[:, r] == i].sum())
             assert marginals[i, r] == pytest.approx(here, abs=1e-9)
         for j in range(len(scores)):
-            gap = decimal.Decimal(float(scores[i])) - decimal.Decimal(float(scores[j]))
-            width = float(gap / decimal.Decimal(scale)) / 2.0
+            gap = Fraction(float(scores[i])) - Fraction(float(scores[j]))
+            width = float(gap / Fraction(scale)) / 2.0
             expected = 0.0 if i == j else 0.5 * math.erfc(-width)
             assert pairs[i, j] == pytest.approx(expected, abs=1e-9)
     assert -1e-12 <= model.entropy() <= math.lgamma(len(scores) + 1) + 1e-9
+
+
+@settings(max_examples=25)
+@given(scores=strategies.scores(wide=True, min_items=2), scale=st.sampled_from([1.0, 1e-9, 1e9]))
+def test_gaussian_scores_of_every_magnitude(scores, scale):
+    dist = GaussianScores(scores, scale)
+    marginals, pairwise = dist.rank_marginals(), dist.pairwise()
+    assert marginals.sum(axis=0) == pytest.approx(1.0, abs=1e-9)
+    assert marginals.sum(axis=1) == pytest.approx(1.0, abs=1e-9)
+    assert marginals.min() >= 0
+    assert pairwise + pairwise.T == pytest.approx(1.0 - np.eye(len(scores)), abs=1e-9)
+    assert marginals @ np.arange(len(scores)) == pytest.approx(pairwise.sum(axis=0), abs=1e-9)
+    # Scores and scale in another unit are the same distribution.
+    unit = GaussianScores(scores / 2**20, scale / 2**20)
+    assert unit.rank_marginals() == pytest.approx(marginals, abs=1e-9)
+
+
+@settings(max_examples=20)
+@given(dist=strategies.gaussian_scores(wide=True, min_items=2, max_items=4))
+def test_orders_of_gaussian_scores_of_every_magnitude(dist):
+    orders = rankings.enumerate_orders(dist.n_items)
+    chances = np.exp(dist.log_prob(orders))
+    assert chances.sum() == pytest.approx(1.0, abs=1e-9)
+    tops = np.bincount(orders[:, 0], chances)
+    assert dist.rank_marginals()[:, 0] == pytest.approx(tops, abs=1e-9)
+    assert 0 <= dist.entropy(method="exact") <= math.lgamma(dist.n_items + 1) + 1e-12
 
 
 @pytest.mark.parametrize("make", [PlackettLuce, GaussianScores])

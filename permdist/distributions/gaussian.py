@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 from scipy.special import log_ndtr, ndtr
 
-from permdist._check import FloatArray, IntArray, RandomState, choice, scale_of
+from permdist._check import BoolArray, FloatArray, IntArray, RandomState, choice, scale_of
 from permdist._kernels import kernel
 from permdist._offer import offer_strategy
 from permdist.distributions.base import DEFAULT_DRAWS, Estimate
 from permdist.distributions.gaps import narrowed
+from permdist.distributions.lattice import NotExactError
 from permdist.distributions.utilities import Noise, RandomUtility, nodes
 from permdist.measures import Measure, parse
 from permdist.rankings import check_orders, order_by_scores
@@ -154,28 +155,33 @@ class GaussianScores(RandomUtility):
         every panel has all its digits, however small the numbers are. O(n) panels for each order.
         """
         order = check_orders(orders, self.n_items)
-        values = self._listed_log_prob(order)
-        if self._is_wide and np.isneginf(values).any():
-            raise ValueError(
-                f"scores: expected them within {MAX_SPREAD:,.0f} standard deviations for the "
-                f"probability of an order that puts an item above one {IMPASSABLE:g} standard "
-                "deviations better; it is about 0"
-            )
-        return values
+        flat = order.reshape(-1, self.n_items)
+        values, kept = self._blockwise(flat)
+        if not kept.all():
+            if self._is_wide:
+                raise NotExactError(
+                    f"scores: expected them within {MAX_SPREAD:,.0f} standard deviations for the "
+                    f"probability of an order that puts an item above one {IMPASSABLE:g} standard "
+                    "deviations better; it is about 0"
+                )
+            values[~kept] = _log_probs(flat[~kept], self._standard)
+        return values.reshape(order.shape[:-1])[()]
 
     def _listed_log_prob(self, orders: IntArray) -> Any:
-        """Return log-probabilities; -inf for an order that crosses an impassable gap, if wide."""
-        flat = orders.reshape(-1, self.n_items)
-        values = self._blockwise(flat) if self._is_wide else _log_probs(flat, self._standard)
-        return values.reshape(orders.shape[:-1])[()]
+        """Return log-probabilities; -inf for an order that crosses an impassable gap."""
+        values, _ = self._blockwise(orders.reshape(-1, self.n_items))
+        return values.reshape(orders.shape[:-1])
 
-    def _blockwise(self, orders: IntArray) -> FloatArray:
-        """Return log-probabilities of orders (rankings, n) where scores form separate blocks.
+    def _blockwise(self, orders: IntArray) -> tuple[FloatArray, BoolArray]:
+        """Return log-probabilities of orders (rankings, n) block by block, and which have one.
 
-        The items of a block come before those of all lower blocks, and blocks are independent.
+        Between impassable gaps scores form blocks. The items of a block come before those of all
+        lower blocks, and blocks are independent. Other orders have no chance: -inf.
         """
-        ranked = order_by_scores(self._narrowed)
-        wide = np.flatnonzero(-np.diff(self._narrowed[ranked]) >= IMPASSABLE) + 1
+        ranked = order_by_scores(self._scores)
+        with np.errstate(over="ignore"):
+            gaps = -np.diff(self._scores[ranked]) / self._scale
+        wide = np.flatnonzero(gaps > IMPASSABLE) + 1
         block_of = np.empty(self.n_items, dtype=np.int64)
         block_of[ranked] = np.searchsorted(wide, np.arange(self.n_items), side="right")
         kept = (np.diff(block_of[orders], axis=-1) >= 0).all(axis=-1)
@@ -184,8 +190,9 @@ class GaussianScores(RandomUtility):
             members = np.sort(ranked[start:end])
             within = np.searchsorted(members, orders[kept, start:end])
             scores = (self._scores[members] - self._scores[members].max()) / self._scale
-            values[kept] += _log_probs(within, scores)
-        return values
+            if end - start > 1:
+                values[kept] += _log_probs(within, scores)
+        return values, kept
 
     @cached_property
     def _is_wide(self) -> bool:
@@ -308,7 +315,7 @@ def _panels(means: FloatArray) -> FloatArray:
     width = 0.5 if len(means) > 30 else 1.0
     low, high = float(means.min()) - REACH - 1.0, float(means.max()) + REACH
     if not high - low < MAX_SPREAD:
-        raise ValueError(
+        raise NotExactError(
             f"scores: expected them within {MAX_SPREAD:,.0f} standard deviations for the "
             f"probability of an order, got {high - low:,.6g}"
         )

@@ -344,7 +344,17 @@ class GoodBad(Distribution):
     @cached_property
     def _sums(self) -> PairSums:
         tilt = 0.0 if self._tilt is None else self._kappa / self._n_pairs
-        return pair_sums(self._scores - self._scores.max(), self._labels_, self._scale, tilt)
+        scores = 0.5 * self._narrowed
+        sums = pair_sums(scores, self._labels_, 1.0, tilt)
+        # Beyond the gaps that were narrowed every term is linear in its difference.
+        shift = self._reference
+        shift -= _signed_gaps(self._ranked, *self._levels, -np.diff(scores[self._ranked]))
+        return PairSums(
+            sums.log_partition + shift,
+            sums.satisfied,
+            self._scale * sums.gradient,
+            self._scale * sums.satisfied_gradient,
+        )
 
     @cached_property
     def _n_pairs(self) -> int:

@@ -54,16 +54,45 @@ class Identity:
 
 @dataclass(frozen=True)
 class Result:
-    """How one entry did: how many instances were tried, the worst residual, pass or fail."""
+    """How one entry did: how many instances were tried, the worst residual, pass or fail.
+
+    Attributes
+    ----------
+    identity : Identity
+    tried : int
+        How many instances, or draws.
+    worst : float
+        The largest residual; of a test on draws, -log10 of its p-value.
+    p_value : float or None
+        Of a test on draws.
+    note : str
+        What was raised instead of an answer, or why there is none.
+    offered : bool
+        False where the distribution refuses, with `NotExactError`, what would be checked.
+    """
 
     identity: Identity
     tried: int
     worst: float
+    p_value: float | None = None
+    note: str = ""
+    offered: bool = True
 
     @property
     def passed(self) -> bool:
-        """Whether no residual was above the tolerance."""
-        return self.tried > 0 and self.worst <= self.identity.tolerance
+        """Whether no residual was above the tolerance; what is not offered breaks no promise."""
+        return not self.offered or (self.tried > 0 and self.worst <= self.identity.tolerance)
+
+    def _row(self) -> list[str]:
+        worst, allowed = f"{self.worst:.1e}", f"{self.identity.tolerance:.0e}"
+        if self.p_value is not None:
+            worst, allowed = f"p = {self.p_value:.1e}", f"{10**-self.identity.tolerance:.0e}"
+        if self.note:  # there is no number
+            worst = "-"
+        verdict = ("pass" if self.passed else "FAIL") if self.offered else "none"
+        note = self.note if self.offered else "not offered"
+        statement = f"{self.identity.statement}; {note}" if note else self.identity.statement
+        return [self.identity.name, f"{self.tried}", worst, allowed, verdict, statement]
 
 
 class Results(Sequence[Result]):
@@ -88,21 +117,12 @@ class Results(Sequence[Result]):
 
     def to_text(self, width: int = 130) -> str:
         """Write the table in lines of so many letters."""
-        rows = [
-            [
-                result.identity.name,
-                f"{result.tried}",
-                f"{result.worst:.1e}",
-                f"{result.identity.tolerance:.0e}",
-                "pass" if result.passed else "FAIL",
-                result.identity.statement,
-            ]
-            for result in self
-        ]
+        rows = [result._row() for result in self]
         head = ("identity", "tried", "worst", "allowed", "", "statement")
         table = text_table(head, rows, left=("", "statement"), width=width)
-        held = sum(result.passed for result in self)
-        return f"{table}\n\n{held} of {len(self)} hold within their tolerance"
+        offered = [result for result in self if result.offered]
+        held = sum(result.passed for result in offered)
+        return f"{table}\n\n{held} of {len(offered)} hold within their tolerance"
 
 
 CATALOGUE: dict[str, Identity] = {}
@@ -184,6 +204,11 @@ def _run(identity: Identity, max_examples: int, seed: int) -> Result:
     run()
     # NaN must fail, and maximum keeps it.
     return Result(identity, len(residuals), float(np.max(residuals)) if residuals else np.nan)
+
+
+def max_of(*residuals: float) -> float:
+    """Return the largest residual; NaN, which fails, where there is one."""
+    return float(np.max(residuals))
 
 
 def relative(ours: Any, truth: Any) -> float:

@@ -2,55 +2,61 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import numpy as np
+
 from permdist._check import RandomState, as_rng, count
 from permdist.distributions import Distribution
-from permdist.distributions.base import MAX_LISTED, NotExactError
+from permdist.distributions.base import NotExactError
+from permdist.identities.answers import Wrong
 from permdist.identities.catalogue import Identity, Result, Results
-from permdist.identities.general import (
-    entropy_from_probabilities,
-    marginals_doubly_stochastic,
-    marginals_from_probabilities,
-    mode_is_most_probable,
-    pairwise_complementary,
-    probabilities_sum_to_one,
-    ranks_from_pairs,
-)
+from permdist.identities.claims import CLAIMS, Claim, some_orders
+from permdist.identities.draws import Draws, same_global_state
 
-LISTED = {
-    "probabilities sum to one": probabilities_sum_to_one,
-    "marginals from probabilities": marginals_from_probabilities,
-    "entropy from probabilities": entropy_from_probabilities,
-    "mode is most probable": mode_is_most_probable,
-}
-ALWAYS = {
-    "marginals doubly stochastic": marginals_doubly_stochastic,
-    "pairwise complementary": pairwise_complementary,
-    "ranks from pairs": ranks_from_pairs,
-}
+UNCHANGED = "in the end log_prob and draws are what they were at first"
 
 
 def check_distribution(
-    dist: Distribution, *, draws: int = 10_000, rng: RandomState = 0, tolerance: float = 1e-8
+    dist: Distribution,
+    *,
+    draws: int = 10_000,
+    rng: RandomState = 0,
+    tolerance: float = 1e-8,
+    false_alarms: float = 1e-5,
 ) -> Results:
     """Check a distribution against what every distribution over orders satisfies.
 
-    Up to 8 items all orders are listed. A distribution of your own that has no rank marginals
-    beyond that is checked on an instance of at most 8 items. Draws are compared with the rank
-    marginals; the residual is then the largest difference in standard errors, and up to 6 of them
-    pass.
+    Draws must be orders, of the batch shape asked for, the same for the same seed and others for
+    another, independent, and distributed as `log_prob` says. Up to 8 items every order is counted;
+    beyond, items at positions, pairs of items, orders drawn more than once, the mean of -log Pr,
+    and which of two orders was drawn that differ by an exchange of two items.
+
+    Probabilities must add up to one, and marginals, pairwise chances, expectations, entropy and
+    mode must be theirs: up to 8 items all orders are listed. What a distribution refuses with
+    `NotExactError` is reported as not offered. Any other exception fails the entry in which it is
+    raised, and the rest is still checked.
 
     Parameters
     ----------
     dist : Distribution
         Ours or your own.
     draws : int
+        How many draws to look at. A sampler whose chances are off by d is found with about 25 / d^2
+        of them.
     rng : int, Generator or None
+        Where all seeds come from. With the same seed the result is the same.
     tolerance : float
         The largest residual that counts as rounding.
+    false_alarms : float
+        The chance that draws of a correct distribution fail, over all entries. It is a bound and no
+        approximation, whatever the distribution.
 
     Returns
     -------
     Results
+        A table with an entry for each claim: its residual or p-value, and pass or fail.
 
     Examples
     --------
@@ -60,39 +66,96 @@ def check_distribution(
     """
     if not isinstance(dist, Distribution):
         raise TypeError(f"dist: expected a Distribution, got {type(dist).__name__}")
-    if dist.n_items > MAX_LISTED:
-        try:
-            dist.rank_marginals()
-        except NotExactError as error:
-            raise ValueError(
-                f"dist: expected at most {MAX_LISTED} items, got {dist.n_items}: without rank "
-                "marginals of its own a distribution is checked by listing all orders"
-            ) from error
-    size, generator = count("draws", draws, minimum=100), as_rng(rng)
-    chosen = {**ALWAYS, **(LISTED if dist.n_items <= MAX_LISTED else {})}
-    results = []
-    for name, residual in chosen.items():
-        summary = (residual.__doc__ or "").split(".")[0].lower()
-        identity = Identity(name, summary, "definition", residual, dict, tolerance)
-        results.append(Result(identity, 1, identity.check(dist=dist)))
-    statement = "draws follow the rank marginals (residual in standard errors)"
-
-    def drawn(dist: Distribution) -> float:
-        return _in_standard_errors(dist, dist.sample(size, generator))
-
-    identity = Identity("draws", statement, "definition", drawn, dict, 6.0)
-    results.append(Result(identity, size, identity.check(dist=dist)))
-    return Results(results)
+    dist._need_orders("check_distribution")
+    if not 0.0 < false_alarms < 1.0:
+        raise ValueError(f"false_alarms: expected a chance between 0 and 1, got {false_alarms}")
+    if not 0.0 <= tolerance < math.inf:
+        raise ValueError(f"tolerance: expected a number of at least 0, got {tolerance}")
+    size = count("draws", draws, minimum=100)
+    given = Draws(dist, size, as_rng(rng), tolerance)
+    kind = "listed" if given.is_listed else "beyond"
+    chosen = [claim for claim in CLAIMS if claim.where in ("all", kind)]
+    level = -math.log10(false_alarms / sum(claim.chance for claim in chosen))
+    with same_global_state():
+        chosen.append(Claim("asking changes nothing", UNCHANGED, _Before(given).changes))
+        results = Results(_try(claim, given, level, tolerance) for claim in chosen)
+    offered = {result.identity.name for result in results if result.offered}
+    if not offered & {"log-probabilities", "draws are orders"}:
+        raise ValueError(
+            f"dist: expected log-probabilities or draws, got neither at {given.n} items: "
+            f"{results[0].note}"
+        )
+    return results
 
 
-def _in_standard_errors(dist: Distribution, orders: object) -> float:
-    import numpy as np
+def _try(claim: Claim, given: Draws, level: float, tolerance: float) -> Result:
+    """Check one claim; what it raises is its result."""
 
-    drawn = np.asarray(orders)
-    n, size = dist.n_items, len(drawn)
-    counts = np.zeros((n, n))
-    np.add.at(counts, (drawn, np.arange(n)), 1.0)
-    expected = dist.rank_marginals()
-    # Half an observation of slack keeps rare events from counting as many standard errors.
-    spread = np.sqrt(np.maximum(expected * (1.0 - expected), 0.0) * size + 0.25)
-    return float((np.abs(counts - size * expected) / spread).max())
+    def check(dist: Distribution) -> float:
+        answer = claim.check(Draws(dist, given.size, np.random.default_rng(0), tolerance))
+        return _log10(answer[0]) if claim.chance else float(answer)
+
+    allowed = level if claim.chance else tolerance
+    unknown = math.nan if claim.chance else None
+    identity = Identity(claim.name, claim.statement, "definition", check, dict, allowed)
+    try:
+        answer = claim.check(given)
+    except NotExactError as error:
+        return Result(identity, 0, math.nan, unknown, str(error), offered=False)
+    except Wrong as error:
+        return Result(identity, 1, math.inf, unknown, str(error))
+    except Exception as error:
+        return Result(identity, 1, math.inf, unknown, f"{type(error).__name__}: {error}")
+    if claim.chance:
+        return Result(identity, answer[1], _log10(answer[0]), answer[0])
+    return Result(identity, 1, float(answer))
+
+
+def _log10(p: float) -> float:
+    """Return -log10 of a p-value."""
+    return abs(math.log10(p)) if p > 0.0 else math.nan if math.isnan(p) else math.inf
+
+
+class _Before:
+    """What a distribution says at first, to be compared with what it says in the end."""
+
+    def __init__(self, given: Draws) -> None:
+        self._given = given
+        self._orders = some_orders(given.n)
+        self._logs, self._draws = self._ask()
+
+    def _ask(self) -> tuple[Any, Any]:
+        given = self._given
+        answers: list[Any] = []
+        for ask in (
+            lambda: given.log_prob(self._orders),
+            lambda: given.sample(10, given.seeds[1]),
+        ):
+            try:
+                answers.append(ask())
+            except Exception:  # the claims about it say so
+                answers.append(None)
+        return answers[0], answers[1]
+
+    def changes(self, given: Draws) -> float:
+        """Ask again, after everything else, and after writing into what was returned."""
+        for name in ("mode", "rank_marginals", "pairwise"):
+            try:
+                first = np.asarray(getattr(given.dist, name)())
+            except Exception:  # not offered, or said elsewhere
+                continue
+            kept = first.copy()
+            if first.flags.writeable:
+                first[...] = 0
+                try:
+                    again = np.asarray(getattr(given.dist, name)()).copy()
+                finally:
+                    first[...] = kept
+                if not np.array_equal(again, kept, equal_nan=True):
+                    raise Wrong(f"{name}: writing into the array it returned changes it")
+        logs, draws = self._ask()
+        if self._logs is not None and (logs is None or not np.array_equal(logs, self._logs)):
+            raise Wrong("log_prob: the same orders have other log-probabilities in the end")
+        if self._draws is not None and (draws is None or not np.array_equal(draws, self._draws)):
+            raise Wrong("sample: the same seed draws other orders in the end")
+        return 0.0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from permdist.distributions import Distribution
-from permdist.identities.catalogue import add, relative
-from permdist.rankings import enumerate_orders
+from permdist.identities.answers import Answers
+from permdist.identities.catalogue import add, max_of, relative
 
 
 def _distributions() -> Any:
@@ -16,15 +17,17 @@ def _distributions() -> Any:
 
     from permdist import strategies
 
-    return st.fixed_dictionaries(
-        {
-            "dist": st.one_of(
-                strategies.plackett_luces(min_items=2, max_items=5),
-                strategies.gaussian_scores(min_items=2, max_items=5),
-                strategies.good_bads(min_items=2, max_items=5),
-            )
-        }
-    )
+    ordinary = [
+        strategies.plackett_luces(min_items=2, max_items=5),
+        strategies.gaussian_scores(min_items=2, max_items=5),
+        strategies.good_bads(min_items=2, max_items=5),
+    ]
+    wide = [
+        strategies.plackett_luces(min_items=2, max_items=5, wide=True),
+        strategies.gaussian_scores(min_items=2, max_items=4, wide=True),
+        strategies.good_bads(min_items=2, max_items=5, wide=True),
+    ]
+    return st.fixed_dictionaries({"dist": st.one_of(*ordinary, *wide)})
 
 
 def _with_labels() -> Any:
@@ -49,9 +52,9 @@ def _with_labels() -> Any:
     "definition",
     _distributions,
 )
-def probabilities_sum_to_one(dist: Distribution) -> float:
+def probabilities_sum_to_one(dist: Distribution | Answers) -> float:
     """Add up over all orders."""
-    return relative(np.exp(dist.log_prob(enumerate_orders(dist.n_items))).sum(), 1.0)
+    return relative(Answers.of(dist).chances.sum(), 1.0)
 
 
 @add(
@@ -60,11 +63,11 @@ def probabilities_sum_to_one(dist: Distribution) -> float:
     "definition",
     _distributions,
 )
-def marginals_doubly_stochastic(dist: Distribution) -> float:
-    """Add up rank marginals both ways."""
-    marginals = dist.rank_marginals()
+def marginals_doubly_stochastic(dist: Distribution | Answers) -> float:
+    """Add up rank marginals both ways, and look for one outside 0 to 1."""
+    marginals = Answers.of(dist).marginals
     sums = np.concatenate([marginals.sum(axis=0), marginals.sum(axis=1)])
-    return max(relative(sums, np.ones_like(sums)), float(np.maximum(-marginals, 0).max()))
+    return max_of(relative(sums, np.ones_like(sums)), _outside(marginals))
 
 
 @add(
@@ -73,10 +76,11 @@ def marginals_doubly_stochastic(dist: Distribution) -> float:
     "definition",
     _distributions,
 )
-def pairwise_complementary(dist: Distribution) -> float:
-    """Add up both ways to order each pair."""
-    pairwise = dist.pairwise()
-    return relative(pairwise + pairwise.T, 1.0 - np.eye(dist.n_items))
+def pairwise_complementary(dist: Distribution | Answers) -> float:
+    """Add up both ways to order each pair, and look for a chance outside 0 to 1."""
+    pairwise = Answers.of(dist).pairwise
+    sums = relative(pairwise + pairwise.T, 1.0 - np.eye(len(pairwise)))
+    return max_of(sums, _outside(pairwise))
 
 
 @add(
@@ -85,10 +89,10 @@ def pairwise_complementary(dist: Distribution) -> float:
     "linearity of expectation",
     _distributions,
 )
-def ranks_from_pairs(dist: Distribution) -> float:
+def ranks_from_pairs(dist: Distribution | Answers) -> float:
     """Compare expected ranks from marginals and from pairwise chances."""
-    ranks = dist.rank_marginals() @ np.arange(dist.n_items)
-    return relative(ranks, dist.pairwise().sum(axis=0))
+    given = Answers.of(dist)
+    return relative(given.marginals @ np.arange(given.n), given.pairwise.sum(axis=0))
 
 
 @add(
@@ -97,13 +101,36 @@ def ranks_from_pairs(dist: Distribution) -> float:
     "definition",
     _distributions,
 )
-def marginals_from_probabilities(dist: Distribution) -> float:
+def marginals_from_probabilities(dist: Distribution | Answers) -> float:
     """Compare rank marginals with the sum over all orders."""
-    orders = enumerate_orders(dist.n_items)
-    listed = np.zeros((dist.n_items, dist.n_items))
-    chances = np.exp(dist.log_prob(orders))[:, None]
-    np.add.at(listed, (orders, np.arange(dist.n_items)), chances)
-    return relative(dist.rank_marginals(), listed)
+    given = Answers.of(dist)
+    return relative(given.marginals, given.listed_marginals)
+
+
+@add(
+    "pairwise-from-probabilities",
+    "pairwise chances are sums of probabilities of orders",
+    "definition",
+    _distributions,
+)
+def pairwise_from_probabilities(dist: Distribution | Answers) -> float:
+    """Compare pairwise chances with the sum over all orders."""
+    given = Answers.of(dist)
+    return relative(given.pairwise, given.listed_pairwise)
+
+
+@add(
+    "top-k-from-marginals",
+    "the chance to be among the first k is a sum of rank marginals",
+    "definition",
+    _distributions,
+)
+def top_k_from_marginals(dist: Distribution | Answers) -> float:
+    """Compare `top_k` for the first, the middle and the last position."""
+    given = Answers.of(dist)
+    sums = np.cumsum(given.marginals, axis=1)
+    places = {1, (given.n + 1) // 2, given.n}
+    return max_of(*(relative(given.dist.top_k(k), sums[:, k - 1]) for k in places))
 
 
 @add(
@@ -112,13 +139,15 @@ def marginals_from_probabilities(dist: Distribution) -> float:
     "definition",
     _with_labels,
 )
-def expectations_from_probabilities(dist: Distribution, labels: Any, measure: str) -> float:
+def expectations_from_probabilities(
+    dist: Distribution | Answers, labels: Any, measure: str
+) -> float:
     """Compare `expect` with the sum over all orders."""
     from permdist.measures import parse
 
-    orders = enumerate_orders(dist.n_items)
-    listed = np.exp(dist.log_prob(orders)) @ parse(measure)(orders, labels)
-    return relative(float(dist.expect(measure, labels)), listed)
+    given = Answers.of(dist)
+    listed = given.chances @ parse(measure)(given.orders, labels)
+    return relative(float(given.dist.expect(measure, labels, method="exact")), listed)
 
 
 @add(
@@ -127,10 +156,23 @@ def expectations_from_probabilities(dist: Distribution, labels: Any, measure: st
     "definition",
     _distributions,
 )
-def mode_is_most_probable(dist: Distribution) -> float:
+def mode_is_most_probable(dist: Distribution | Answers) -> float:
     """Compare the mode's log-probability with the largest one."""
-    largest = dist.log_prob(enumerate_orders(dist.n_items)).max()
-    return relative(float(dist.log_prob(dist.mode())), largest)
+    given = Answers.of(dist)
+    return relative(given.log_prob(given.mode), given.logs.max())
+
+
+@add(
+    "entropy-within-bounds",
+    "the entropy is between 0 and log n!",
+    "Gibbs' inequality",
+    _distributions,
+)
+def entropy_within_bounds(dist: Distribution | Answers) -> float:
+    """Say by how much the entropy is outside."""
+    given = Answers.of(dist)
+    value, largest = given.entropy, math.lgamma(given.n + 1)
+    return max_of(-value, (value - largest) / max(1.0, largest), 0.0)
 
 
 @add(
@@ -139,8 +181,13 @@ def mode_is_most_probable(dist: Distribution) -> float:
     "definition",
     _distributions,
 )
-def entropy_from_probabilities(dist: Distribution) -> float:
+def entropy_from_probabilities(dist: Distribution | Answers) -> float:
     """Compare `entropy` with the sum over all orders."""
-    logs = np.asarray(dist.log_prob(enumerate_orders(dist.n_items)))
-    logs = logs[np.isfinite(logs)]
-    return relative(float(dist.entropy()), -(np.exp(logs) @ logs))
+    given = Answers.of(dist)
+    possible = given.logs > -np.inf
+    return relative(given.entropy, -(given.chances[possible] @ given.logs[possible]))
+
+
+def _outside(chances: Any) -> float:
+    """Say how far the worst of some chances is outside 0 to 1."""
+    return max_of((-chances).max(), (chances - 1.0).max(), 0.0)

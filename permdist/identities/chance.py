@@ -1,0 +1,170 @@
+"""Whether numbers of draws can be chance: tests whose false alarms are bounded, not approximated.
+
+Every function returns a p-value: a correct sampler gets one below alpha with a chance of at most
+alpha, whatever the number of draws and however rare what is counted.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betainc, chdtrc, ndtr, ndtri
+
+from permdist._check import FloatArray, IntArray
+
+EXPECTED = 10.0  # rare outcomes are counted together until so many draws are expected
+
+
+def binomial(counts: ArrayLike, size: int, chances: ArrayLike, slack: float = 0.0) -> float:
+    """Test numbers of successes, each against its chance.
+
+    Parameters
+    ----------
+    counts : array of int
+    size : int
+        The number of draws.
+    chances : array of float
+    slack : float
+        By how much a chance may be off.
+
+    Returns
+    -------
+    float
+        The smallest exact binomial p-value, times the number of them (Bonferroni).
+
+    Examples
+    --------
+    >>> binomial([5012, 4988], 10_000, [0.5, 0.5])
+    1.0
+    >>> binomial([5400, 4600], 10_000, [0.5, 0.5]) < 1e-12
+    True
+    """
+    seen = np.asarray(counts, dtype=np.float64)
+    chance = np.asarray(chances, dtype=np.float64)
+    if not seen.size:
+        return 1.0
+    at_least = _upper(seen, size, np.clip(chance + slack, 0.0, 1.0))
+    at_most = _upper(size - seen, size, np.clip(1.0 - chance + slack, 0.0, 1.0))
+    smallest = 2.0 * np.minimum(at_least, at_most).min()
+    return float(np.minimum(1.0, smallest * seen.size))
+
+
+def multinomial(counts: IntArray, chances: FloatArray, rng: np.random.Generator) -> float:
+    """Test how often each of many outcomes was drawn against all their probabilities.
+
+    Given those before it, each count is binomial. Its distribution function, with the step at the
+    count divided at random, is exactly uniform; so the normal scores are exactly normal, their
+    squares add up to a chi-square, and none is far out.
+
+    Parameters
+    ----------
+    counts : array of int, shape (outcomes,)
+    chances : array of float, shape (outcomes,)
+        They need not add up to one.
+    rng : Generator
+        Divides the steps, and says which of the equally rare outcomes are counted together.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> multinomial(np.array([330, 340, 330]), np.ones(3), rng) > 0.01
+    True
+    >>> multinomial(np.array([500, 500, 0]), np.ones(3), rng) < 1e-12
+    True
+    """
+    size = int(counts.sum())
+    total = float(chances.sum())
+    if not 0.0 < total < np.inf:
+        return float("nan")
+    order = np.lexsort((rng.random(len(chances)), -chances))
+    seen, chance = counts[order].astype(np.float64), chances[order] / total
+    expected = size * chance
+    rare = expected < EXPECTED
+    # Sorted, so that the rare ones are last; each common one is a group of its own.
+    first = int(len(chance) - rare.sum())
+    numbers = np.arange(len(chance))
+    numbers[first:] = first + np.floor(np.cumsum(expected[first:]) / EXPECTED).astype(np.int64)
+    group = np.unique(numbers, return_inverse=True)[1]
+    seen = np.bincount(group, seen).astype(np.float64)
+    chance = np.bincount(group, chance).astype(np.float64)
+    if len(seen) < 2:
+        return 1.0
+    left = size - np.concatenate([[0.0], np.cumsum(seen)[:-1]])
+    tail = np.cumsum(chance[::-1])[::-1]
+    share = np.divide(chance, tail, out=np.ones_like(chance), where=tail > 0.0)
+    seen, left, share = seen[:-1], left[:-1], np.minimum(share[:-1], 1.0)
+    above, below = _upper(seen + 1.0, left, share), _upper(left - seen + 1.0, left, 1.0 - share)
+    here = np.maximum(1.0 - above - below, 0.0)
+    part = rng.random(len(seen))
+    low, high = below + part * here, above + (1.0 - part) * here
+    scores = np.where(low < high, ndtri(low), -ndtri(high))
+    together = float(chdtrc(len(scores), float(scores @ scores)))
+    alone = float(2.0 * ndtr(-np.abs(scores).max()) * len(scores))
+    return min(1.0, 2.0 * min(together, alone))
+
+
+def centred(totals: ArrayLike, variances: ArrayLike) -> float:
+    """Test sums of independent terms between -1 and 1 with mean 0 and known variance.
+
+    By Bernstein's inequality, times the number of sums that have a term.
+
+    Parameters
+    ----------
+    totals, variances : array of float
+    """
+    sums, spread = np.abs(np.atleast_1d(totals)), np.atleast_1d(variances)
+    below = 2.0 * (spread + sums / 3.0)
+    exponents = np.divide(sums**2, below, out=np.zeros_like(sums), where=below > 0.0)
+    tests = max(1, int((below > 0.0).sum()))
+    return float(min(1.0, 2.0 * tests * math.exp(-float(exponents.max(initial=0.0)))))
+
+
+def symmetric(values: FloatArray) -> float:
+    """Test independent values that are as likely to be x as to be -x.
+
+    By Hoeffding's inequality for random signs; each column is a test.
+
+    Parameters
+    ----------
+    values : array of float, shape (values, tests)
+    """
+    squares = (values**2).sum(axis=0)
+    sums = values.sum(axis=0) ** 2
+    exponents = np.divide(sums, 2.0 * squares, out=np.zeros_like(sums), where=squares > 0.0)
+    tests = max(1, values.shape[1])
+    return float(min(1.0, 2.0 * tests * math.exp(-float(exponents.max(initial=0.0)))))
+
+
+def mean(values: FloatArray, expected: float, width: float, slack: float = 0.0) -> float:
+    """Test the mean of independent draws from an interval.
+
+    By the empirical Bernstein bound of Maurer and Pontil (2009).
+
+    Parameters
+    ----------
+    values : array of float, shape (draws,)
+    expected : float
+    width : float
+        The length of the interval.
+    slack : float
+        By how much `expected` may be off.
+    """
+    if not np.isfinite(expected):
+        return float("nan")
+    size = len(values)
+    gap = max(0.0, abs(float(values.mean()) - expected) - slack)
+    spread = math.sqrt(2.0 * float(values.var(ddof=1)) / size)
+    far = 7.0 * width / (3.0 * (size - 1))
+    # The bound is spread * root + far * root^2 for root^2 = log(2 / delta).
+    root = (math.sqrt(spread**2 + 4.0 * far * gap) - spread) / (2.0 * far)
+    return min(1.0, 4.0 * math.exp(-(root**2)))
+
+
+def _upper(least: FloatArray, size: FloatArray | int, chance: FloatArray) -> FloatArray:
+    """Return the chance of `least` successes or more among `size`."""
+    inside = (least >= 1.0) & (least <= size)
+    a, b = np.where(inside, least, 1.0), np.where(inside, size - least + 1.0, 1.0)
+    tail = np.where(inside, betainc(a, b, chance), np.where(least < 1.0, 1.0, 0.0))
+    return np.asarray(np.where(np.isnan(chance), np.nan, tail))
