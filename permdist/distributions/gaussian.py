@@ -304,7 +304,11 @@ class GaussianScores(RandomUtility):
 def _log_probs(orders: IntArray, standard: FloatArray) -> FloatArray:
     """Return log-probabilities of orders (rankings, n) for scores in standard deviations."""
     edges = _panels(standard)
-    return _nested(orders, standard, edges, _last(standard, edges), *_rules())
+    # Rankings that share their last places share the integrals over them: side by side, then.
+    by_end = np.lexsort(orders.T)
+    result = np.empty(len(orders))
+    result[by_end] = _nested(orders[by_end], standard, edges, _last(standard, edges), *_rules())
+    return result
 
 
 # ---- panels: Chebyshev nodes inside, Gauss-Legendre points between neighbouring nodes ----------
@@ -454,20 +458,27 @@ def _nested(
     weights: FloatArray,
     matrix: FloatArray,
 ) -> FloatArray:
-    """Log-probabilities of orders (rankings, n); last (n, panels, nodes) is log Phi."""
+    """Log-probabilities of orders (rankings, n); last (n, panels, nodes) is log Phi.
+
+    Places that a ranking shares with the one before it, from the end, are not integrated again.
+    """
     rankings, n = orders.shape
     out = np.empty(rankings)
-    inner = np.empty(last.shape[1:])
-    outer = np.empty(last.shape[1:])
+    levels = np.empty((n, *last.shape[1:]))  # log integral over the places from k on
     for row in range(rankings):
-        # Consecutive rankings often share their last places; there is no need to be clever.
-        inner[:] = last[orders[row, n - 1]]
-        for place in range(n - 2, -1, -1):
-            _next_level(
-                inner, means[orders[row, place]], edges, unit, points, weights, matrix, outer
-            )
-            inner, outer = outer, inner
-        out[row] = inner[-1, -1]
+        place = n - 1
+        if row > 0:
+            while place >= 0 and orders[row, place] == orders[row - 1, place]:
+                place -= 1
+        while place >= 0:
+            item = orders[row, place]
+            if place == n - 1:
+                levels[place] = last[item]
+            else:
+                inner, outer = levels[place + 1], levels[place]
+                _next_level(inner, means[item], edges, unit, points, weights, matrix, outer)
+            place -= 1
+        out[row] = levels[0, -1, -1]
     return out
 
 
