@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"
 TARGETS: dict[str, Target] = {}
 CLEAN = (ValueError, TypeError, OSError)
+LONGEST = 2000  # letters of a message, beside what it repeats of the case
 
 
 class BrokenPromiseError(Exception):
@@ -119,13 +120,14 @@ class Outcome(NamedTuple):
     @property
     def signature(self) -> tuple[str, str, str]:
         """What makes two failures the same one."""
-        return self.kind, self.text.partition(":")[0], self.where
+        what = self.feature[1] if self.kind == "broken promise" else self.text.partition(":")[0]
+        return self.kind, what, self.where
 
     @property
     def feature(self) -> tuple[str, str]:
         """The error without what differs from case to case: a new one is a new behaviour."""
         plain = re.sub(r"'.*'|\".*\"|\S*\d\S*|\(.*\)|\[.*\]", "?", self.text)
-        return self.kind, plain[:80]
+        return self.kind, plain.partition(", got")[0][:80]
 
 
 def judge(one: Target, data: bytes) -> Outcome:
@@ -140,25 +142,25 @@ def judge(one: Target, data: bytes) -> Outcome:
     except BrokenPromiseError as error:
         return _describe("broken promise", error)
     except CLEAN as error:
-        return _describe(_manners(one, error), error)
+        return _describe(_manners(one, len(data), error), error)
     except BaseException as error:  # the point of all this: nothing else may come out
         return _describe("wrong error", error)
 
 
-def _manners(one: Target, error: Exception) -> str:
+def _manners(one: Target, length: int, error: Exception) -> str:
     """Tell a clean error from one that slipped through: its type, one line, the right words."""
     own = type(error).__module__.startswith("permdist")
     if not own and isinstance(error, ValueError) and type(error) is not ValueError:
         return "wrong error"  # of a codec, a JSON reader, linear algebra: not meant for users
     text = str(error)
-    if not text or len(text.splitlines()) > 1 or len(text) > 2000:
+    if not text or "\n" in text or len(text) > LONGEST + 2 * length:
         return "bad message"
     return "refused" if one.says in text else "bad message"
 
 
 def _describe(kind: str, error: BaseException) -> Outcome:
     frames = traceback.extract_tb(error.__traceback__)
-    places = [frame for frame in frames if of_library(frame.filename)] or frames
+    places = [frame for frame in frames if of_library(frame.filename)] or frames[:-1]
     where = f"{short(places[-1].filename)}:{places[-1].lineno}" if places else ""
     text = " ".join(f"{type(error).__name__}: {error}".split())[:500]
     return Outcome(kind, text, where, "".join(traceback.format_exception(error))[-6000:])
@@ -180,8 +182,8 @@ def make_case(one: Target, pool: Sequence[bytes], seed: int, number: int) -> byt
     rng = Random(f"{seed}/{one.name}/{number}")
     recent = rng.random() < 0.5
     data = pool[-1 - min(len(pool) - 1, int(rng.expovariate(0.1)))] if recent else rng.choice(pool)
-    for _ in range(1 + int(rng.expovariate(0.8))):
-        form = FORMS[one.form] if rng.random() < 0.75 else mutate_bytes
+    for _ in range(1 + int(rng.expovariate(1.2))):
+        form = FORMS[one.form] if rng.random() < 0.85 else mutate_bytes
         data = form(data, rng, one.tokens, rng.choice(pool))[:MAX_LENGTH]
     if one.seal is not None and rng.random() < 0.7:
         data = one.seal(data)[:MAX_LENGTH]

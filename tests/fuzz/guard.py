@@ -16,6 +16,7 @@ import re
 import resource
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -71,12 +72,33 @@ class Board:
         return number, bytes(self._memory[16 : 16 + length])
 
 
+def warm(state: State) -> None:
+    """Run the cases to begin with once, untraced: they compile or load the kernels.
+
+    First in a child, then those that came through here, whose memory all children share.
+    """
+    found: list[Outcome] = []
+    trial = State(state.target, state.corpus)
+    _session(trial, 0, len(state.corpus), time.perf_counter() + 1e9, patience=60.0, found=found)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for outcome, data in zip(found, state.corpus, strict=False):
+            if outcome.kind == "returned" and len(data) < MAX_LENGTH:
+                judge(state.target, data)
+
+
 def run(state: State, *, seed: int, cases: int | None = None, seconds: float = 1e9) -> None:
-    """Go on with a target for so many cases or seconds; what comes of it is noted in `state`."""
+    """Go on with a target for so many cases or seconds, but run its corpus in any case.
+
+    What comes of it is noted in `state`.
+    """
+    if not state.cases:
+        warm(state)
     begin = time.perf_counter()
     last = None if cases is None else state.cases + cases
     end = begin + seconds
-    while (last is None or state.cases < last) and time.perf_counter() < end:
+    while (last is None or state.cases < last) and (
+        time.perf_counter() < end or state.cases < len(state.corpus)
+    ):
         died = _session(state, seed, last, end)
         if died is not None:
             _note(state, *died)
@@ -228,6 +250,7 @@ def _work(
     faulthandler.enable(trace)
     faulthandler.register(signal.SIGPROF, trace, chain=True)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.unraisablehook = lambda _: None  # h5netcdf complains of damaged files when they are closed
     _limit_memory()
     parent = os.getppid()
     tracer = Tracer(library_roots(), state.seen)
@@ -237,9 +260,9 @@ def _work(
     told = time.perf_counter()
     while (last is None or number < last) and os.getppid() == parent:
         now = time.perf_counter()
-        if now > end:
-            break
         first = number < len(state.corpus)
+        if now > end and not first:
+            break
         if first:
             data = state.corpus[number][:MAX_LENGTH]
         else:
@@ -250,8 +273,11 @@ def _work(
         os.chdir(work)
         patient = patience or (PATIENCE if first else 1)
         signal.setitimer(signal.ITIMER_PROF, state.target.seconds * patient)
-        with tracer.watching() as fresh:
-            outcome = judge(state.target, data)
+        if patience is None:
+            with tracer.watching() as fresh:
+                outcome = judge(state.target, data)
+        else:  # a single case: what it runs through does not matter
+            fresh, outcome = set(), judge(state.target, data)
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         if any(work.iterdir()):
             shutil.rmtree(work, ignore_errors=True)

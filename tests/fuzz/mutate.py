@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import re
+import struct
 import zlib
 from collections.abc import Callable, Sequence
 from random import Random
@@ -20,7 +21,7 @@ import numpy as np
 
 MAX_LENGTH = 1 << 16
 
-NUMBERS = (
+NUMBERS = (  # noqa: SIM905
     "0 1 2 -1 -0 007 255 256 32767 65536 1000000 2147483647 2147483648 4294967296 3000000000 "
     "9223372036854775807 9223372036854775808 -9223372036854775808 18446744073709551616 "
     "1180591620717411303424 1e5 1e-5 1e17 1e-300 5e-324 1e308 -1e308 1e309 1e999 nan NaN inf "
@@ -135,7 +136,7 @@ def mutate_value(root: Any, rng: Random) -> Any:
     containers = {id(one): one for one, _ in places}
     one = rng.choice(list(containers.values()))
     key = rng.choice(list(one)) if isinstance(one, dict) else rng.randrange(len(one))
-    kind = rng.randrange(9)
+    kind = rng.randrange(10)
     if kind == 0:
         del one[key]
     elif kind == 1 and isinstance(one, list):
@@ -147,9 +148,9 @@ def mutate_value(root: Any, rng: Random) -> Any:
             one[rng.choice((str(key) + "x", "", *map(str, one)))] = copied
         else:
             one[key] = copied
-    elif kind == 3 and isinstance(one[key], int | float) and not isinstance(one[key], bool):
+    elif kind in (3, 7) and isinstance(one[key], int | float) and not isinstance(one[key], bool):
         try:
-            factor = rng.choice((-1, 0, 2, 0.5, 1e6, 1e150, 1e-150))
+            factor = rng.choice((-1, 0, 1, 1, 2, 0.5, 10, 1e6, 1e10, 1e16, 1e-10, 1e150, 1e-150))
             one[key] = one[key] * factor + rng.choice((0, 0, 1, -1))
         except OverflowError:
             one[key] = 0
@@ -227,6 +228,17 @@ def mutate_npz(data: bytes, rng: Random, tokens: Sequence[bytes], other: bytes) 
     return buffer.getvalue()
 
 
+def mutate_state(data: bytes, rng: Random, tokens: Sequence[bytes], other: bytes) -> bytes:
+    """Change a line of JSON, or a number in the binary part behind it."""
+    line, _, body = data.partition(b"\n")
+    if rng.random() < 0.5:
+        return mutate_json(line, rng, tokens, other) + b"\n" + body
+    place = 8 * rng.randrange(len(body) // 8 + 1)
+    number = rng.choice((0, 1, -1, 5, 100_000, 2**31, 2**62, float("nan"), 1e308, -1.0))
+    raw = struct.pack("<d" if isinstance(number, float) else "<q", number)
+    return line + b"\n" + body[:place] + raw + body[place + 8 :]
+
+
 def mutate_hdf5(data: bytes, rng: Random, tokens: Sequence[bytes], other: bytes) -> bytes:
     """Change an attribute or a dataset of an HDF5 file, which stays a sound one."""
     import h5py
@@ -290,7 +302,7 @@ def pack(files: dict[str, bytes]) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, bytes]:
-    """Read what `pack` wrote; names are reduced to letters, figures and ``. _ - /``.
+    """Read what `pack` wrote; names are reduced to plain ones that lead nowhere else.
 
     Examples
     --------
@@ -300,8 +312,8 @@ def unpack(data: bytes) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     parts = re.split(rb"(?:^|(?<=\n))>>> ([^\n]*)\n", data)
     for name, text in zip(parts[1::2], parts[2::2], strict=True):
-        words = re.sub(r"[^\w./-]|\.\.+|^/+", "", name.decode("ascii", "ignore"))
-        files[words[:60] or "file"] = text.removesuffix(b"\n")
+        words = re.findall(r"\w[\w.-]*", name.decode("ascii", "ignore")[:60], re.ASCII)
+        files["/".join(words) or "file"] = text.removesuffix(b"\n")
     return files
 
 
@@ -328,6 +340,7 @@ FORMS: dict[str, Mutation] = {
     "text": mutate_text,
     "json": mutate_json,
     "npz": mutate_npz,
+    "state": mutate_state,
     "nc": mutate_hdf5,
     "bundle": mutate_bundle,
 }

@@ -56,12 +56,12 @@ def take_turns(states: list[State], options: argparse.Namespace) -> None:
     while True:
         for state in states:
             left = end - time.perf_counter()
-            if left <= 0.0:
+            if left <= 0.0 and state.cases:
                 return
             if sys.stderr.isatty():
                 print(f"\r{state.target.name:<30}", end="", file=sys.stderr)
-            run(state, seed=options.seed, cases=options.cases, seconds=min(turn, left))
-        if options.cases:
+            run(state, seed=options.seed, cases=options.cases, seconds=turn)
+        if options.cases or time.perf_counter() > end:
             return
 
 

@@ -20,11 +20,11 @@ from unittest import mock
 
 import joblib
 import typer
+
 from fuzz.engine import BrokenPromiseError, expect, target
 from fuzz.mutate import FORMS, NUMBERS, mutate_bundle, mutate_bytes, pack, unpack
 from fuzz.targets.models import fitted
 from fuzz.targets.names import MEASURES, SETTINGS
-
 from permdist import cli, models
 
 LINES = 30  # of complaints; help for a wrong option is framed and wrapped
@@ -32,17 +32,21 @@ DATA = b"2 qid:1 1:0.5 2:1 3:0\n0 qid:1 1:0.25 2:0 3:1\n1 qid:1 1:0.125 2:0 3:0\
     b"%d qid:%d 1:0.%d 2:1 3:%d\n" % (k % 2, 2 + k // 3, k, k % 4) for k in range(15)
 )
 # Where a large number is honest work and not a mistake; and what may not be tried at all.
-LONG_WORK = "--examples --queries --draws -n --identities --folds --chains --thin --jobs -j".split()
+LONG_WORK = ["--examples", "--queries", "--draws", "-n", "--identities", "--folds", "--chains"]
+LONG_WORK += ["--thin", "--jobs", "-j"]
 FORBIDDEN = ("--scheduler",)
 VALUES = [*NUMBERS, "data.txt", "model.json", "scores.txt", "out.html", "out.nc", "out", "no", ""]
 VALUES += ["plackett-luce", "gaussian", "good-bad", "letor4", "trec", "adjacent", "holm", "-", "x"]
 VALUES += [".", "map,ndcg@10", "p@5", "MLE", "ListNet[C=1|10]", "RankBoost[max_iter=3]", "1", "2"]
 
 
+command_line = functools.cache(typer.main.get_command)
+
+
 @functools.cache
 def options_of(name: str) -> list[str]:
     """List the options that a command has."""
-    group: Any = typer.main.get_command(cli.app)
+    group: Any = command_line(cli.app)
     return sorted(option for one in group.commands[name].params for option in one.opts)
 
 
@@ -66,7 +70,7 @@ def tame(arguments: list[str]) -> list[str]:
 
 def _small(number: str) -> str:
     try:
-        return str(int(number) % 40) if 40 < int(number) else number
+        return str(int(number) % 40) if int(number) > 40 else number
     except ValueError:
         return number
 
@@ -80,6 +84,7 @@ def call(arguments: list[str]) -> tuple[int, str, str]:
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         joblib.parallel_config("sequential"),
+        mock.patch("typer.main.get_command", command_line),  # it takes longer than most commands
     ):
         try:
             cli.main()
@@ -95,17 +100,19 @@ def check_command(name: str, case: bytes) -> None:
     text = files.pop("arguments", b"").decode(errors="surrogateescape")
     for file, content in files.items():
         Path(file.replace("/", "_")).write_bytes(content)
-    arguments = tame([name, *(line for line in text.split("\n"))])
+    arguments = tame([name, *text.split("\n")])
+    if name == "identities" and "--examples" not in arguments:
+        arguments += ["--examples", "1"]
     code, out, err = call(arguments)
     expect(code in (0, 1, 2), f"exit code 0, 1 or 2, got {code!r}")
     if code == 1 and name != "identities":
-        expect(re.search(r"MemoryError|out of memory|memory", err), f"exit code 1: {err!r:.300}")
-    for written in (out, err):
+        expect("memory" in err, f"exit code 1 is for claims that fail, got {err!r:.300}")
+    for written in () if "--debug" in arguments else (out, err):
         expect("Traceback (most recent call last)" not in written, f"a traceback: {written:.200}")
     expect(len(err.splitlines()) <= LINES, f"at most {LINES} lines of complaints")
     if code == 2:
         expect(err.strip(), "a complaint where something is wrong")
-        raise ValueError(err.strip().splitlines()[-1])
+        raise ValueError(" ".join(err.split())[:500])
     asked = "--json" in arguments and not {"--help", "-h"} & set(arguments)
     if code == 0 and asked and out:
         try:

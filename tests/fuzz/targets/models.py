@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from fuzz.engine import BrokenPromiseError, expect, target
 
+from fuzz.engine import BrokenPromiseError, expect, target
 from permdist import data, measures, models
 from permdist.models.files import to_dict
 

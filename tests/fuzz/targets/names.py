@@ -6,8 +6,8 @@ import functools
 import json
 
 import numpy as np
-from fuzz.engine import expect, target
 
+from fuzz.engine import expect, target
 from permdist import GoodBad, measures, rankings
 from permdist.comparison import read_entries
 from permdist.measures.registry import kinds

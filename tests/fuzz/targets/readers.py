@@ -6,9 +6,9 @@ import functools
 from pathlib import Path
 
 import numpy as np
+
 from fuzz.engine import expect, target
 from fuzz.mutate import unpack
-
 from permdist import data
 
 LETOR = [b"qid:", b" 1:", b" 2:0.5", b"0 qid:1 1:1\n", b"# docid = A", b"#", b"NULL", b"1 qid:2"]
@@ -111,20 +111,19 @@ def collection() -> data.Queries:
 
 @target("run", tokens=RUN, says="case.txt")
 def run(case: bytes) -> None:
-    """A run for a collection whose documents are known."""
+    """A run of documents that are known."""
     path = write(case)
     data.is_run(path)
-    values = load_run(path)
+    values = data.load_run(path, collection())
     expect(values.shape == (5,) and np.isfinite(values).all(), "a finite score for each document")
-
-
-def load_run(path: Path) -> np.ndarray:
-    return np.asarray(data.load_run(path, collection()))
 
 
 if hasattr(data, "load_qrels"):
 
+    @target("run-alone", tokens=RUN, says="case.txt")
+    def run_alone(case: bytes) -> None:
+        expect(repr(data.load_run(write(case))), "it can be shown")
+
     @target("qrels", tokens=RUN, says="case.txt")
     def qrels(case: bytes) -> None:
-        """Judgements, however many there are."""
-        data.load_qrels(write(case))
+        expect(repr(data.load_qrels(write(case))), "it can be shown")

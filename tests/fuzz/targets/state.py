@@ -1,26 +1,38 @@
-"""What a run leaves on disk and reads again: checkpoints, cells of comparisons, chains in netCDF."""
+"""What a run leaves on disk and reads again: checkpoints, cells of comparisons, chains."""
 
 from __future__ import annotations
 
-import functools
 import io
 import json
 import math
+import re
 import tempfile
 import zlib
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+
 from fuzz.engine import expect, target
 from fuzz.mutate import pack, unpack
 from fuzz.targets.models import fitted
-
 from permdist import PlackettLuce, diagnostics, models
 from permdist.comparison.cells import Cell, Outcome, Store
 from permdist.comparison.keys import digest
 from permdist.samplers import run_chains
 
+try:
+    from permdist._seals import seal
+except ImportError:  # files without check sums at their ends
+
+    def seal(data: bytes) -> bytes:
+        return data
+
+
 N_ITEMS = 5
+DRAWS = ("orders", "values")
+_SEAL = re.compile(rb"\npermdist sha256 [0-9a-f]{64}\n\Z")
 KINDS = {
     "adjacent": {"kernel": "adjacent", "thin": 3},
     "exact": {"kernel": "exact"},
@@ -28,7 +40,7 @@ KINDS = {
 }
 
 
-@functools.cache
+@cache
 def model() -> PlackettLuce:
     return PlackettLuce(np.linspace(1.0, 0.0, N_ITEMS))
 
@@ -42,7 +54,7 @@ def start(kind: str, draws: int, folder: str) -> object:
 # ---- checkpoints -------------------------------------------------------------------------------
 
 
-@functools.cache
+@cache
 def checkpoint_seeds() -> list[bytes]:
     """Run chains of every kind for a moment; the first file says which kind it was."""
     found = []
@@ -55,24 +67,57 @@ def checkpoint_seeds() -> list[bytes]:
 
 
 def seal_checkpoint(case: bytes) -> bytes:
-    """Make the check sums in a chain's state those of its draws and arrays."""
+    """Make the check sums of all files right again, so that what they hold has to be checked."""
     files = unpack(case)
-    for name in [name for name in files if name.endswith(".npz")]:
+    header = seal_json(files.get("run.json", b""), "checksum")
+    run = digest(_facts(header)) if _facts(header) else ""
+    for name in files:
+        draws = {part: files.get(f"{name.partition('.')[0]}.{part}", b"") for part in DRAWS}
         try:
-            with np.load(io.BytesIO(files[name]), allow_pickle=False) as stored:
-                arrays = {key: stored[key] for key in stored.files}
-            meta = json.loads(arrays["meta"].tobytes())
-            for part in ("orders", "values"):
-                raw = files.get(name.replace("npz", part), b"")
-                meta[part] = len(raw)
-                meta[f"{part} check"] = zlib.crc32(raw)
+            if name.endswith(".npz"):
+                with np.load(io.BytesIO(files[name]), allow_pickle=False) as stored:
+                    arrays = {key: stored[key] for key in stored.files}
+                meta = {**json.loads(arrays["meta"].tobytes()), **_sums(draws)}
+                arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+                buffer = io.BytesIO()
+                np.savez(buffer, **arrays)
+                files[name] = buffer.getvalue()
+            elif name.endswith(".state"):
+                line, _, body = _SEAL.sub(b"", files[name]).partition(b"\n")
+                stored = json.loads(line)
+                stored["meta"] |= {**_sums(draws), "run": run}
+                files[name] = seal(json.dumps(stored).encode() + b"\n" + body)
         except Exception:  # beyond repair
             continue
-        text = json.dumps(meta).encode()
-        buffer = io.BytesIO()
-        np.savez(buffer, **{**arrays, "meta": np.frombuffer(text, dtype=np.uint8)})
-        files[name] = buffer.getvalue()
-    return pack(files)
+    return pack({**files, **({"run.json": header} if header else {})})
+
+
+def _sums(draws: dict[str, bytes]) -> dict[str, int]:
+    sums = {f"{part} check": zlib.crc32(raw) for part, raw in draws.items()}
+    return {**sums, **{part: len(raw) for part, raw in draws.items()}}
+
+
+def _facts(text: bytes) -> dict[str, Any]:
+    try:
+        return {key: one for key, one in json.loads(text).items() if key != "checksum"}
+    except Exception:  # no JSON, or no mapping
+        return {}
+
+
+def seal_json(case: bytes, key: str) -> bytes:
+    """Replace the check sum that a JSON file has under a key."""
+    try:
+        stored = json.loads(case)
+        if key in stored:
+            stored[key] = digest({name: one for name, one in stored.items() if name != key})
+        return json.dumps(stored).encode()
+    except Exception:  # beyond repair
+        return case
+
+
+def seal_end(case: bytes) -> bytes:
+    """Replace the check sum at the end of a file."""
+    return seal(_SEAL.sub(b"", case))
 
 
 @target(
@@ -102,12 +147,12 @@ def checkpoint(case: bytes) -> None:
 # ---- cells of a comparison ---------------------------------------------------------------------
 
 
-@functools.cache
+@cache
 def cell() -> Cell:
     return Cell("MLE", 0, {"C": 1.0}, models.MLE(), "0123456789abcdef" * 4, 2)
 
 
-@functools.cache
+@cache
 def cell_seeds() -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder:
         outcome = Outcome(
@@ -117,16 +162,7 @@ def cell_seeds() -> list[bytes]:
         return [Path(folder, "cells", cell().file_name).read_bytes()]
 
 
-def seal_cell(case: bytes) -> bytes:
-    try:
-        stored = json.loads(case)
-        stored.pop("digest", None)
-        return json.dumps({**stored, "digest": digest(stored)}).encode()
-    except Exception:  # beyond repair
-        return case
-
-
-@target("cell", form="json", seeds=cell_seeds, seal=seal_cell)
+@target("cell", form="json", seeds=cell_seeds, seal=partial(seal_json, key="digest"))
 def one_cell(case: bytes) -> None:
     """A damaged cell counts as none: reading it never raises."""
     store = Store(Path("."))
@@ -143,7 +179,7 @@ def one_cell(case: bytes) -> None:
 # ---- chains in netCDF --------------------------------------------------------------------------
 
 
-@functools.cache
+@cache
 def netcdf_seeds() -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder:
         chains = run_chains(model(), 4, 2, chains=2, kernel="adjacent", thin=2, rng=0, threads=1)
@@ -151,16 +187,15 @@ def netcdf_seeds() -> list[bytes]:
         return [Path(folder, "chains.nc").read_bytes()]
 
 
-@target("netcdf", form="nc", seeds=netcdf_seeds, says="case.nc")
+@target("netcdf", form="nc", seeds=netcdf_seeds, says="case.nc", seal=seal_end)
 def netcdf(case: bytes) -> None:
     Path("case.nc").write_bytes(case)
     chains = diagnostics.load("case.nc")
-    drawn = np.sort(chains.orders, axis=-1)
     expect(chains.orders.ndim == 3, "chains, draws, positions")
+    expect(chains.orders.shape[2] == chains.n_items, "a position for each item")
+    drawn = np.sort(chains.orders, axis=-1)
     expect((drawn == np.arange(chains.n_items)).all(), "draws are orders of the items")
     expect(chains.log_weight.shape == chains.orders.shape[:2], "a weight for each draw")
     expect(chains.accept_rate.shape == (chains.n_chains,), "a rate for each chain")
     expect(math.isfinite(chains.seconds) and chains.thin >= 1 and chains.tune >= 0, "plain facts")
     expect(repr(chains), "it can be shown")
-
-
