@@ -45,6 +45,7 @@ class State:
     pool: list[bytes] = field(default_factory=list)
     seen: set[Any] = field(default_factory=set)
     failures: dict[tuple[str, str, str], tuple[Outcome, bytes]] = field(default_factory=dict)
+    reported: set[tuple[str, str, str]] = field(default_factory=set)
     outcomes: Counter[str] = field(default_factory=Counter)
     cases: int = 0
     seconds: float = 0.0

@@ -37,9 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         take_turns(states, options)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-    for state in states:
-        report_failures(state, options.crashes, options.shrink)
-        if options.keep:
+    if options.keep:
+        for state in states:
             keep(state)
     if options.json:
         print(json.dumps([facts(state) for state in states]))
@@ -61,6 +60,7 @@ def take_turns(states: list[State], options: argparse.Namespace) -> None:
             if sys.stderr.isatty():
                 print(f"\r{state.target.name:<30}", end="", file=sys.stderr)
             run(state, seed=options.seed, cases=options.cases, seconds=turn)
+            report_failures(state, options.crashes, options.shrink)
         if options.cases or time.perf_counter() > end:
             return
 
@@ -75,14 +75,17 @@ def replay(path: Path, chosen: list[Target]) -> int:
 
 
 def report_failures(state: State, folder: Path, smaller: bool) -> None:
-    """Save a case for each failure and say how to see it again."""
-    for outcome, data in state.failures.values():
+    """Save a case for each new failure and say how to see it again."""
+    for signature in [one for one in state.failures if one not in state.reported]:
+        outcome, data = state.failures[signature]
+        state.reported.add(signature)
         if smaller:
             data = shrink(state.target, outcome, data)
         path = folder / state.target.name / f"{_name(data)}"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-        print(f"{describe(state.target, outcome, data)}\n  replay: {path}", file=sys.stderr)
+        shown = f"{describe(state.target, outcome, data)}\n  replay: {path}"
+        print(shown, file=sys.stderr, flush=True)
 
 
 def describe(one: Target, outcome: Outcome, data: bytes) -> str:
