@@ -33,7 +33,7 @@ from fuzz.mutate import MAX_LENGTH
 MEMORY = 3 << 29  # bytes that a case may take, beside what the libraries take
 FILES = 1 << 27  # bytes that it may write to a file
 WALL = 8  # seconds on the wall for each second of processor time
-PATIENCE = 6  # a case to begin with may compile kernels
+PATIENCE = 6.0  # times as long for a case that may have compiled kernels
 
 
 @dataclass
@@ -80,7 +80,11 @@ def warm(state: State) -> None:
     """
     found: list[Outcome] = []
     trial = State(state.target, state.corpus)
-    _session(trial, 0, len(state.corpus), time.perf_counter() + 1e9, patience=60.0, found=found)
+    many = len(state.corpus)
+    while len(found) < many:
+        end = time.perf_counter() + 1e9
+        if _session(trial, 0, many, end, patience=4 * PATIENCE, found=found) is not None:
+            found.append(Outcome("died"))
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for outcome, data in zip(found, state.corpus, strict=False):
             if outcome.kind == "returned" and len(data) < MAX_LENGTH:
@@ -108,14 +112,11 @@ def run(state: State, *, seed: int, cases: int | None = None, seconds: float = 1
 
 def _note(state: State, outcome: Outcome, data: bytes) -> None:
     """Note the death of a child; a hang is one only if it hangs again, with kernels compiled."""
-    if outcome.kind == "hang" and outcome.signature not in state.failures:
-        again = attempt(state.target, data, patience=PATIENCE)
-        if again.kind != "hang":
-            again = attempt(state.target, data)
-        if again.kind != "hang":
-            state.slow += 1
-            state.outcomes["slow"] += 1
-            return
+    new = outcome.signature not in state.failures
+    if outcome.kind == "hang" and new and attempt_warm(state.target, data).kind != "hang":
+        state.slow += 1
+        state.outcomes["slow"] += 1
+        return
     state.outcomes[outcome.kind] += 1
     state.failures.setdefault(outcome.signature, (outcome, data))
 
@@ -126,6 +127,12 @@ def attempt(one: Target, data: bytes, *, patience: float = 1.0) -> Outcome:
     found: list[Outcome] = []
     died = _session(state, 0, 1, time.perf_counter() + 1e9, patience=patience, found=found)
     return died[0] if died is not None else found[0]
+
+
+def attempt_warm(one: Target, data: bytes) -> Outcome:
+    """Run a single case once its kernels are compiled."""
+    found = attempt(one, data, patience=PATIENCE)
+    return found if found.kind in ("hang", "crash") else attempt(one, data)
 
 
 def shrink(one: Target, outcome: Outcome, data: bytes, seconds: float = 10.0) -> bytes:
@@ -171,8 +178,7 @@ def _session(
                 number = board.read()[0]
                 if number != at:
                     at, since = number, time.perf_counter()
-                patient = patience or (PATIENCE if at <= len(state.corpus) else 1)
-                if time.perf_counter() - since > limit * patient:
+                if time.perf_counter() - since > limit * (patience or 1.0):
                     stuck = True
                     break
             ended = not stuck
@@ -272,8 +278,7 @@ def _work(
         board.write(number, data)
         work.mkdir(exist_ok=True)
         os.chdir(work)
-        patient = patience or (PATIENCE if first else 1)
-        signal.setitimer(signal.ITIMER_PROF, state.target.seconds * patient)
+        signal.setitimer(signal.ITIMER_PROF, state.target.seconds * (patience or 1.0))
         if patience is None:
             with tracer.watching() as fresh:
                 outcome = judge(state.target, data)

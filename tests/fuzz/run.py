@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.engine import HERE, TARGETS, Outcome, Target
-from fuzz.guard import State, attempt, run, shrink
+from fuzz.guard import State, attempt_warm, run, shrink
 
 TURN = 10.0  # seconds of a target before the next one has its turn
 
@@ -69,7 +69,7 @@ def replay(path: Path, chosen: list[Target]) -> int:
     """Run one case on the target that its folder, or --target, names."""
     named = TARGETS.get(path.resolve().parent.name)
     one = named if named is not None and len(chosen) != 1 else chosen[0]
-    outcome = attempt(one, path.read_bytes(), patience=6.0)
+    outcome = attempt_warm(one, path.read_bytes())
     print(f"{one.name}: {outcome.kind}\n{outcome.text}\n{outcome.details}".rstrip())
     return int(outcome.failed)
 
