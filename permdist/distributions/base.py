@@ -218,7 +218,7 @@ class Distribution(ABC):
             better = labels[:, None] > labels[None, :]
             share = float(self.pairwise()[better].mean())
             return share if isinstance(measure, AUC) else 2.0 * share - 1.0
-        if self._is_small:
+        if self._is_small and measure.additive:
             lattice = self._lattice
             totals = np.unique(labels, return_counts=True)
             return measure.offset(*totals) + lattice.expect(lattice.shape.steps_of(measure, labels))

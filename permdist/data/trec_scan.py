@@ -1,0 +1,300 @@
+"""Kernels for TREC's files: columns of a text, names as slices of it, ranking, look-up.
+
+A name (a query's or a document's id) is a slice ``text[start:stop]`` and its hash; no object is
+made for it. Two names are the same if their bytes are, and compare as bytes do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from permdist._check import FloatArray, IntArray
+from permdist._kernels import kernel
+from permdist.data.letor_scan import NEWLINE, SPACE, Bytes, _number
+
+Hashes = NDArray[np.uint64]
+
+BLANKS_FROM, BLANKS_TO = 9, 13  # tab, newline, vertical tab, form feed, return
+BINARY, FIELDS = 1, 2
+
+
+@kernel
+def count_rows(text: Bytes) -> tuple[int, int]:
+    """Count the lines that are not blank; the second number is a line of binary data, or 0."""
+    rows, line, i, n = 0, 0, 0, len(text)
+    while i < n:
+        line += 1
+        found = False
+        while i < n and text[i] != NEWLINE:
+            c = text[i]
+            if c > SPACE:
+                found = True
+            elif c < BLANKS_FROM or BLANKS_TO < c < SPACE:
+                return rows, line
+            i += 1
+        rows += found
+        i += 1
+    return rows, 0
+
+
+@kernel
+def scan_columns(
+    text: Bytes, width: int, columns: IntArray, places: IntArray, line_of: IntArray
+) -> tuple[int, int]:
+    """Find some columns of every line that is not blank.
+
+    places (rows, 2 len(columns)): start and stop of each column; line_of (rows,).
+
+    Returns (line, number of fields) of the first line without `width` fields, or (0, 0).
+    """
+    row, line, i, n = 0, 0, 0, len(text)
+    while i < n:
+        line += 1
+        field, wanted = 0, 0
+        while i < n and text[i] != NEWLINE:
+            if text[i] <= SPACE:
+                i += 1
+                continue
+            start = i
+            while i < n and text[i] > SPACE:
+                i += 1
+            if wanted < len(columns) and field == columns[wanted]:
+                places[row, 2 * wanted], places[row, 2 * wanted + 1] = start, i
+                wanted += 1
+            field += 1
+        if field:
+            if field != width:
+                return line, field
+            line_of[row] = line
+            row += 1
+        i += 1
+    return 0, 0
+
+
+@kernel
+def read_numbers(text: Bytes, start: IntArray, stop: IntArray, out: FloatArray) -> int:
+    """Read slices as numbers; those that need more care, or are none, become NaN. Count them."""
+    late = 0
+    for row in range(len(start)):
+        value, kind = _number(text, start[row], stop[row])
+        out[row] = value
+        if kind != 0:
+            out[row] = np.nan
+            late += 1
+    return late
+
+
+@kernel
+def hash_names(text: Bytes, start: IntArray, stop: IntArray, out: Hashes) -> None:
+    """Hash slices (FNV-1a, with a last stir so that the low bits are good)."""
+    for row in range(len(start)):
+        value = np.uint64(14695981039346656037)
+        for i in range(start[row], stop[row]):
+            value = (value ^ np.uint64(text[i])) * np.uint64(1099511628211)
+        value = (value ^ (value >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+        out[row] = value ^ (value >> np.uint64(29))
+
+
+@kernel
+def _same(a: Bytes, start: int, stop: int, b: Bytes, begin: int, end: int) -> bool:
+    """Tell whether two names are the same."""
+    if stop - start != end - begin:
+        return False
+    i = 0
+    while i < stop - start and a[start + i] == b[begin + i]:
+        i += 1
+    return i == stop - start
+
+
+@kernel
+def number_names(
+    text: Bytes, start: IntArray, stop: IntArray, hashes: Hashes, slots: IntArray, out: IntArray
+) -> int:
+    """Count off the different names by first appearance; slots: a power of two of zeros.
+
+    Returns how many there are; slots keep their first rows plus one.
+    """
+    mask = np.uint64(len(slots) - 1)
+    found = 0
+    for row in range(len(start)):
+        if row and _same(text, start[row], stop[row], text, start[row - 1], stop[row - 1]):
+            out[row] = out[row - 1]
+            continue
+        at = hashes[row] & mask
+        while True:
+            first = slots[at] - 1
+            if first < 0:
+                slots[at] = row + 1
+                out[row] = found
+                found += 1
+                break
+            if hashes[first] == hashes[row] and _same(
+                text, start[row], stop[row], text, start[first], stop[first]
+            ):
+                out[row] = out[first]
+                break
+            at = (at + np.uint64(1)) & mask
+    return found
+
+
+@kernel
+def fill_tables(
+    text: Bytes,
+    start: IntArray,
+    stop: IntArray,
+    hashes: Hashes,
+    ptr: IntArray,
+    slot_ptr: IntArray,
+    slots: IntArray,
+) -> tuple[int, int]:
+    """Make a look-up table for each query; slots hold rows plus one, 0 is free.
+
+    Returns (earlier row, later row) of a name that comes twice in a query, or (-1, -1).
+    """
+    for q in range(len(ptr) - 1):
+        table = slots[slot_ptr[q] : slot_ptr[q + 1]]
+        mask = np.uint64(len(table) - 1)
+        for row in range(ptr[q], ptr[q + 1]):
+            at = hashes[row] & mask
+            while table[at] > 0:
+                other = table[at] - 1
+                if hashes[other] == hashes[row] and _same(
+                    text, start[row], stop[row], text, start[other], stop[other]
+                ):
+                    return other, row
+                at = (at + np.uint64(1)) & mask
+            table[at] = row + 1
+    return -1, -1
+
+
+@kernel
+def look_up(
+    text: Bytes,
+    start: IntArray,
+    stop: IntArray,
+    hashes: Hashes,
+    rows_from: int,
+    rows_to: int,
+    other: Bytes,
+    begin: IntArray,
+    end: IntArray,
+    other_hashes: Hashes,
+    table: IntArray,
+    out: IntArray,
+) -> None:
+    """Find rows of one collection among those of another query's table; -1 where not there."""
+    mask = np.uint64(len(table) - 1)
+    for row in range(rows_from, rows_to):
+        at = hashes[row] & mask
+        found = -1
+        while table[at] > 0:
+            seen = table[at] - 1
+            if other_hashes[seen] == hashes[row] and _same(
+                text, start[row], stop[row], other, begin[seen], end[seen]
+            ):
+                found = seen
+                break
+            at = (at + np.uint64(1)) & mask
+        out[row - rows_from] = found
+
+
+@kernel
+def _comes_first(
+    text: Bytes, start: IntArray, stop: IntArray, keys: FloatArray, a: int, b: int
+) -> bool:
+    """Tell whether row a comes before row b: higher key, else the later name by its bytes."""
+    if keys[a] != keys[b]:
+        return keys[a] > keys[b]
+    size_a, size_b = stop[a] - start[a], stop[b] - start[b]
+    for i in range(min(size_a, size_b)):
+        x, y = text[start[a] + i], text[start[b] + i]
+        if x != y:
+            return x > y
+    return size_a > size_b
+
+
+@kernel
+def rank_rows(
+    text: Bytes, start: IntArray, stop: IntArray, keys: FloatArray, ptr: IntArray, order: IntArray
+) -> None:
+    """Put the rows of each query, named in `order`, into trec_eval's order; by merging."""
+    spare = np.empty_like(order)
+    for q in range(len(ptr) - 1):
+        low, high = ptr[q], ptr[q + 1]
+        ready = True
+        for k in range(low + 1, high):
+            if not _comes_first(text, start, stop, keys, order[k - 1], order[k]):
+                ready = False
+                break
+        if ready:
+            continue
+        size = 1
+        while size < high - low:
+            for left in range(low, high, 2 * size):
+                middle, right = min(left + size, high), min(left + 2 * size, high)
+                i, j = left, middle
+                for k in range(left, right):
+                    if j >= right or (
+                        i < middle and not _comes_first(text, start, stop, keys, order[j], order[i])
+                    ):
+                        spare[k] = order[i]
+                        i += 1
+                    else:
+                        spare[k] = order[j]
+                        j += 1
+            order[low:high] = spare[low:high]
+            size *= 2
+
+
+@kernel
+def judge_rows(
+    text: Bytes,
+    start: IntArray,
+    stop: IntArray,
+    hashes: Hashes,
+    ptr: IntArray,
+    run_query: IntArray,
+    other: Bytes,
+    begin: IntArray,
+    end: IntArray,
+    other_hashes: Hashes,
+    grades: IntArray,
+    other_ptr: IntArray,
+    query: IntArray,
+    slot_ptr: IntArray,
+    slots: IntArray,
+    out_ptr: IntArray,
+    judgement: IntArray,
+    rest_ptr: IntArray,
+    rest: IntArray,
+) -> None:
+    """Judge the retrieved documents of some queries, and collect what was not retrieved.
+
+    For the k-th evaluated query, run_query[k] is its number in the run (-1: not there) and
+    query[k] that in the judgements. judgement (retrieved,): the grade, UNJUDGED for one in the
+    pool without a grade, UNKNOWN otherwise. rest (judged documents,): grades not retrieved.
+    """
+    seen = np.zeros(len(grades), np.bool_)
+    for k in range(len(query)):
+        q, r = query[k], run_query[k]
+        out = out_ptr[k]
+        if r >= 0:
+            table = slots[slot_ptr[q] : slot_ptr[q + 1]]
+            low, high = ptr[r], ptr[r + 1]
+            found = judgement[out : out + high - low]
+            look_up(
+                text, start, stop, hashes, low, high, other, begin, end, other_hashes, table, found
+            )
+            for i in range(high - low):
+                if found[i] < 0:
+                    found[i] = -1
+                else:
+                    seen[found[i]] = True
+                    found[i] = grades[found[i]] if grades[found[i]] >= 0 else -2
+        last = rest_ptr[k]
+        for row in range(other_ptr[q], other_ptr[q + 1]):
+            if grades[row] >= 0 and not seen[row]:
+                rest[last] = grades[row]
+                last += 1
+        rest_ptr[k + 1] = last
