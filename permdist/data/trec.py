@@ -77,12 +77,17 @@ class Grouped(NamedTuple):
 def _group(queries: Names) -> Grouped:
     """Gather the rows of each query, queries in the order of their first rows."""
     n = len(queries.start)
-    slots = np.zeros(_table_size(n), np.int64)
-    number = np.empty(n, np.int64)
-    found = number_names(*queries, slots, number)
+    number, found = number_all(queries)
     order = np.argsort(number, kind="stable") if (number[1:] < number[:-1]).any() else np.arange(n)
     ptr = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=found))]).astype(np.int64)
     return Grouped(queries.strings(order[ptr[:-1]]), ptr, order.astype(np.int64))
+
+
+def number_all(names: Names) -> tuple[IntArray, int]:
+    """Count off the different names by first appearance; also return how many there are."""
+    number = np.empty(len(names.start), np.int64)
+    slots = np.zeros(_table_size(len(names.start)), np.int64)
+    return number, number_names(*names, slots, number)
 
 
 def _table_size(n: int) -> int:

@@ -18,6 +18,7 @@ from permdist.measures.interpolated import ElevenPoint, InterpolatedPrecision
 from permdist.measures.judged import RunMeasure
 from permdist.measures.kendall import KendallTau
 from permdist.measures.ndcg import NDCG
+from permdist.measures.overlap import RunOverlap, compare_runs
 from permdist.measures.persistence import TopKPersistence
 from permdist.measures.precision import Precision
 from permdist.measures.rbp import RBP
@@ -34,7 +35,7 @@ from permdist.measures.registry import (
 )
 from permdist.measures.rprecision import RPrecision
 from permdist.measures.rr import RR
-from permdist.measures.runs import DEFAULT_RUN, RunEvaluation, evaluate_run
+from permdist.measures.runs import DEFAULT_RUN, OFFICIAL, RunEvaluation, evaluate_run
 from permdist.measures.sets import (
     Count,
     Judged,
@@ -63,6 +64,7 @@ __all__ = [
     "ERR",
     "GMAP",
     "NDCG",
+    "OFFICIAL",
     "PRESETS",
     "RBP",
     "RNDCG",
@@ -95,6 +97,7 @@ __all__ = [
     "Retrieved",
     "RunEvaluation",
     "RunMeasure",
+    "RunOverlap",
     "SetAP",
     "SetF",
     "SetPrecision",
@@ -104,6 +107,7 @@ __all__ = [
     "TopKPersistence",
     "Utility",
     "burges",
+    "compare_runs",
     "evaluate",
     "evaluate_orders",
     "evaluate_run",

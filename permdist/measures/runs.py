@@ -15,6 +15,13 @@ from permdist.measures.judged import JudgedQueries
 
 DEFAULT_RUN = ("map", "trec:ndcg@10", "rprec", "p@10", "recall@100", "rr", "bpref", "judged@10")
 
+# What trec_eval prints unless told otherwise.
+OFFICIAL = (
+    *("num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "rprec", "bpref", "rr"),
+    *(f"iprec[recall={tenths / 10}]" for tenths in range(11)),
+    *(f"p@{k}" for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000)),
+)
+
 
 @dataclass(frozen=True, eq=False)
 class RunEvaluation(Evaluation):
