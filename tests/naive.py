@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import naive_trec
 import numpy as np
 
 from permdist.rankings import BucketOrder
@@ -167,6 +168,8 @@ NAMES = {
     "wta": wta,
     "err": err,
     "persistence": persistence,
+    "gmap": ap,
+    **naive_trec.NAMES,
 }
 
 

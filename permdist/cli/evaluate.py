@@ -18,7 +18,7 @@ from permdist.cli._shared import (
 )
 
 if TYPE_CHECKING:
-    from permdist.data import Qrels, Queries, Run
+    from permdist.data import Queries
     from permdist.measures import Evaluation, Measure, RunOverlap
 
 FORMATS = ("table", "trec")
@@ -94,43 +94,49 @@ def evaluate(
     --measure: the usual ones.
     """
     from permdist._check import choice
-    from permdist.data import file_kind, load_letor, load_qrels, load_run, load_scores
+    from permdist.data import (
+        Qrels,
+        Run,
+        file_kind,
+        load_letor,
+        load_qrels,
+        load_run,
+        load_scores,
+    )
     from permdist.measures import DEFAULT, DEFAULT_RUN, OFFICIAL, compare_runs, evaluate_run
     from permdist.measures import evaluate as evaluate_scores
 
     choice("--format", output, FORMATS)
     choice("--labels", labels, KINDS)
     kind = labels if labels != "auto" else file_kind(data)
-    is_run = kind == "qrels" or file_kind(scores) == "run"
     usual = OFFICIAL if output == "trec" else DEFAULT_RUN if kind == "qrels" else DEFAULT
     chosen: list[Measure] = read_measures(measures, preset, usual)
     if ties is not None:
         chosen = [replace(measure, ties=ties) for measure in chosen]
-    queries: Queries | None = None
+    run: Run | None = None
     if kind == "qrels":
-        qrels = load_qrels(data)
+        qrels, run = load_qrels(data), load_run(scores, precision=precision)
     else:
         queries, complete = load_letor(data, regroup=regroup), True
-        if not is_run:
+        if file_kind(scores) == "run":
+            qrels, run = Qrels.from_queries(queries), load_run(scores, precision=precision)
+        else:
             values = load_scores(scores, n_documents=queries.n_documents)[queries.rows]
+            if preset == "trec" and _have_ids(queries):  # trec_eval breaks ties by them
+                qrels = Qrels.from_queries(queries)
+                run = Run.from_queries(queries, values, precision=precision)
     result: Evaluation
-    run: Run | None = None
-    if queries is None or is_run or (preset == "trec" and queries.doc_ids is not None) or level > 1:
-        qrels, run = _judged(queries, qrels if queries is None else None), None
-        run = (
-            load_run(scores, precision=precision)
-            if queries is None or is_run
-            else _as_run(queries, values, precision)
-        )
+    if run is not None:
         result = evaluate_run(
             run, qrels, chosen, level=level, complete=complete, judged_only=judged_only
         )
     else:
+        for flag, given in (("--level", level > 1), ("--against", against is not None)):
+            if given:
+                raise ValueError(f"{flag}: expected a TREC run, got a file of scores")
         result = evaluate_scores(values, queries.y, queries.qid, chosen)
     overlap = None
-    if against is not None:
-        if run is None:
-            raise ValueError("--against: expected a run to compare with it, got a file of scores")
+    if against is not None and run is not None:
         overlap = compare_runs(run, load_run(against, precision=precision), p=persistence)
     if as_json:
         print_json(_facts(result, per_query, overlap))
@@ -140,21 +146,12 @@ def evaluate(
         _print_tables(result, per_query, overlap)
 
 
-def _judged(queries: Queries | None, qrels: Qrels | None) -> Qrels:
-    """Return the judgements, of a collection where there are no others."""
-    from permdist.data import Qrels as Judgements
-
-    if qrels is not None:
-        return qrels
-    if queries is None:
-        raise ValueError("QRELS: expected judgements or a LETOR file, got neither")
-    return Judgements.from_queries(queries)
-
-
-def _as_run(queries: Queries, values: Any, precision: str) -> Run:
-    from permdist.data import Run as Ranked
-
-    return Ranked.from_queries(queries, values, precision=precision)
+def _have_ids(queries: Queries) -> bool:
+    """Tell whether every document of a collection has an id of its own in its query."""
+    if queries.doc_ids is None:
+        return False
+    pairs = set(zip(queries.qid.tolist(), queries.doc_ids.tolist(), strict=True))
+    return len(pairs) == queries.n_documents
 
 
 def _facts(result: Evaluation, per_query: bool, overlap: RunOverlap | None) -> dict[str, Any]:

@@ -35,8 +35,13 @@ class JudgedQueries:
 
     def __init__(self, run: JudgedRun, level: int = 1) -> None:
         self.run, self.level = run, count("level", level)
-        parts = (run.ptr, run.keys, run.judgement, run.rest_ptr, run.rest)
-        self.arrays: tuple[Any, ...] = tuple(frozen(part) for part in parts)
+        self.arrays: tuple[IntArray, FloatArray, IntArray, IntArray, IntArray] = (
+            frozen(run.ptr),
+            frozen(run.keys),
+            frozen(run.judgement),
+            frozen(run.rest_ptr),
+            frozen(run.rest),
+        )
         self._placed: dict[tuple[int, str], Placements] = {}
 
     def placements(self, level: int, ties: str) -> Placements:

@@ -84,12 +84,12 @@ def compare_runs(a: Run, b: Run, *, p: float = 0.9, ties: str = "a") -> RunOverl
     left, right = np.array(shared, dtype=np.int64).T
     shift = a.n_documents
     ends = [a.ptr[left], a.ptr[left + 1], shift + b.ptr[right], shift + b.ptr[right + 1]]
-    # Ties are numbered from the start of their own query.
     table = overlap_batch(
         number, first, last, np.stack(ends, axis=1), n_items, float(p), TIES.index(ties)
     )
     qids = id_array([a.qids[q] for q, _ in shared])
-    return RunOverlap(qids, *np.ascontiguousarray(table.T), float(p), ties)
+    values, lower, upper = np.ascontiguousarray(table.T)
+    return RunOverlap(qids, values, lower, upper, float(p), ties)
 
 
 def _spans(run: Run) -> tuple[IntArray, IntArray]:

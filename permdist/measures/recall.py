@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +38,7 @@ class Recall(Measure):
     binary: ClassVar[bool] = True
     partial: ClassVar[bool] = True
 
-    def _divisor(self, relevant: IntArray) -> IntArray:
+    def _divisor(self, relevant: Any) -> Any:
         """Return what the number of relevant items found is divided by."""
         return relevant
 
@@ -84,7 +84,7 @@ class RelativePrecision(Recall):
 
     aliases: ClassVar[tuple[str, ...]] = ("relative_p",)
 
-    def _divisor(self, relevant: IntArray) -> IntArray:
+    def _divisor(self, relevant: Any) -> Any:
         return np.minimum(relevant, self.k)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,7 +50,7 @@ class RPrecision(Measure):
             )
         object.__setattr__(self, "multiple", multiple)
 
-    def _cuts(self, relevant: IntArray) -> IntArray:
+    def _cuts(self, relevant: Any) -> IntArray:
         """Return how many items are looked at for so many relevant ones."""
         cuts = np.floor(self.multiple * np.asarray(relevant) + 0.9)
         return np.minimum(cuts, LARGEST_CUT).astype(np.int64)

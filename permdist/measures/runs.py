@@ -46,27 +46,17 @@ class RunEvaluation(Evaluation):
         """Say in words what was left out, or taken as not relevant."""
         judged = self.judged
         retrieved, open_ = len(judged.judgement), judged.n_unjudged
-        lines = []
+        fate = "counted as if nothing had been retrieved" if self.complete else "left out"
+        shown = {
+            "retrieved documents without a judgement, taken as not relevant": open_,
+            "relevant documents not retrieved, which earn nothing": judged.n_left_out,
+            f"judged queries that the run lacks, {fate}": len(judged.missing),
+            "queries of the run without judgements, left out": len(judged.unknown),
+            "documents that tie only in single precision, as in trec_eval": judged.merged,
+        }
+        lines = [f"{text}: {number:,}" for text, number in shown.items() if number]
         if open_:
-            share = open_ / retrieved
-            lines.append(
-                f"{open_:,} of {retrieved:,} retrieved documents ({share:.1%}) are not judged; "
-                "they count as not relevant"
-            )
-        if judged.n_left_out:
-            lines.append(
-                f"{judged.n_left_out:,} relevant documents were not retrieved; they earn nothing"
-            )
-        if judged.missing:
-            fate = "count as if nothing had been retrieved" if self.complete else "are left out"
-            lines.append(f"{_queries(judged.missing)} not in the run {fate}")
-        if judged.unknown:
-            lines.append(f"{_queries(judged.unknown)} without judgements are left out")
-        if judged.merged:
-            lines.append(
-                f"{judged.merged:,} documents tie in single precision, as in trec_eval, with one "
-                "of a different score"
-            )
+            lines[0] += f" of {retrieved:,} ({open_ / retrieved:.1%})"
         return lines
 
 
@@ -112,9 +102,10 @@ def evaluate_run(
     >>> result.mean("trec:map")  # one of two relevant documents, at the top
     0.5
     >>> result.notes()[0]
-    '1 of 2 retrieved documents (50.0%) are not judged; they count as not relevant'
+    'retrieved documents without a judgement, taken as not relevant: 1 of 2 (50.0%)'
     """
-    if not isinstance(run, Run) or not isinstance(qrels, Qrels):
+    given: tuple[object, object] = (run, qrels)
+    if not (isinstance(given[0], Run) and isinstance(given[1], Qrels)):
         raise TypeError(
             f"run, qrels: expected a Run and Qrels, got {type(run).__name__} and "
             f"{type(qrels).__name__}; see data.load_run, data.load_qrels and their from_dict"
@@ -130,7 +121,3 @@ def evaluate_run(
     seen = JudgedQueries(judged, level)
     table = np.stack([measure.on_run(seen) for measure in kinds], axis=1)
     return RunEvaluation(id_array(judged.qids), kinds, table, judged, complete)
-
-
-def _queries(qids: tuple[str, ...]) -> str:
-    return f"{len(qids):,} {'query' if len(qids) == 1 else 'queries'}"

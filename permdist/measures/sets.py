@@ -151,7 +151,10 @@ class Utility(RunMeasure):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Count(RunMeasure):
-    """A number of documents; over queries, numbers are added up.
+    """A number of documents or queries; over queries, numbers are added up.
+
+    Its kinds are known by trec_eval's names: ``num_q``, ``num_ret``, ``num_rel``,
+    ``num_rel_ret`` and ``num_nonrel_judged_ret``.
 
     Parameters
     ----------
@@ -181,7 +184,7 @@ class Count(RunMeasure):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Queries(Count):
+class _Queries(Count):
     """The number of queries: ``num_q``."""
 
     aliases: ClassVar[tuple[str, ...]] = ("num_q",)
@@ -191,7 +194,7 @@ class Queries(Count):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Retrieved(Count):
+class _Retrieved(Count):
     """The number of documents retrieved: ``num_ret``."""
 
     aliases: ClassVar[tuple[str, ...]] = ("num_ret",)
@@ -201,7 +204,7 @@ class Retrieved(Count):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Relevant(Count):
+class _Relevant(Count):
     """The number of relevant documents, retrieved or not: ``num_rel``."""
 
     aliases: ClassVar[tuple[str, ...]] = ("num_rel",)
@@ -211,7 +214,7 @@ class Relevant(Count):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class RelevantRetrieved(Count):
+class _RelevantRetrieved(Count):
     """The number of relevant documents retrieved: ``num_rel_ret``."""
 
     aliases: ClassVar[tuple[str, ...]] = ("num_rel_ret",)
@@ -221,7 +224,7 @@ class RelevantRetrieved(Count):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class NonrelevantJudgedRetrieved(Count):
+class _NonrelevantJudgedRetrieved(Count):
     """The number of documents retrieved and judged not relevant: ``num_nonrel_judged_ret``."""
 
     aliases: ClassVar[tuple[str, ...]] = ("num_nonrel_judged_ret",)
@@ -288,7 +291,7 @@ class RBPResidual(RunMeasure):
     def _on_run(self, judged: JudgedQueries) -> FloatArray:
         ptr, keys, judgement, _, _ = judged.arrays
         longest = int(judged.retrieved.max(initial=0))
-        weights = (1.0 - self.p) * self.p ** np.arange(longest)
+        weights: FloatArray = (1.0 - self.p) * np.power(self.p, np.arange(longest))
         open_ = _weigh(ptr, keys, judgement < 0, weights, self.ties == "average")
         return open_ + self.p**judged.retrieved
 

@@ -94,9 +94,9 @@ def rbo(
     choice("ties", ties, TIES)
     numbers: dict[Hashable, int] = {}
     left, right = (_flatten(name, one, numbers) for name, one in (("a", a), ("b", b)))
-    both = [np.concatenate([x, y]) for x, y in zip(left, right, strict=True)]
-    ends = np.array([[0, len(left[0]), len(left[0]), len(both[0])]])
-    out = overlap_batch(*both, ends, len(numbers), persistence, TIES.index(ties))
+    item, first, last = (np.concatenate(sides) for sides in zip(left, right, strict=True))
+    ends = np.array([[0, len(left[0]), len(left[0]), len(item)]])
+    out = overlap_batch(item, first, last, ends, len(numbers), persistence, TIES.index(ties))
     return Overlap(*out[0].tolist())
 
 
@@ -112,7 +112,8 @@ def _flatten(
         raise TypeError(f"{name}: expected a list of items, got a string")
     else:
         groups = ranking.tolist() if isinstance(ranking, np.ndarray) else list(ranking)
-    items, first, last = [], [], []
+    items: list[int] = []
+    first, last = [], []
     for entry in groups:
         group = list(entry) if isinstance(entry, list | tuple | set | frozenset) else [entry]
         if not group:
