@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,11 +13,13 @@ from permdist._check import FloatArray, IntArray, choice, finite, frozen, intege
 from permdist.data.letor_scan import Bytes
 from permdist.data.trec_scan import (
     Hashes,
-    fill_tables,
+    copy_names,
+    find_twice,
     hash_names,
     judge_rows,
     number_names,
     rank_rows,
+    sort_hashes,
 )
 
 if TYPE_CHECKING:
@@ -66,6 +69,34 @@ def _encode(what: str, ids: Iterable[Any]) -> Names:
     return slice_names(np.frombuffer(b"".join(encoded), np.uint8), stop - sizes, stop)
 
 
+class Index(NamedTuple):
+    """The names of each query by their hashes, so that two collections are matched by merging.
+
+    The k-th name is ``text[offsets[k]:offsets[k + 1]]``, stands in row ``rows[k]`` and has the
+    hash ``ordered[k]``; hashes ascend in each query.
+    """
+
+    text: Bytes
+    offsets: IntArray
+    rows: IntArray
+    ordered: Hashes
+
+    def strings(self, low: int, high: int) -> list[str]:
+        """Return the names of the rows of one query, row by row."""
+        names = [""] * (high - low)
+        for row, name in zip(self.rows[low:high].tolist(), range(low, high), strict=True):
+            names[row - low] = self.string(name)
+        return names
+
+    def string(self, k: int) -> str:
+        """Return the k-th name as a string; bytes that are no UTF-8 are replaced."""
+        return self.text[self.offsets[k] : self.offsets[k + 1]].tobytes().decode(errors="replace")
+
+    def as_names(self) -> Names:
+        """Return the names as slices, by their hashes."""
+        return Names(self.text, self.offsets[:-1], self.offsets[1:], self.ordered)
+
+
 class Grouped(NamedTuple):
     """Rows in queries: their ids, where they start, and in which order the rows are taken."""
 
@@ -94,15 +125,15 @@ def _table_size(n: int) -> int:
     return 1 << max(1, int(2 * n - 1).bit_length())
 
 
-def _tables(names: Names, ptr: IntArray, twice: Callable[[int, int], ValueError]) -> Any:
-    """Make the look-up table of every query, or say which name comes twice."""
-    sizes = np.array([_table_size(size) for size in np.diff(ptr).tolist()], np.int64)
-    slot_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    slots = np.zeros(int(slot_ptr[-1]), np.int64)
-    first, again = fill_tables(*names, ptr, slot_ptr, slots)
-    if again >= 0:
-        raise twice(int(first), int(again))
-    return frozen(slot_ptr), frozen(slots)
+def _index(names: Names, ptr: IntArray) -> Index:
+    """Sort the names of each query by their hashes."""
+    rows, ordered = np.empty(len(names.start), np.int64), np.empty(len(names.start), np.uint64)
+    sort_hashes(names.hashes, ptr, rows, ordered)
+    sizes = (names.stop - names.start)[rows]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    text = np.empty(int(offsets[-1]), np.uint8)
+    copy_names(names.text, names.start, names.stop, rows, offsets, text)
+    return Index(frozen(text), frozen(offsets), frozen(rows), frozen(ordered))
 
 
 class Run:
@@ -197,15 +228,6 @@ class Run:
     ) -> None:
         self.precision = choice("precision", precision, ("single", "double"))
         groups = _group(queries)
-        names = documents.take(groups.order)
-
-        def twice(first: int, again: int) -> ValueError:
-            name = names.strings([again])[0]
-            query = groups.qids[int(np.searchsorted(groups.ptr, again, side="right")) - 1]
-            at = "doc_ids" if where is None else where(int(groups.order[again]))
-            return ValueError(f"{at}: document {name!r} of query {query} comes twice")
-
-        _tables(names, groups.ptr, twice)
         keys = scores
         if precision == "single":
             with np.errstate(over="ignore"):
@@ -213,7 +235,8 @@ class Run:
         order = groups.order.copy()
         rank_rows(documents.text, documents.start, documents.stop, keys, groups.ptr, order)
         self.qids, self.ptr = groups.qids, frozen(groups.ptr)
-        self.names = documents.take(order)
+        self.index = _index(documents.take(order), self.ptr)
+        _refuse_twice(self.index, groups, order, where, "comes")
         self.scores, self.keys = frozen(scores[order]), frozen(keys[order])
 
     @property
@@ -236,7 +259,7 @@ class Run:
     def documents(self, qid: str) -> list[str]:
         """Return the ids of the documents retrieved for a query, the best first."""
         q = _find("run", self.qids, qid)
-        return self.names.strings(range(self.ptr[q], self.ptr[q + 1]))
+        return self.index.strings(int(self.ptr[q]), int(self.ptr[q + 1]))
 
     def __repr__(self) -> str:
         return f"Run({_shown(self.qids)}, {self.n_documents:,} documents)"
@@ -308,17 +331,9 @@ class Qrels:
         where: Callable[[int], str] | None,
     ) -> None:
         groups = _group(queries)
-        names = documents.take(groups.order)
-
-        def twice(first: int, again: int) -> ValueError:
-            name = names.strings([again])[0]
-            query = groups.qids[int(np.searchsorted(groups.ptr, again, side="right")) - 1]
-            at = "doc_ids" if where is None else where(int(groups.order[again]))
-            return ValueError(f"{at}: document {name!r} of query {query} is judged twice")
-
-        self._slot_ptr, self._slots = _tables(names, groups.ptr, twice)
         self.qids, self.ptr = groups.qids, frozen(groups.ptr)
-        self.names = names
+        self.index = _index(documents.take(groups.order), self.ptr)
+        _refuse_twice(self.index, groups, groups.order, where, "is judged")
         self.grades: IntArray = frozen(grades[groups.order])
 
     @property
@@ -334,7 +349,7 @@ class Qrels:
     def grade(self, qid: str, doc_id: str) -> int | None:
         """Return the grade of a document, None if it is not among the judgements."""
         q = _find("qrels", self.qids, qid)
-        ids = self.names.strings(range(self.ptr[q], self.ptr[q + 1]))
+        ids = self.index.strings(int(self.ptr[q]), int(self.ptr[q + 1]))
         return int(self.grades[self.ptr[q] + ids.index(doc_id)]) if doc_id in ids else None
 
     def judge(self, run: Run, *, complete: bool = False, judged_only: bool = False) -> JudgedRun:
@@ -354,37 +369,33 @@ class Qrels:
         JudgedRun
         """
         in_run = {qid: number for number, qid in enumerate(run.qids)}
-        pairs = [(in_run.get(qid, -1), q) for q, qid in enumerate(self.qids)]
-        kept = [pair for pair in pairs if complete or pair[0] >= 0]
-        run_query, query = (
-            np.array([pair[side] for pair in kept], dtype=np.int64) for side in (0, 1)
-        )
-        sizes = np.where(run_query >= 0, np.diff(run.ptr)[run_query], 0) if kept else run_query
+        numbers = np.fromiter(map(in_run.get, self.qids, repeat(-1)), np.int64, self.n_queries)
+        query = np.arange(self.n_queries) if complete else np.flatnonzero(numbers >= 0)
+        run_query = numbers[query]
+        sizes = np.where(run_query >= 0, np.diff(run.ptr)[run_query], 0)
         ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         judgement = np.empty(int(ptr[-1]), np.int64)
         rest_ptr = np.zeros(len(query) + 1, np.int64)
         rest = np.empty(len(self.grades), np.int64)
         judge_rows(
-            *run.names,
+            *run.index,
             run.ptr,
             run_query,
-            *self.names,
-            self.grades,
+            *self.index,
             self.ptr,
             query,
-            self._slot_ptr,
-            self._slots,
+            self.grades,
             ptr,
             judgement,
             rest_ptr,
             rest,
         )
-        if len(kept) == run.n_queries and (run_query == np.arange(run.n_queries)).all():
-            keys = run.keys
-        else:
-            spans = [run.keys[run.ptr[r] : run.ptr[r + 1]] for r in run_query if r >= 0]
-            keys = np.concatenate(spans) if spans else np.empty(0)
-        known = set(self.qids)
+        keys = run.keys
+        if not np.array_equal(run_query, np.arange(run.n_queries)):
+            found = run_query[run_query >= 0]
+            offset = np.repeat(run.ptr[found] - ptr[:-1][run_query >= 0], sizes[run_query >= 0])
+            keys = run.keys[np.arange(len(judgement)) + offset]
+        known = set(self.qids) if (numbers >= 0).sum() < run.n_queries else set(run.qids)
         judged = JudgedRun(
             qids=[self.qids[q] for q in query.tolist()],
             ptr=ptr,
@@ -392,7 +403,7 @@ class Qrels:
             judgement=judgement,
             rest_ptr=rest_ptr,
             rest=rest[: rest_ptr[-1]].copy(),
-            missing=tuple(self.qids[q] for r, q in pairs if r < 0),
+            missing=tuple(self.qids[q] for q in np.flatnonzero(numbers < 0).tolist()),
             unknown=tuple(qid for qid in run.qids if qid not in known),
             merged=run.n_merged,
         )
@@ -458,6 +469,21 @@ class JudgedRun(NamedTuple):
         return self._replace(
             ptr=counts[self.ptr], keys=self.keys[keep], judgement=self.judgement[keep]
         )
+
+
+def _refuse_twice(
+    index: Index,
+    groups: Grouped,
+    order: IntArray,
+    where: Callable[[int], str] | None,
+    what: str,
+) -> None:
+    """Refuse a document that comes twice in a query, by the earliest row that repeats one."""
+    again = int(find_twice(*index, groups.ptr, order))
+    if again >= 0:
+        query = groups.qids[int(np.searchsorted(groups.ptr, again, side="right")) - 1]
+        at = "doc_ids" if where is None else where(int(order[index.rows[again]]))
+        raise ValueError(f"{at}: document {index.string(again)!r} of query {query} {what} twice")
 
 
 def document_names(queries: Queries) -> list[str]:

@@ -96,7 +96,7 @@ def hash_names(text: Bytes, start: IntArray, stop: IntArray, out: Hashes) -> Non
         out[row] = value ^ (value >> np.uint64(29))
 
 
-@kernel
+@kernel(inline=True)
 def _same(a: Bytes, start: int, stop: int, b: Bytes, begin: int, end: int) -> bool:
     """Tell whether two names are the same."""
     if stop - start != end - begin:
@@ -139,67 +139,85 @@ def number_names(
 
 
 @kernel
-def fill_tables(
-    text: Bytes,
-    start: IntArray,
-    stop: IntArray,
-    hashes: Hashes,
-    ptr: IntArray,
-    slot_ptr: IntArray,
-    slots: IntArray,
-) -> tuple[int, int]:
-    """Make a look-up table for each query; slots hold rows plus one, 0 is free.
-
-    Returns (earlier row, later row) of a name that comes twice in a query, or (-1, -1).
-    """
+def sort_hashes(hashes: Hashes, ptr: IntArray, rows: IntArray, ordered: Hashes) -> None:
+    """Sort the hashes of each query; `rows` says from which row each one comes."""
     for q in range(len(ptr) - 1):
-        table = slots[slot_ptr[q] : slot_ptr[q + 1]]
-        mask = np.uint64(len(table) - 1)
-        for row in range(ptr[q], ptr[q + 1]):
-            at = hashes[row] & mask
-            while table[at] > 0:
-                other = table[at] - 1
-                if hashes[other] == hashes[row] and _same(
-                    text, start[row], stop[row], text, start[other], stop[other]
-                ):
-                    return other, row
-                at = (at + np.uint64(1)) & mask
-            table[at] = row + 1
-    return -1, -1
+        own = hashes[ptr[q] : ptr[q + 1]]
+        order = np.argsort(own)
+        for k in range(len(own)):
+            rows[ptr[q] + k] = ptr[q] + order[k]
+            ordered[ptr[q] + k] = own[order[k]]
 
 
 @kernel
-def look_up(
-    text: Bytes,
-    start: IntArray,
-    stop: IntArray,
-    hashes: Hashes,
-    rows_from: int,
-    rows_to: int,
-    other: Bytes,
-    begin: IntArray,
-    end: IntArray,
-    other_hashes: Hashes,
-    table: IntArray,
-    out: IntArray,
+def copy_names(
+    text: Bytes, start: IntArray, stop: IntArray, rows: IntArray, offsets: IntArray, out: Bytes
 ) -> None:
-    """Find rows of one collection among those of another query's table; -1 where not there."""
-    mask = np.uint64(len(table) - 1)
-    for row in range(rows_from, rows_to):
-        at = hashes[row] & mask
-        found = -1
-        while table[at] > 0:
-            seen = table[at] - 1
-            if other_hashes[seen] == hashes[row] and _same(
-                text, start[row], stop[row], other, begin[seen], end[seen]
-            ):
-                found = seen
-                break
-            at = (at + np.uint64(1)) & mask
-        out[row - rows_from] = found
+    """Copy names, in the order of `rows`, into one text; offsets (rows + 1,)."""
+    for k in range(len(rows)):
+        at = offsets[k]
+        for i in range(start[rows[k]], stop[rows[k]]):
+            out[at] = text[i]
+            at += 1
 
 
 @kernel
+def find_twice(
+    text: Bytes,
+    offsets: IntArray,
+    rows: IntArray,
+    ordered: Hashes,
+    ptr: IntArray,
+    line: IntArray,
+) -> int:
+    """Find a name that comes twice in a query: the place of the first repetition, or -1.
+
+    line (rows,): by which number rows are early or late.
+    """
+    found = -1
+    for q in range(len(ptr) - 1):
+        for a in range(ptr[q], ptr[q + 1]):
+            b = a + 1
+            while b < ptr[q + 1] and ordered[b] == ordered[a]:
+                if _same(text, offsets[a], offsets[a + 1], text, offsets[b], offsets[b + 1]):
+                    later = a if line[rows[a]] > line[rows[b]] else b
+                    if found < 0 or line[rows[later]] < line[rows[found]]:
+                        found = later
+                b += 1
+    return found
+
+
+@kernel
+def match_rows(
+    text: Bytes,
+    offsets: IntArray,
+    rows: IntArray,
+    ordered: Hashes,
+    low: int,
+    high: int,
+    other: Bytes,
+    others: IntArray,
+    other_rows: IntArray,
+    other_ordered: Hashes,
+    other_low: int,
+    other_high: int,
+    out: IntArray,
+    out_low: int,
+) -> None:
+    """Write for each row of one query, from `low`, which row of the other has its name."""
+    j = other_low
+    for i in range(low, high):
+        while j < other_high and other_ordered[j] < ordered[i]:
+            j += 1
+        k = j
+        while k < other_high and other_ordered[k] == ordered[i]:
+            if _same(text, offsets[i], offsets[i + 1], other, others[k], others[k + 1]):
+                out[out_low + rows[i] - low] = other_rows[k]
+                break
+            k += 1
+
+
+@kernel(inline=True)
 def _comes_first(
     text: Bytes, start: IntArray, stop: IntArray, keys: FloatArray, a: int, b: int
 ) -> bool:
@@ -250,20 +268,18 @@ def rank_rows(
 @kernel
 def judge_rows(
     text: Bytes,
-    start: IntArray,
-    stop: IntArray,
-    hashes: Hashes,
+    offsets: IntArray,
+    rows: IntArray,
+    ordered: Hashes,
     ptr: IntArray,
     run_query: IntArray,
     other: Bytes,
-    begin: IntArray,
-    end: IntArray,
-    other_hashes: Hashes,
-    grades: IntArray,
+    others: IntArray,
+    other_rows: IntArray,
+    other_ordered: Hashes,
     other_ptr: IntArray,
     query: IntArray,
-    slot_ptr: IntArray,
-    slots: IntArray,
+    grades: IntArray,
     out_ptr: IntArray,
     judgement: IntArray,
     rest_ptr: IntArray,
@@ -272,26 +288,35 @@ def judge_rows(
     """Judge the retrieved documents of some queries, and collect what was not retrieved.
 
     For the k-th evaluated query, run_query[k] is its number in the run (-1: not there) and
-    query[k] that in the judgements. judgement (retrieved,): the grade, UNJUDGED for one in the
-    pool without a grade, UNKNOWN otherwise. rest (judged documents,): grades not retrieved.
+    query[k] that in the judgements. judgement (retrieved,): the grade, -2 for a document in the
+    pool without one, -1 otherwise. rest (judged documents,): grades not retrieved.
     """
     seen = np.zeros(len(grades), np.bool_)
+    judgement[:] = -1
     for k in range(len(query)):
         q, r = query[k], run_query[k]
-        out = out_ptr[k]
         if r >= 0:
-            table = slots[slot_ptr[q] : slot_ptr[q + 1]]
-            low, high = ptr[r], ptr[r + 1]
-            found = judgement[out : out + high - low]
-            look_up(
-                text, start, stop, hashes, low, high, other, begin, end, other_hashes, table, found
+            match_rows(
+                text,
+                offsets,
+                rows,
+                ordered,
+                ptr[r],
+                ptr[r + 1],
+                other,
+                others,
+                other_rows,
+                other_ordered,
+                other_ptr[q],
+                other_ptr[q + 1],
+                judgement,
+                out_ptr[k],
             )
-            for i in range(high - low):
-                if found[i] < 0:
-                    found[i] = -1
-                else:
-                    seen[found[i]] = True
-                    found[i] = grades[found[i]] if grades[found[i]] >= 0 else -2
+            for i in range(out_ptr[k], out_ptr[k + 1]):
+                found = judgement[i]
+                if found >= 0:
+                    seen[found] = True
+                    judgement[i] = grades[found] if grades[found] >= 0 else -2
         last = rest_ptr[k]
         for row in range(other_ptr[q], other_ptr[q + 1]):
             if grades[row] >= 0 and not seen[row]:

@@ -35,7 +35,13 @@ from permdist.measures.registry import (
 )
 from permdist.measures.rprecision import RPrecision
 from permdist.measures.rr import RR
-from permdist.measures.runs import DEFAULT_RUN, OFFICIAL, RunEvaluation, evaluate_run
+from permdist.measures.runs import (
+    DEFAULT_RUN,
+    OFFICIAL,
+    RunEvaluation,
+    evaluate_judged,
+    evaluate_run,
+)
 from permdist.measures.sets import (
     Count,
     Judged,
@@ -99,6 +105,7 @@ __all__ = [
     "burges",
     "compare_runs",
     "evaluate",
+    "evaluate_judged",
     "evaluate_orders",
     "evaluate_run",
     "kinds",

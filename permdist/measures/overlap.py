@@ -79,7 +79,9 @@ def compare_runs(a: Run, b: Run, *, p: float = 0.9, ties: str = "a") -> RunOverl
     shared = [(q, in_b[qid]) for q, qid in enumerate(a.qids) if qid in in_b]
     if not shared:
         raise ValueError("b: expected a run with queries of the other one, got none in common")
-    number, n_items = number_all(_joined(a.names, b.names))
+    by_hash, n_items = number_all(_joined(a.index.as_names(), b.index.as_names()))
+    number = np.empty_like(by_hash)
+    number[np.concatenate([a.index.rows, a.n_documents + b.index.rows])] = by_hash
     first, last = (np.concatenate(parts) for parts in zip(_spans(a), _spans(b), strict=True))
     left, right = np.array(shared, dtype=np.int64).T
     shift = a.n_documents

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from permdist._check import count
 from permdist.data.trec import JudgedRun, Qrels, Run, id_array
 from permdist.measures.base import Measure
 from permdist.measures.evaluation import Evaluation, several
@@ -110,14 +109,39 @@ def evaluate_run(
             f"run, qrels: expected a Run and Qrels, got {type(run).__name__} and "
             f"{type(qrels).__name__}; see data.load_run, data.load_qrels and their from_dict"
         )
-    count("level", level)
-    kinds = several(measures)
     judged = qrels.judge(run, complete=complete, judged_only=judged_only)
     if not judged.qids:
         raise ValueError(
             f"run: none of its {run.n_queries:,} queries has judgements, such as "
             f"{run.qids[0]!r} among {', '.join(map(repr, qrels.qids[:3]))}"
         )
-    seen = JudgedQueries(judged, level)
+    return evaluate_judged(judged, measures, level=level, complete=complete)
+
+
+def evaluate_judged(
+    judged: JudgedRun,
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT_RUN,
+    *,
+    level: int = 1,
+    complete: bool = False,
+) -> RunEvaluation:
+    """Evaluate a run whose documents have been looked up, as `Qrels.judge` does.
+
+    Parameters
+    ----------
+    judged : JudgedRun
+    measures, level
+        As in `evaluate_run`.
+    complete : bool
+        Whether queries that the run lacks were counted in; for the notes.
+
+    Examples
+    --------
+    >>> from permdist.data import Qrels, Run
+    >>> judged = Qrels.from_dict({"q": {"a": 1}}).judge(Run.from_dict({"q": {"a": 2.0}}))
+    >>> evaluate_judged(judged, "map").mean("map")
+    1.0
+    """
+    seen, kinds = JudgedQueries(judged, level), several(measures)
     table = np.stack([measure.on_run(seen) for measure in kinds], axis=1)
     return RunEvaluation(id_array(judged.qids), kinds, table, judged, complete)
