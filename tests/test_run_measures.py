@@ -1,6 +1,7 @@
 """Measures of runs with judgements: by hand, by enumeration, and against trec_eval."""
 
 import math
+from itertools import permutations
 
 import naive_trec
 import numpy as np
@@ -164,6 +165,20 @@ def test_measures_of_runs_refuse_plain_labels():
         ):
             with pytest.raises(ValueError, match=r"measures a run.*use measures.evaluate_run"):
                 call()
+
+
+def test_measures_that_are_no_sum_have_expectations_by_listing_and_by_draws():
+    dist, labels = PlackettLuce([0.3, 0.0, -0.5, 0.1]), [0, 1, 0, 1]
+    for name in ("iprec[recall=0.5]", "11pt", "rbp", "recall@2", "success@2", "bing"):
+        exact = dist.expect(name, labels, method="exact")
+        sampled = dist.expect(name, labels, method="sample", draws=2000, rng=0)
+        orders = permutations(range(4))
+        listed = sum(
+            math.exp(dist.log_prob(list(order))) * parse(name)(list(order), labels)
+            for order in orders
+        )
+        assert float(exact) == pytest.approx(listed, abs=1e-12)
+        assert abs(exact - sampled) < 5 * sampled.standard_error
 
 
 def test_what_is_no_run_is_refused():

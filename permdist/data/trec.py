@@ -13,11 +13,12 @@ from permdist._check import FloatArray, IntArray, choice, finite, frozen, intege
 from permdist.data.letor_scan import Bytes
 from permdist.data.trec_scan import (
     Hashes,
-    copy_names,
+    Words,
     find_twice,
     hash_names,
     judge_rows,
     number_names,
+    pack_names,
     rank_rows,
     sort_hashes,
 )
@@ -29,16 +30,16 @@ UNKNOWN, UNJUDGED = -1, -2  # not among the judgements; there, but with a negati
 
 
 class Names(NamedTuple):
-    """Names as slices of one text, with their hashes."""
+    """Names as slices of one text, of bytes or of packed words, with their hashes."""
 
-    text: Bytes
+    text: Any
     start: IntArray
     stop: IntArray
     hashes: Hashes
 
     def strings(self, rows: Iterable[int]) -> list[str]:
         """Return some names as strings; bytes that are no UTF-8 are replaced."""
-        raw = memoryview(self.text)  # type: ignore[arg-type]
+        raw = memoryview(self.text)
         ends = ((int(self.start[i]), int(self.stop[i])) for i in rows)
         return [bytes(raw[start:stop]).decode(errors="replace") for start, stop in ends]
 
@@ -72,11 +73,12 @@ def _encode(what: str, ids: Iterable[Any]) -> Names:
 class Index(NamedTuple):
     """The names of each query by their hashes, so that two collections are matched by merging.
 
-    The k-th name is ``text[offsets[k]:offsets[k + 1]]``, stands in row ``rows[k]`` and has the
-    hash ``ordered[k]``; hashes ascend in each query.
+    The k-th name is ``words[offsets[k]:offsets[k + 1]]``, its length in bytes and then eight of
+    them a word; it stands in row ``rows[k]`` and has the hash ``ordered[k]``. Hashes ascend in
+    each query.
     """
 
-    text: Bytes
+    words: Words
     offsets: IntArray
     rows: IntArray
     ordered: Hashes
@@ -90,11 +92,12 @@ class Index(NamedTuple):
 
     def string(self, k: int) -> str:
         """Return the k-th name as a string; bytes that are no UTF-8 are replaced."""
-        return self.text[self.offsets[k] : self.offsets[k + 1]].tobytes().decode(errors="replace")
+        packed = self.words[self.offsets[k] : self.offsets[k + 1]]
+        return packed[1:].astype("<u8").tobytes()[: int(packed[0])].decode(errors="replace")
 
     def as_names(self) -> Names:
         """Return the names as slices, by their hashes."""
-        return Names(self.text, self.offsets[:-1], self.offsets[1:], self.ordered)
+        return Names(self.words, self.offsets[:-1], self.offsets[1:], self.ordered)
 
 
 class Grouped(NamedTuple):
@@ -129,11 +132,11 @@ def _index(names: Names, ptr: IntArray) -> Index:
     """Sort the names of each query by their hashes."""
     rows, ordered = np.empty(len(names.start), np.int64), np.empty(len(names.start), np.uint64)
     sort_hashes(names.hashes, ptr, rows, ordered)
-    sizes = (names.stop - names.start)[rows]
+    sizes = 1 + (names.stop - names.start + 7)[rows] // 8
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    text = np.empty(int(offsets[-1]), np.uint8)
-    copy_names(names.text, names.start, names.stop, rows, offsets, text)
-    return Index(frozen(text), frozen(offsets), frozen(rows), frozen(ordered))
+    words = np.zeros(int(offsets[-1]), np.uint64)
+    pack_names(names.text, names.start, names.stop, rows, offsets, words)
+    return Index(frozen(words), frozen(offsets), frozen(rows), frozen(ordered))
 
 
 class Run:

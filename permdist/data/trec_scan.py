@@ -14,6 +14,7 @@ from permdist._kernels import kernel
 from permdist.data.letor_scan import NEWLINE, SPACE, Bytes, _number
 
 Hashes = NDArray[np.uint64]
+Words = NDArray[np.uint64]
 
 BLANKS_FROM, BLANKS_TO = 9, 13  # tab, newline, vertical tab, form feed, return
 BINARY, FIELDS = 1, 2
@@ -97,7 +98,7 @@ def hash_names(text: Bytes, start: IntArray, stop: IntArray, out: Hashes) -> Non
 
 
 @kernel(inline=True)
-def _same(a: Bytes, start: int, stop: int, b: Bytes, begin: int, end: int) -> bool:
+def _same(a: Bytes | Words, start: int, stop: int, b: Bytes | Words, begin: int, end: int) -> bool:
     """Tell whether two names are the same."""
     if stop - start != end - begin:
         return False
@@ -109,7 +110,12 @@ def _same(a: Bytes, start: int, stop: int, b: Bytes, begin: int, end: int) -> bo
 
 @kernel
 def number_names(
-    text: Bytes, start: IntArray, stop: IntArray, hashes: Hashes, slots: IntArray, out: IntArray
+    text: Bytes | Words,
+    start: IntArray,
+    stop: IntArray,
+    hashes: Hashes,
+    slots: IntArray,
+    out: IntArray,
 ) -> int:
     """Count off the different names by first appearance; slots: a power of two of zeros.
 
@@ -150,20 +156,25 @@ def sort_hashes(hashes: Hashes, ptr: IntArray, rows: IntArray, ordered: Hashes) 
 
 
 @kernel
-def copy_names(
-    text: Bytes, start: IntArray, stop: IntArray, rows: IntArray, offsets: IntArray, out: Bytes
+def pack_names(
+    text: Bytes, start: IntArray, stop: IntArray, rows: IntArray, offsets: IntArray, words: Words
 ) -> None:
-    """Copy names, in the order of `rows`, into one text; offsets (rows + 1,)."""
+    """Pack names, in the order of `rows`, into words: the length, then eight bytes a word.
+
+    offsets (rows + 1,): where each begins; words are zero before.
+    """
     for k in range(len(rows)):
+        low, high = start[rows[k]], stop[rows[k]]
         at = offsets[k]
-        for i in range(start[rows[k]], stop[rows[k]]):
-            out[at] = text[i]
-            at += 1
+        words[at] = high - low
+        for i in range(high - low):
+            word = at + 1 + i // 8
+            words[word] |= np.uint64(text[low + i]) << np.uint64(8 * (i % 8))
 
 
 @kernel
 def find_twice(
-    text: Bytes,
+    text: Words,
     offsets: IntArray,
     rows: IntArray,
     ordered: Hashes,
@@ -189,13 +200,13 @@ def find_twice(
 
 @kernel
 def match_rows(
-    text: Bytes,
+    text: Words,
     offsets: IntArray,
     rows: IntArray,
     ordered: Hashes,
     low: int,
     high: int,
-    other: Bytes,
+    other: Words,
     others: IntArray,
     other_rows: IntArray,
     other_ordered: Hashes,
@@ -267,13 +278,13 @@ def rank_rows(
 
 @kernel
 def judge_rows(
-    text: Bytes,
+    text: Words,
     offsets: IntArray,
     rows: IntArray,
     ordered: Hashes,
     ptr: IntArray,
     run_query: IntArray,
-    other: Bytes,
+    other: Words,
     others: IntArray,
     other_rows: IntArray,
     other_ordered: Hashes,
