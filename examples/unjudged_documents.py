@@ -41,17 +41,15 @@ def main(arguments=None):
     shares = np.linspace(1.0, 0.1, 10)
     draw = rng.random(queries.n_documents)
     wanted = [*NAMES, "rbp_residual"]
-    means = {name: [] for name in wanted}
-    for share in shares:
-        result = evaluate(queries, scores, np.where(draw <= share, queries.y, -1), wanted)
-        for name in wanted:
-            means[name].append(result.mean(name))
+    labels = [np.where(draw <= share, queries.y, -1) for share in shares]
+    table = np.array([evaluate(queries, scores, y, wanted).table.mean(axis=0) for y in labels])
+    means = dict(zip(wanted, table.T, strict=True))
     figure = Figure(figsize=(11.5, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     for name, text in NAMES.items():
         left.plot(100 * shares, means[name], marker="o", markersize=3, label=text)
-    low, open_ = np.array(means["rbp"]), np.array(means["rbp_residual"])
-    left.fill_between(100 * shares, low, low + open_, color="C4", alpha=0.15, lw=0)
+    highest = means["rbp"] + means["rbp_residual"]
+    left.fill_between(100 * shares, means["rbp"], highest, color="C4", alpha=0.15, lw=0)
     left.set(xlabel="judged documents, %", ylabel="mean over queries", ylim=(0, 1), xlim=(101, 9))
     left.set_title("Fewer judgements of the same ranking", loc="left")
     left.legend(frameon=False, fontsize=8, title="shaded: what RBP leaves open", title_fontsize=8)
@@ -72,8 +70,8 @@ def main(arguments=None):
     right.set(xticks=range(len(levels)), xticklabels=levels, xlabel="different scores in the run")
     right.set_title("MAP of rounded scores", loc="left")
     right.legend(frameon=False, fontsize=8)
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
+    left.spines[["top", "right"]].set_visible(False)
+    right.spines[["top", "right"]].set_visible(False)
     figure.savefig(options.output, dpi=150)
     print(f"The picture: {options.output}")
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from permdist import PlackettLuce, measures
 from permdist.data import Qrels, Run
+from permdist.distributions.base import NotExactError
 from permdist.measures import evaluate_run, parse
 
 ONE = Qrels.from_dict({"q": {"a": 1, "b": 1}})
@@ -179,6 +180,8 @@ def test_measures_that_are_no_sum_have_expectations_by_listing_and_by_draws():
         )
         assert float(exact) == pytest.approx(listed, abs=1e-12)
         assert abs(exact - sampled) < 5 * sampled.standard_error
+    with pytest.raises(NotExactError, match="no sum along the ranking, exact up to 8 items"):
+        PlackettLuce(np.zeros(9)).expect("11pt", [1] * 9, method="exact")
 
 
 def test_what_is_no_run_is_refused():
