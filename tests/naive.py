@@ -4,6 +4,7 @@ import itertools
 import math
 from fractions import Fraction
 
+import naive_trec
 import numpy as np
 
 from permdist.rankings import BucketOrder
@@ -168,6 +169,8 @@ NAMES = {
     "wta": wta,
     "err": err,
     "persistence": persistence,
+    "gmap": ap,
+    **naive_trec.NAMES,
 }
 
 

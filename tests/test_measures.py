@@ -14,11 +14,20 @@ from permdist.measures import (
     AP,
     AUC,
     ERR,
+    GMAP,
     NDCG,
+    RBP,
     RR,
     WTA,
+    BinG,
+    ElevenPoint,
+    InterpolatedPrecision,
     KendallTau,
     Precision,
+    Recall,
+    RelativePrecision,
+    RPrecision,
+    Success,
     TopKPersistence,
 )
 
@@ -48,8 +57,24 @@ EVERY = [
     TopKPersistence(),
     TopKPersistence(1),
     TopKPersistence(3),
+    GMAP(),
+    Recall(1),
+    Recall(3),
+    RelativePrecision(2),
+    RPrecision(),
+    RPrecision(1.6),
+    Success(1),
+    Success(3),
+    RBP(),
+    RBP(0.5, 3),
+    BinG(),
+    InterpolatedPrecision(),
+    InterpolatedPrecision(0.4),
+    InterpolatedPrecision(1.0),
+    ElevenPoint(),
 ]
-AVERAGED = [type(m)(**{**vars(m), "ties": "average"}) for m in EVERY]
+ADDITIVE = [measure for measure in EVERY if measure.additive]
+AVERAGED = [type(m)(**{**vars(m), "ties": "average"}) for m in ADDITIVE]
 DEFINED = strategies.labelled_queries(min_relevant=1, min_irrelevant=1, max_items=7, max_grade=3)
 each = pytest.mark.parametrize("measure", EVERY, ids=str)
 
@@ -105,7 +130,7 @@ def test_the_ideal_is_the_best_of_all_orders(labels):
 def test_steps_add_up_to_the_value(query):
     order = rankings.order_by_scores(query.scores)
     grades, totals = np.unique(query.labels, return_counts=True)
-    for measure in EVERY:
+    for measure in ADDITIVE:
         above = np.zeros(len(grades), dtype=int)
         total = measure.offset(grades, totals)
         for item in order:
@@ -118,7 +143,7 @@ def test_steps_add_up_to_the_value(query):
 @each
 @pytest.mark.parametrize(("p", "m"), [(1, 1), (2, 3), (3, 2), (4, 1), (2, 0)])
 def test_the_step_table_adds_up_along_every_path(measure, p, m):
-    if m == 0 and isinstance(measure, AUC | KendallTau):
+    if (m == 0 and isinstance(measure, AUC | KendallTau)) or not measure.additive:
         return
     table = measure.step_table(p, m)
     assert table.shape == (p, m + 1)
@@ -141,7 +166,7 @@ def test_positional_form_equals_the_value(query):
     for measure in EVERY:
         form = measure.positional(query.labels)
         if form is None:
-            assert not isinstance(measure, NDCG | Precision | WTA)
+            assert not isinstance(measure, NDCG | Precision | WTA | Recall | RPrecision | RBP)
             continue
         values = form.offset + form.weights[ranks] @ form.gains
         assert values == pytest.approx(measure(orders, query.labels), abs=1e-12), measure
@@ -294,6 +319,13 @@ def test_ties_by_hand():
         ("trec:ndcg", NDCG(gain="linear")),
         ("trec:ndcg@5[ties=average]", NDCG(5, gain="linear", ties="average")),
         ("burges:ndcg@10", NDCG(10, gain="exp2", discount="log2")),
+        ("rbp@10[p=0.95]", RBP(0.95, 10)),
+        ("P_10", Precision(10)),
+        ("map_cut_10", AP(10)),
+        ("trec:recip_rank", RR()),
+        ("ndcg_cut_5", NDCG(5, gain="linear")),
+        ("iprec_at_recall_0.40", InterpolatedPrecision(0.4)),
+        ("11pt_avg", ElevenPoint()),
     ],
 )
 def test_parse(text, measure):
@@ -309,7 +341,7 @@ def test_presets_are_callable():
     ("make", "error", "message"),
     [
         (lambda: measures.parse("ndgc@10"), ValueError, "did you mean 'ndcg'?"),
-        (lambda: measures.parse("recall@10"), ValueError, "unknown name 'recall'"),
+        (lambda: measures.parse("recal@10"), ValueError, "unknown name 'recal'"),
         (lambda: measures.parse("ndcg@"), ValueError, "cannot read 'ndcg@'"),
         (lambda: measures.parse("auc@10"), ValueError, "'auc' takes no cut-off"),
         (lambda: measures.parse("p"), ValueError, "needs a cut-off, as in 'p@10'"),
@@ -319,6 +351,12 @@ def test_presets_are_callable():
         (lambda: measures.parse("letor5:map"), ValueError, "preset: expected one of letor3"),
         (lambda: measures.parse("ndcg@10[k=5]"), ValueError, "cannot read option 'k=5'"),
         (lambda: measures.parse("err[max_grade=x]"), ValueError, "must be a whole number"),
+        (lambda: measures.parse("rbp[p=x]"), ValueError, "p of 'rbp[p=x]' must be a number"),
+        (lambda: RBP(1.0), ValueError, "p: expected a number between 0 and 1, got 1.0"),
+        (lambda: RPrecision(0.0), ValueError, "multiple: expected more than 0"),
+        (lambda: InterpolatedPrecision(2.0), ValueError, "recall: expected a number from 0 to 1"),
+        (lambda: ElevenPoint(ties="average"), ValueError, "11pt has no average over ties"),
+        (lambda: ElevenPoint().step_table(1, 1), ValueError, "is no sum along the ranking"),
         (lambda: measures.parse("p@99999999999999999999"), ValueError, "k: expected at most"),
         (lambda: AP().ideal([[1, 0]]), ValueError, "labels: expected 1 dimension"),
         (lambda: measures.parse(10), TypeError, "expected a Measure or a name, got int"),

@@ -4,19 +4,33 @@ from permdist.data.folds import Fold, load_letor_folds, make_folds
 from permdist.data.letor import load_letor, save_letor
 from permdist.data.preflib import Preferences, load_preflib
 from permdist.data.queries import Description, Queries, Query
-from permdist.data.runs import is_run, load_run, load_scores, save_run, save_scores
+from permdist.data.runs import (
+    file_kind,
+    is_run,
+    load_qrels,
+    load_run,
+    load_scores,
+    save_run,
+    save_scores,
+)
 from permdist.data.simulate import make_letor
+from permdist.data.trec import JudgedRun, Qrels, Run
 
 __all__ = [
     "Description",
     "Fold",
+    "JudgedRun",
     "Preferences",
+    "Qrels",
     "Queries",
     "Query",
+    "Run",
+    "file_kind",
     "is_run",
     "load_letor",
     "load_letor_folds",
     "load_preflib",
+    "load_qrels",
     "load_run",
     "load_scores",
     "make_folds",

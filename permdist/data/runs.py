@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 from itertools import pairwise
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, finite
+from permdist._check import FloatArray, IntArray, finite
 from permdist._files import read_bytes, read_number, write_atomically
+from permdist.data.letor_scan import Bytes
 from permdist.data.queries import Queries
+from permdist.data.trec import Names, Qrels, Run, document_names, slice_names
+from permdist.data.trec_scan import count_rows, read_numbers, scan_columns
+
+Path_ = str | os.PathLike[str]
+RUN_LINE = "'qid Q0 document rank score name'"
+QRELS_LINE = "'qid 0 document grade'"
 
 
 def load_scores(path: str | os.PathLike[str], n_documents: int | None = None) -> FloatArray:
@@ -95,8 +104,9 @@ def run_lines(queries: Queries, scores: ArrayLike, name: str = "permdist") -> li
     lines = []
     for qid in queries.qids.tolist():
         _need_word("query", str(qid))
+    names = document_names(queries)
     for qid, (a, b) in zip(queries.qids.tolist(), pairwise(queries.ptr.tolist()), strict=True):
-        ids = _document_ids(queries, a, b)
+        ids = names[a:b]
         for document in ids:
             _need_word("document", document)
         if len(set(ids)) < len(ids):
@@ -109,54 +119,165 @@ def run_lines(queries: Queries, scores: ArrayLike, name: str = "permdist") -> li
     return lines
 
 
-def load_run(path: str | os.PathLike[str], queries: Queries) -> FloatArray:
-    """Read a TREC run as scores of the documents of a collection.
+@overload
+def load_run(path: Path_, queries: None = None, *, precision: str = "single") -> Run: ...
+@overload
+def load_run(path: Path_, queries: Queries, *, precision: str = "single") -> FloatArray: ...
+def load_run(
+    path: Path_, queries: Queries | None = None, *, precision: str = "single"
+) -> Run | FloatArray:
+    r"""Read a TREC run: lines of ``qid Q0 document rank score name``.
 
-    The score decides, not the rank, as in trec_eval. Documents that the run leaves out come last
-    in their query, in their own order. A document or query that the collection does not have, or
-    one that comes twice, is an error.
+    The score decides, not the rank, as in trec_eval. A document that comes twice in a query is an
+    error.
 
     Parameters
     ----------
     path : path
-    queries : Queries
-        Documents without ids are called by their number in the query, from 1.
+        Plain, ``.gz`` or ``.bz2``.
+    queries : Queries, optional
+        Return scores of the documents of this collection instead. Documents that the run leaves
+        out come last in their query, in their own order; a document or query that the collection
+        does not have is an error. Documents without ids are called by their number in the query,
+        from 1. To *evaluate* a run, read it without this.
+    precision : {"single", "double"}
+        Which scores tie, see `Run`.
 
     Returns
     -------
-    array of float, shape (documents,)
+    Run, or array of float, shape (documents,)
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "run.txt"
+    >>> _ = path.write_text("7 Q0 a 1 0.5 mine\n7 Q0 b 2 0.9 mine\n")
+    >>> load_run(path).documents("7")
+    ['b', 'a']
     """
     file = Path(path)
-    places = {
-        (str(qid), name): a + i
-        for qid, (a, b) in zip(queries.qids.tolist(), pairwise(queries.ptr.tolist()), strict=True)
-        for i, name in enumerate(_document_ids(queries, a, b))
-    }
+    query_names, documents, text, places, line_of = _scan(file, 6, (0, 2, 4), RUN_LINE)
+    scores = np.empty(len(line_of))
+    start, stop = (np.ascontiguousarray(places[:, column]) for column in (4, 5))
+    if read_numbers(text, start, stop, scores):
+        # Long or exponential numbers: the kernel cannot round them correctly, Python can.
+        for row in np.flatnonzero(np.isnan(scores)).tolist():
+            raw = text[start[row] : stop[row]].tobytes()
+            scores[row] = read_number(file, int(line_of[row]), raw)
+    if queries is not None:
+        return _scores_of(file, queries, query_names, documents, scores, line_of)
+    return Run.of_names(
+        query_names, documents, scores, precision, lambda row: f"{file}, line {line_of[row]}"
+    )
+
+
+def load_qrels(path: Path_) -> Qrels:
+    r"""Read relevance judgements: lines of ``qid 0 document grade``.
+
+    Parameters
+    ----------
+    path : path
+        Plain, ``.gz`` or ``.bz2``. Grades are whole numbers; a negative one says that the
+        document was in the pool but not judged. A document judged twice is an error.
+
+    Returns
+    -------
+    Qrels
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "qrels.txt"
+    >>> _ = path.write_text("7 0 a 1\n7 0 b 0\n")
+    >>> load_qrels(path)
+    Qrels(1 query, 2 judgements)
+    """
+    file = Path(path)
+    query_names, documents, text, places, line_of = _scan(file, 4, (0, 2, 3), QRELS_LINE)
+    values = np.empty(len(line_of))
+    start, stop = (np.ascontiguousarray(places[:, column]) for column in (4, 5))
+    read_numbers(text, start, stop, values)
+    bad = ~(np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) <= 2.0**53))
+    if bad.any():
+        row = int(np.argmax(bad))
+        shown = text[start[row] : stop[row]].tobytes().decode(errors="replace")[:40]
+        raise ValueError(
+            f"{file}, line {line_of[row]}: expected a grade, a whole number, got {shown!r}"
+        )
+    grades = values.astype(np.int64)
+    return Qrels.of_names(
+        query_names, documents, grades, lambda row: f"{file}, line {line_of[row]}"
+    )
+
+
+def file_kind(path: Path_) -> str:
+    """Tell what a file is by its first line: "scores", "run", "qrels", "letor" or "unknown"."""
+    raw = read_bytes(Path(path))
+    start = len(raw) - len(raw.lstrip())
+    end = raw.find(b"\n", start)
+    fields = raw[start : end if end >= 0 else len(raw)].split()
+    if len(fields) == 1:
+        return "scores"
+    if len(fields) > 1 and (fields[1].startswith(b"qid:") or b":" in fields[-1]):
+        return "letor"
+    if len(fields) == 6:
+        return "run"
+    if len(fields) == 4 and re.fullmatch(rb"[+-]?[0-9]+", fields[3]):
+        return "qrels"
+    return "unknown"
+
+
+def is_run(path: Path_) -> bool:
+    """Tell a TREC run (six fields a line) from a file of scores (one)."""
+    return file_kind(path) == "run"
+
+
+def _scan(
+    file: Path, width: int, columns: tuple[int, int, int], expected: str
+) -> tuple[Names, Names, Bytes, IntArray, IntArray]:
+    """Find the columns of a file: queries, documents, and where the third wanted one stands."""
+    text = np.frombuffer(read_bytes(file), dtype=np.uint8)
+    rows, line = count_rows(text)
+    if line:
+        raise ValueError(f"{file}, line {line}: binary data: this is not a text file")
+    if rows == 0:
+        raise ValueError(f"{file}: expected {expected}, the file has none")
+    places, line_of = np.empty((rows, 6), np.int64), np.empty(rows, np.int64)
+    line, fields = scan_columns(text, width, np.array(columns), places, line_of)
+    if line:
+        raise ValueError(f"{file}, line {line}: expected {expected}, got {fields} fields")
+    names = [slice_names(text, places[:, c], places[:, c + 1]) for c in (0, 2)]
+    return names[0], names[1], text, places, line_of
+
+
+def _scores_of(
+    file: Path,
+    queries: Queries,
+    query_names: Names,
+    documents: Names,
+    values: FloatArray,
+    line_of: IntArray,
+) -> FloatArray:
+    """Bring the scores of a run to the documents of a collection."""
+    qid, ids = [str(one) for one in queries.qid.tolist()], document_names(queries)
+    places = {pair: row for row, pair in enumerate(zip(qid, ids, strict=True))}
     if len(places) < queries.n_documents:
         raise ValueError("queries: a document's id comes twice in a query, a run cannot tell them")
-    known = set(map(str, queries.qids.tolist()))
+    known = set(qid)
     scores = np.full(queries.n_documents, np.nan)
-    for number, row in enumerate(read_bytes(file).splitlines(), 1):
-        fields = row.split()
-        if not fields:
-            continue
-        if len(fields) != 6:
-            raise ValueError(
-                f"{file}, line {number}: expected 'qid Q0 document rank score name', "
-                f"got {len(fields)} fields"
-            )
-        qid, document = fields[0].decode(errors="replace"), fields[2].decode(errors="replace")
-        place = places.get((qid, document))
+    rows = range(len(values))
+    pairs = zip(query_names.strings(rows), documents.strings(rows), strict=True)
+    for row, (query, document) in enumerate(pairs):
+        place = places.get((query, document))
+        where = f"{file}, line {line_of[row]}"
         if place is None:
-            what = f"document {document!r} of query {qid}" if qid in known else f"query {qid!r}"
-            raise ValueError(f"{file}, line {number}: {what} is not in the collection")
-        if not np.isnan(scores[place]):
-            raise ValueError(
-                f"{file}, line {number}: document {document!r} of query {qid} comes twice"
+            what = (
+                f"document {document!r} of query {query}" if query in known else f"query {query!r}"
             )
-        scores[place] = read_number(file, number, fields[4])
-    if np.isnan(scores).all():
-        raise ValueError(f"{file}: expected 'qid Q0 document rank score name', the file has none")
+            raise ValueError(f"{where}: {what} is not in the collection")
+        if not np.isnan(scores[place]):
+            raise ValueError(f"{where}: document {document!r} of query {query} comes twice")
+        scores[place] = values[row]
     for a, b in pairwise(queries.ptr):
         found = scores[a:b]
         lowest = np.nanmin(found) if not np.isnan(found).all() else 0.0
@@ -164,18 +285,6 @@ def load_run(path: str | os.PathLike[str], queries: Queries) -> FloatArray:
     return scores
 
 
-def is_run(path: str | os.PathLike[str]) -> bool:
-    """Tell a TREC run (six fields a line) from a file of scores (one)."""
-    rows = (row.split() for row in read_bytes(Path(path)).splitlines())
-    return len(next((fields for fields in rows if fields), [])) == 6
-
-
 def _need_word(what: str, text: str) -> None:
     if not text or any(letter.isspace() for letter in text):
         raise ValueError(f"queries: a run needs ids without blanks, got {what} {text!r}")
-
-
-def _document_ids(queries: Queries, a: int, b: int) -> list[str]:
-    if queries.doc_ids is None:
-        return [str(number) for number in range(1, b - a + 1)]
-    return [str(name) for name in queries.doc_ids[a:b].tolist()]

@@ -217,6 +217,11 @@ class Distribution(ABC):
             if value is not None:
                 return Estimate(value)
             if method == "exact":
+                if not chosen.additive:
+                    raise NotExactError(
+                        f"expect({chosen.name!r}): no sum along the ranking, exact up to "
+                        f"{MAX_LISTED} items, this distribution has {self.n_items}"
+                    )
                 raise NotExactError(self._refusal(f"expect({chosen.name!r})"))
         return _mean(chosen(self.sample(count("draws", draws, minimum=2), rng), label))
 
@@ -229,11 +234,11 @@ class Distribution(ABC):
             better = labels[:, None] > labels[None, :]
             share = float(self.pairwise()[better].mean())
             return share if isinstance(measure, AUC) else 2.0 * share - 1.0
-        if self._is_small:
+        if self._is_small and measure.additive:
             lattice = self._lattice
             totals = np.unique(labels, return_counts=True)
             return measure.offset(*totals) + lattice.expect(lattice.shape.steps_of(measure, labels))
-        if self._is_listed:
+        if self._is_listed or (not measure.additive and self.n_items <= MAX_LISTED):
             orders, chances = self._listing
             return float(chances @ measure(orders, labels))
         return None

@@ -161,7 +161,7 @@ class RandomUtility(Distribution):
         good = labels > 0
         two_kinds = len(np.unique(labels)) == 2 and labels.min() == 0
         by_places = measure.positional(labels) is not None or isinstance(measure, AUC | KendallTau)
-        if by_places or not (measure.binary or two_kinds):
+        if by_places or not measure.additive or not (measure.binary or two_kinds):
             return super()._expect_exactly(measure, labels)
         # Goods and bads above an item are independent: sum the steps over both numbers. Few items
         # have few orders, but to list them takes longer.

@@ -1,17 +1,28 @@
 """Ranking measures as values: each knows its conventions, its name, its range and its parts.
 
-Call one with orders and labels, or run many over many queries with `evaluate`.
+Call one with orders and labels, run many over many queries with `evaluate`, or evaluate a run
+against judgements with `evaluate_run`.
 """
 
 from permdist.measures.ap import AP
 from permdist.measures.auc import AUC
 from permdist.measures.base import Measure, Positional
+from permdist.measures.bing import BinG
+from permdist.measures.bpref import BPref, GMBPref
 from permdist.measures.err import ERR
 from permdist.measures.evaluation import DEFAULT, Evaluation, evaluate, evaluate_orders
+from permdist.measures.gains import RNDCG, G, NDCGRel
+from permdist.measures.gmap import GMAP
+from permdist.measures.infap import InfAP
+from permdist.measures.interpolated import ElevenPoint, InterpolatedPrecision
+from permdist.measures.judged import RunMeasure
 from permdist.measures.kendall import KendallTau
 from permdist.measures.ndcg import NDCG
+from permdist.measures.overlap import RunOverlap, compare_runs
 from permdist.measures.persistence import TopKPersistence
 from permdist.measures.precision import Precision
+from permdist.measures.rbp import RBP
+from permdist.measures.recall import Recall, RelativePrecision
 from permdist.measures.registry import (
     PRESETS,
     Preset,
@@ -22,31 +33,85 @@ from permdist.measures.registry import (
     parse,
     trec,
 )
+from permdist.measures.rprecision import RPrecision
 from permdist.measures.rr import RR
+from permdist.measures.runs import (
+    DEFAULT_RUN,
+    OFFICIAL,
+    RunEvaluation,
+    evaluate_judged,
+    evaluate_run,
+)
+from permdist.measures.sets import (
+    Count,
+    Judged,
+    RBPResidual,
+    SetAP,
+    SetF,
+    SetPrecision,
+    SetRecall,
+    SetRelativePrecision,
+    Utility,
+)
+from permdist.measures.success import Success
+from permdist.measures.trec_names import trec_name
 from permdist.measures.wta import WTA
 
 __all__ = [
     "AP",
     "AUC",
     "DEFAULT",
+    "DEFAULT_RUN",
     "ERR",
+    "GMAP",
     "NDCG",
+    "OFFICIAL",
     "PRESETS",
+    "RBP",
+    "RNDCG",
     "RR",
     "WTA",
+    "BPref",
+    "BinG",
+    "Count",
+    "ElevenPoint",
     "Evaluation",
+    "G",
+    "GMBPref",
+    "InfAP",
+    "InterpolatedPrecision",
+    "Judged",
     "KendallTau",
     "Measure",
+    "NDCGRel",
     "Positional",
     "Precision",
     "Preset",
+    "RBPResidual",
+    "RPrecision",
+    "Recall",
+    "RelativePrecision",
+    "RunEvaluation",
+    "RunMeasure",
+    "RunOverlap",
+    "SetAP",
+    "SetF",
+    "SetPrecision",
+    "SetRecall",
+    "SetRelativePrecision",
+    "Success",
     "TopKPersistence",
+    "Utility",
     "burges",
+    "compare_runs",
     "evaluate",
+    "evaluate_judged",
     "evaluate_orders",
+    "evaluate_run",
     "kinds",
     "letor3",
     "letor4",
     "parse",
     "trec",
+    "trec_name",
 ]

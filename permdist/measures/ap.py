@@ -42,6 +42,7 @@ class AP(Measure):
     k: int | None = None
 
     aliases: ClassVar[tuple[str, ...]] = ("ap", "map")
+    partial: ClassVar[bool] = True
     binary: ClassVar[bool] = True
 
     def _values(self, placed: Placements) -> FloatArray:

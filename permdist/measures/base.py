@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,9 @@ from numpy.typing import ArrayLike
 from permdist._check import FloatArray, IntArray, choice, count, finite, grades
 from permdist.measures.placements import Placements, place_by_orders, place_by_scores
 from permdist.rankings import check_orders
+
+if TYPE_CHECKING:
+    from permdist.measures.judged import JudgedQueries
 
 LARGEST_CUT = 10**12
 
@@ -52,6 +55,8 @@ class Measure(ABC):
     aliases: ClassVar[tuple[str, ...]] = ()
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     binary: ClassVar[bool] = False  # whether labels matter only as good or bad
+    additive: ClassVar[bool] = True  # whether the value is a sum of steps along the ranking
+    partial: ClassVar[bool] = False  # whether relevant items may be missing from the ranking
 
     def __post_init__(self) -> None:
         choice("empty", self.empty, ("zero", "one", "skip"))
@@ -112,6 +117,27 @@ class Measure(ABC):
         fill = {"zero": 0.0, "one": 1.0, "skip": np.nan}[self.empty]
         result[self._undefined(placed)] = fill
         return result
+
+    def on_run(self, judged: JudgedQueries) -> FloatArray:
+        """Evaluate every query of a run with judgements; see `permdist.measures.evaluate_run`.
+
+        A measure whose `partial` is true must take relevant items that were not retrieved: their
+        `Placements.start` is `NEVER`, beyond all positions, and they are tied with nothing.
+        """
+        if not (self.partial or judged.run.is_complete):
+            raise ValueError(
+                f"{self.name}: compares complete rankings only; this run leaves out judged "
+                "documents or retrieves unjudged ones"
+            )
+        return self.values(judged.placements(judged.level if self.binary else 1, self.ties))
+
+    def average(self, values: FloatArray) -> float:
+        """Summarize the values of several queries: their mean, unless the measure says so."""
+        return float(values.mean())
+
+    def average_error(self, values: FloatArray) -> float:
+        """Return the standard error of `average` over at least two queries."""
+        return float(values.std(ddof=1) / np.sqrt(values.size))
 
     @abstractmethod
     def _values(self, placed: Placements) -> FloatArray:

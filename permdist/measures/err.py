@@ -44,6 +44,7 @@ class ERR(Measure):
     max_grade: int = 4
 
     aliases: ClassVar[tuple[str, ...]] = ("err",)
+    partial: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

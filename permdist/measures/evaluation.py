@@ -53,18 +53,24 @@ class Evaluation(Mapping[str, FloatArray]):
         return len(self.measures)
 
     def mean(self, name: str | Measure | None = None) -> Any:
-        """Give the mean over queries: of one measure, or a dictionary of all."""
+        """Give the mean over queries: of one measure, or a dictionary of all.
+
+        A geometric mean for measures that are defined by it, such as `GMAP`, and a sum for those
+        that count.
+        """
         if name is None:
             return {measure: self.mean(measure) for measure in self}
         used = self._used(name)
-        return float(used.mean()) if used.size else float("nan")
+        measure = self.measures[self._column(name)]
+        return measure.average(used) if used.size else float("nan")
 
     def standard_error(self, name: str | Measure | None = None) -> Any:
         """Give the standard error of the mean over queries; NaN with fewer than two."""
         if name is None:
             return {measure: self.standard_error(measure) for measure in self}
         used = self._used(name)
-        return float(used.std(ddof=1) / np.sqrt(used.size)) if used.size > 1 else float("nan")
+        measure = self.measures[self._column(name)]
+        return measure.average_error(used) if used.size > 1 else float("nan")
 
     def n_queries(self, name: str | Measure) -> int:
         """Count the queries that the mean of a measure is taken over."""
@@ -153,7 +159,7 @@ def evaluate(
             placed[ties] = place_by_scores(score, label, groups.ptr, ties)
         return placed[ties]
 
-    kinds = _several(measures)
+    kinds = several(measures)
     return Evaluation(groups.qids, kinds, _table([m.values(place(m.ties)) for m in kinds], groups))
 
 
@@ -185,7 +191,7 @@ def evaluate_orders(
     for q, (low, high) in enumerate(zip(groups.ptr[:-1], groups.ptr[1:], strict=True)):
         check_orders(order[low:high], name=f"orders of query {groups.qids[q]}")
     placed = place_by_orders(order, label, groups.ptr)
-    kinds = _several(measures)
+    kinds = several(measures)
     return Evaluation(groups.qids, kinds, _table([m.values(placed) for m in kinds], groups))
 
 
@@ -199,7 +205,7 @@ def _aligned(label: IntArray, qid: ArrayLike | None, regroup: bool, **lengths: i
     return group_queries(qid, len(label), regroup=regroup)
 
 
-def _several(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
+def several(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
     """Read one measure or several; the same one twice is taken once."""
     given = [measures] if isinstance(measures, str | Measure) else list(measures)
     if not given:

@@ -59,6 +59,7 @@ class NDCG(Measure):
     short: str = "pad"
 
     aliases: ClassVar[tuple[str, ...]] = ("ndcg",)
+    partial: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,7 +89,8 @@ class NDCG(Measure):
             )
 
     def _values(self, placed: Placements) -> FloatArray:
-        longest = int(placed.length.max()) if len(placed.length) else 0
+        # A run may retrieve fewer items than the best order would.
+        longest = max(int(placed.length.max(initial=0)), int(np.diff(placed.ptr).max(initial=0)))
         # Grades number the rows of a table of gains; huge ones are renumbered first.
         top = int(placed.grade.max(initial=0))
         if top <= LARGEST_TABLE:
@@ -141,7 +143,8 @@ def _ndcg(
             begin, share, gain = start[entry], size[entry], gains[level[entry]]
             of_level[level[entry]] += 1
             if share == 1:
-                total += gain * discount[begin]
+                if begin < len(discount):
+                    total += gain * discount[begin]
                 continue
             if of != begin:
                 mean, of = 0.0, begin

@@ -13,13 +13,16 @@ import numpy as np
 from permdist._check import FloatArray, IntArray, frozen
 from permdist._kernels import kernel
 
+NEVER = 2**62  # the position of a relevant item that was not retrieved, beyond all cut-offs
+
 
 class Placements(NamedTuple):
     """The relevant items of every query, from the top down.
 
     Query ``q`` owns the entries ``ptr[q]:ptr[q + 1]`` of the flat arrays. An entry is an item of
     grade > 0; it shares the positions ``start .. start + size - 1`` with the items it is tied
-    with (``size`` is 1 where ties are broken), and entries of one tie stand together.
+    with (``size`` is 1 where ties are broken), and entries of one tie stand together. Where a
+    run left relevant items out, they come last, with ``start = NEVER`` and ``size = 1``.
 
     Attributes
     ----------

@@ -39,6 +39,7 @@ class Precision(Measure):
     short: str = "pad"
 
     aliases: ClassVar[tuple[str, ...]] = ("p", "precision", "prec")
+    partial: ClassVar[bool] = True
     binary: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

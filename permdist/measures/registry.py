@@ -10,9 +10,11 @@ from typing import Any
 from permdist._check import choice
 from permdist._text import hint
 from permdist.measures.base import Measure
+from permdist.measures.judged import RunMeasure
+from permdist.measures.trec_names import from_trec
 
 _PATTERN = re.compile(
-    r"(?:(?P<preset>\w+):)?(?P<name>[a-z_][a-z0-9_]*)(?:@(?P<k>\d+))?(?:\[(?P<options>[^\]]*)\])?"
+    r"(?:(?P<preset>\w+):)?(?P<name>[a-z0-9_]+)(?:@(?P<k>\d+))?(?:\[(?P<options>[^\]]*)\])?"
 )
 
 
@@ -20,6 +22,7 @@ def parse(text: str | Measure) -> Measure:
     """Read a measure from its text name.
 
     The grammar is ``[preset:]name[@k][[option=value,...]]``; names are not case-sensitive.
+    trec_eval's names, such as ``ndcg_cut_10`` and ``P_5``, are understood, too.
 
     Parameters
     ----------
@@ -39,7 +42,7 @@ def parse(text: str | Measure) -> Measure:
         return text
     if not isinstance(text, str):
         raise TypeError(f"measure: expected a Measure or a name, got {type(text).__name__}")
-    match = _PATTERN.fullmatch(text.strip().lower())
+    match = _PATTERN.fullmatch(from_trec(text.strip().lower()))
     if match is None:
         raise ValueError(
             f"measure: cannot read {text!r}; expected one name such as 'map', 'ndcg@10' or "
@@ -66,6 +69,11 @@ def parse(text: str | Measure) -> Measure:
             if not value.isdecimal():
                 raise ValueError(f"measure: {key} of {text!r} must be a whole number")
             options[key] = int(value)
+        elif isinstance(fields[key].default, float):
+            try:
+                options[key] = float(value)
+            except ValueError as error:
+                raise ValueError(f"measure: {key} of {text!r} must be a number") from error
         else:
             options[key] = value
     return kind(**options)
@@ -116,22 +124,31 @@ def preset(name: str) -> Preset:
     return PRESETS[choice("preset", name, PRESETS)]
 
 
-def kinds() -> tuple[type[Measure], ...]:
-    """List every kind of measure that has been defined, a user's own included."""
+def kinds(*, runs: bool = False) -> tuple[type[Measure], ...]:
+    """List every kind of measure that has been defined, a user's own included.
+
+    Parameters
+    ----------
+    runs : bool
+        List those that only runs with judgements have (`RunMeasure`), instead of those of any
+        ranking.
+    """
     found: list[type[Measure]] = []
     waiting = list(Measure.__subclasses__())
     while waiting:
         kind = waiting.pop(0)
         waiting += kind.__subclasses__()
-        if kind.__dict__.get("aliases"):  # a name of its own, not an inherited one
+        # A name of its own, not an inherited one.
+        if kind.__dict__.get("aliases") and issubclass(kind, RunMeasure) == runs:
             found.append(kind)
     return tuple(found)
 
 
 def _by_name(name: str) -> type[Measure]:
     """Find the kind of measure that has a name or alias."""
-    names = {alias: kind for kind in reversed(kinds()) for alias in kind.aliases}
+    known = (*kinds(), *kinds(runs=True))
+    names = {alias: kind for kind in reversed(known) for alias in kind.aliases}
     if name in names:
         return names[name]
-    known = ", ".join(" or ".join(kind.aliases[:2]) for kind in kinds())
-    raise ValueError(f"measure: unknown name {name!r}, expected {known}{hint(name, names)}")
+    shown = ", ".join(" or ".join(kind.aliases[:2]) for kind in known)
+    raise ValueError(f"measure: unknown name {name!r}, expected {shown}{hint(name, names)}")

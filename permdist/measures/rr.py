@@ -34,6 +34,7 @@ class RR(Measure):
     k: int | None = None
 
     aliases: ClassVar[tuple[str, ...]] = ("rr", "mrr")
+    partial: ClassVar[bool] = True
     binary: ClassVar[bool] = True
 
     def _values(self, placed: Placements) -> FloatArray:

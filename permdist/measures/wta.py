@@ -31,6 +31,7 @@ class WTA(Measure):
     """
 
     aliases: ClassVar[tuple[str, ...]] = ("wta",)
+    partial: ClassVar[bool] = True
     binary: ClassVar[bool] = True
 
     def _values(self, placed: Placements) -> FloatArray:

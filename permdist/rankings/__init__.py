@@ -28,11 +28,13 @@ from permdist.rankings.orders import (
     ranks_by_scores,
     ranks_to_order,
 )
+from permdist.rankings.overlap import Overlap, rbo
 from permdist.rankings.partial import BucketOrder, TopK
 
 __all__ = [
     "DISTANCES",
     "BucketOrder",
+    "Overlap",
     "TopK",
     "cayley",
     "check_orders",
@@ -50,6 +52,7 @@ __all__ = [
     "rank_addition",
     "ranks_by_scores",
     "ranks_to_order",
+    "rbo",
     "spearman",
     "ulam",
     "weighted_kendall",

@@ -1,0 +1,61 @@
+"""Geometric means over queries: GMAP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from permdist._check import FloatArray
+from permdist.measures.ap import AP
+
+FLOOR = 1e-5
+
+
+def geometric_mean(values: FloatArray) -> float:
+    """Return the geometric mean, with values below 0.00001 raised to it, as in trec_eval."""
+    return float(np.exp(np.log(np.maximum(values, FLOOR)).mean()))
+
+
+def geometric_error(values: FloatArray) -> float:
+    """Return the standard error of `geometric_mean`, to first order."""
+    logs = np.log(np.maximum(values, FLOOR))
+    return geometric_mean(values) * float(logs.std(ddof=1) / np.sqrt(values.size))
+
+
+@dataclass(frozen=True, repr=False)
+class GMAP(AP):
+    """Average precision, with a geometric mean over queries, to which bad queries matter most.
+
+    The value of one query is its average precision; values below 0.00001 count as that in the
+    mean, as in trec_eval's ``gm_map``.
+
+    Parameters
+    ----------
+    k : int, optional
+        See `AP`.
+    empty, ties
+        See `Measure`.
+
+    References
+    ----------
+    Robertson: On GMAP, and other transformations (2006).
+
+    Examples
+    --------
+    >>> from permdist.measures import evaluate
+    >>> scores, labels, qid = [2.0, 1.0, 2.0, 1.0], [1, 0, 0, 1], [1, 1, 2, 2]
+    >>> round(evaluate(scores, labels, qid, "gmap").mean("gmap"), 4)  # sqrt(1 * 0.5)
+    0.7071
+    """
+
+    aliases: ClassVar[tuple[str, ...]] = ("gmap", "gm_map")
+
+    def average(self, values: FloatArray) -> float:
+        """Return the geometric mean."""
+        return geometric_mean(values)
+
+    def average_error(self, values: FloatArray) -> float:
+        """Return the standard error of the geometric mean, to first order."""
+        return geometric_error(values)

@@ -1,0 +1,122 @@
+"""Interpolated precision at levels of recall, and its average over eleven of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from permdist._check import FloatArray, IntArray, finite
+from permdist._kernels import kernel
+from permdist.measures.base import Measure
+from permdist.measures.placements import Placements
+
+ELEVEN = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+
+
+@dataclass(frozen=True, repr=False)
+class InterpolatedPrecision(Measure):
+    """The highest precision at any position where at least so much of recall is reached.
+
+    As in trec_eval up to version 9, "so much" is ``floor(recall * R + 0.9)`` of the R relevant
+    items; where they are not all retrieved, the value is 0. Not a sum along the ranking: it has
+    no `step`, and no average over ties.
+
+    Parameters
+    ----------
+    recall : float
+        From 0 to 1.
+    empty, ties
+        See `Measure`; ties by index only.
+
+    Examples
+    --------
+    >>> float(InterpolatedPrecision(1.0)([0, 1, 2], labels=[1, 0, 1]))
+    0.6666666666666666
+    """
+
+    recall: float = 0.0
+
+    aliases: ClassVar[tuple[str, ...]] = ("iprec", "iprec_at_recall")
+    binary: ClassVar[bool] = True
+    additive: ClassVar[bool] = False
+    partial: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _refuse_average(self)
+        recall = float(finite("recall", self.recall, ndim=0))
+        if not 0.0 <= recall <= 1.0:
+            raise ValueError(f"recall: expected a number from 0 to 1, got {recall}")
+        object.__setattr__(self, "recall", recall)
+
+    def _values(self, placed: Placements) -> FloatArray:
+        return _interpolate(placed.ptr, placed.start, placed.length, np.array([self.recall]))
+
+    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Refuse: a maximum over what comes later is no sum along the ranking."""
+        raise ValueError(f"{self.name}: is no sum along the ranking, it has no steps")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ElevenPoint(Measure):
+    """The mean of interpolated precision at recall 0, 0.1, ..., 1: trec_eval's ``11pt_avg``.
+
+    Parameters
+    ----------
+    empty, ties
+        See `Measure`; ties by index only.
+
+    Examples
+    --------
+    >>> float(ElevenPoint()([0, 1, 2], labels=[1, 0, 0]))
+    1.0
+    """
+
+    aliases: ClassVar[tuple[str, ...]] = ("11pt", "11pt_avg")
+    binary: ClassVar[bool] = True
+    additive: ClassVar[bool] = False
+    partial: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _refuse_average(self)
+
+    def _values(self, placed: Placements) -> FloatArray:
+        return _interpolate(placed.ptr, placed.start, placed.length, ELEVEN)
+
+    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Refuse: a maximum over what comes later is no sum along the ranking."""
+        raise ValueError(f"{self.name}: is no sum along the ranking, it has no steps")
+
+
+def _refuse_average(measure: Measure) -> None:
+    if measure.ties == "average":
+        raise ValueError(
+            f"ties: {measure.aliases[0]} has no average over ties, the mean of a maximum; "
+            "expected 'index'"
+        )
+
+
+@kernel
+def _interpolate(
+    ptr: IntArray, start: IntArray, length: IntArray, recalls: FloatArray
+) -> FloatArray:
+    """Average the interpolated precision of every query over some levels of recall."""
+    out = np.zeros(len(ptr) - 1)
+    for q in range(len(ptr) - 1):
+        first, p = ptr[q], ptr[q + 1] - ptr[q]
+        found = 0
+        while found < p and start[first + found] < length[q]:
+            found += 1
+        if found == 0:
+            continue
+        for recall in recalls:
+            best = 0.0
+            for j in range(max(int(recall * p + 0.9), 1), found + 1):
+                best = max(best, j / (start[first + j - 1] + 1.0))
+            out[q] += best
+        out[q] /= len(recalls)
+    return out

@@ -1,0 +1,164 @@
+"""Runs as measures see them, and the base of the measures that only runs have."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from permdist._check import FloatArray, IntArray, count, frozen
+from permdist._kernels import kernel
+from permdist.data.trec import JudgedRun
+from permdist.measures.base import Measure
+from permdist.measures.placements import NEVER, Placements
+
+
+class JudgedQueries:
+    """A run with judgements and the grade from which a document is relevant.
+
+    Parameters
+    ----------
+    run : JudgedRun
+    level : int
+        Measures of binary relevance take grades from this on as relevant (option ``-l`` of
+        trec_eval); those with gains take every grade above 0 by its gain, as trec_eval does.
+
+    Attributes
+    ----------
+    arrays : tuple
+        What kernels of runs take: ``ptr, keys, judgement, rest_ptr, rest`` of `JudgedRun`.
+    """
+
+    def __init__(self, run: JudgedRun, level: int = 1) -> None:
+        self.run, self.level = run, count("level", level)
+        self.arrays: tuple[IntArray, FloatArray, IntArray, IntArray, IntArray] = (
+            frozen(run.ptr),
+            frozen(run.keys),
+            frozen(run.judgement),
+            frozen(run.rest_ptr),
+            frozen(run.rest),
+        )
+        self._placed: dict[tuple[int, str], Placements] = {}
+
+    def placements(self, level: int, ties: str) -> Placements:
+        """Place the documents of at least this grade; those not retrieved come last."""
+        if (level, ties) not in self._placed:
+            relevant = np.zeros(len(self.run.ptr), np.int64)
+            arrays = _place_run(*self.arrays, level, ties == "average", relevant)
+            placed = Placements(relevant, np.diff(self.run.ptr), *arrays)
+            self._placed[level, ties] = placed
+        return self._placed[level, ties]
+
+    @cached_property
+    def retrieved(self) -> IntArray:
+        """How many documents were retrieved for each query."""
+        return np.diff(self.run.ptr)
+
+    @cached_property
+    def relevant(self) -> IntArray:
+        """How many relevant documents each query has, retrieved or not."""
+        return np.diff(self.placements(self.level, "index").ptr)
+
+    @cached_property
+    def relevant_retrieved(self) -> IntArray:
+        """How many relevant documents were retrieved for each query."""
+        return self._count(self.run.judgement >= self.level)
+
+    @cached_property
+    def judged_retrieved(self) -> IntArray:
+        """How many retrieved documents of each query have a grade."""
+        return self._count(self.run.judgement >= 0)
+
+    def _count(self, mask: Any) -> IntArray:
+        return np.diff(np.concatenate([[0], np.cumsum(mask)])[self.run.ptr])
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RunMeasure(Measure):
+    """A measure of a run with judgements, which labels of a complete ranking do not give.
+
+    It is computed by `permdist.measures.evaluate_run`; elsewhere it is refused.
+
+    Parameters
+    ----------
+    empty, ties
+        See `Measure`; the documents of a run are numbered by their ids, the last one first.
+    """
+
+    partial = True
+    additive = False
+
+    def on_run(self, judged: JudgedQueries) -> FloatArray:
+        """Evaluate every query of a run with judgements."""
+        result = self._on_run(judged)
+        fill = {"zero": 0.0, "one": 1.0, "skip": np.nan}[self.empty]
+        result[self._empty(judged)] = fill
+        return result
+
+    @abstractmethod
+    def _on_run(self, judged: JudgedQueries) -> FloatArray:
+        """Evaluate every query; what is put in for empty ones is overwritten."""
+
+    def _empty(self, judged: JudgedQueries) -> Any:
+        """Mask the queries on which the measure says nothing."""
+        return judged.relevant == 0
+
+    def _values(self, placed: Placements) -> FloatArray:
+        raise ValueError(self._refusal())
+
+    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Refuse: there is more to such a measure than a ranking of labelled items."""
+        raise ValueError(self._refusal())
+
+    def _refusal(self) -> str:
+        return (
+            f"{self.name}: measures a run against judgements, not a ranking of labelled items; "
+            "use measures.evaluate_run"
+        )
+
+
+@kernel
+def _place_run(
+    ptr: IntArray,
+    keys: FloatArray,
+    judgement: IntArray,
+    rest_ptr: IntArray,
+    rest: IntArray,
+    level: int,
+    share: bool,
+    relevant: IntArray,
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Give start, size and grade of the documents of at least a level; count them in `relevant`."""
+    for q in range(len(ptr) - 1):
+        found = 0
+        for i in range(ptr[q], ptr[q + 1]):
+            found += judgement[i] >= level
+        for i in range(rest_ptr[q], rest_ptr[q + 1]):
+            found += rest[i] >= level
+        relevant[q + 1] = relevant[q] + found
+    entries = relevant[-1]
+    start = np.empty(entries, np.int64)
+    size = np.ones(entries, np.int64)
+    grade = np.empty(entries, np.int64)
+    for q in range(len(ptr) - 1):
+        entry, first = relevant[q], ptr[q]
+        i = first
+        while i < ptr[q + 1]:
+            end = i + 1
+            if share:
+                while end < ptr[q + 1] and keys[end] == keys[i]:
+                    end += 1
+            for t in range(i, end):
+                if judgement[t] >= level:
+                    start[entry], size[entry], grade[entry] = i - first, end - i, judgement[t]
+                    entry += 1
+            i = end
+        for t in range(rest_ptr[q], rest_ptr[q + 1]):
+            if rest[t] >= level:
+                start[entry], grade[entry] = NEVER, rest[t]
+                entry += 1
+    return start, size, grade

@@ -1,0 +1,72 @@
+"""Success at k: whether anything relevant is among the first k."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from permdist._check import FloatArray, IntArray
+from permdist._kernels import kernel
+from permdist.measures.base import Measure, count_above
+from permdist.measures.placements import Placements
+
+
+@dataclass(frozen=True, repr=False)
+class Success(Measure):
+    """1 if there is a relevant item among the first k, else 0.
+
+    Parameters
+    ----------
+    k : int
+        The number of positions looked at.
+    empty, ties
+        See `Measure`.
+
+    Examples
+    --------
+    >>> float(Success(2)([1, 0, 2], labels=[1, 0, 1]))
+    1.0
+    """
+
+    k: int
+
+    aliases: ClassVar[tuple[str, ...]] = ("success", "hit")
+    binary: ClassVar[bool] = True
+    partial: ClassVar[bool] = True
+
+    def _values(self, placed: Placements) -> FloatArray:
+        return _success(placed.ptr, placed.start, placed.size, self.k)
+
+    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Give 1 for the first good item, if among the first k; see `Measure.step`."""
+        goods, _, position = count_above(above, grades)
+        return (grades[level] > 0) * (goods == 0) * (position < self.k) * 1.0
+
+
+@kernel
+def _success(ptr: IntArray, start: IntArray, size: IntArray, k: int) -> FloatArray:
+    """Tell whether the first relevant item stands before k, by its chance where it is tied.
+
+    With r good items in a tie of g, all of the first t places are bad with the chance
+    ``prod (g - r - i) / (g - i)`` over i < t.
+    """
+    out = np.zeros(len(ptr) - 1)
+    for q in range(len(ptr) - 1):
+        first, p = ptr[q], ptr[q + 1] - ptr[q]
+        if p == 0 or start[first] >= k:
+            continue
+        n, g = start[first], size[first]
+        if n + g <= k:
+            out[q] = 1.0
+            continue
+        r = 1
+        while r < p and start[first + r] == n:
+            r += 1
+        nothing = 1.0
+        for i in range(k - n):
+            nothing *= max(0, g - r - i) / (g - i)
+        out[q] = 1.0 - nothing
+    return out
