@@ -140,7 +140,9 @@ def mutate_value(root: Any, rng: Random) -> Any:
     if kind == 0:
         del one[key]
     elif kind == 1 and isinstance(one, list):
-        one[key:key] = [one[key]] * rng.choice((1, 1, 3, 40))
+        # Containers that hold one another many times over would grow without end.
+        nested = isinstance(one[key], dict | list)
+        one[key:key] = [one[key]] * (1 if nested else rng.choice((1, 1, 3, 40)))
     elif kind == 1 or kind == 2:
         there, where = rng.choice(places)
         copied = json.loads(json.dumps(there[where]))
@@ -171,11 +173,11 @@ def mutate_json(data: bytes, rng: Random, tokens: Sequence[bytes], other: bytes)
         root = json.loads(data)
     except (ValueError, RecursionError):
         return mutate_bytes(data, rng, tokens, other)
-    for _ in range(1 + int(rng.expovariate(1.0))):
-        root = mutate_value(root, rng)
     try:
+        for _ in range(1 + int(rng.expovariate(1.0))):
+            root = mutate_value(root, rng)
         return json.dumps(root).encode()
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, MemoryError):
         return data
 
 
