@@ -184,7 +184,7 @@ class GaussianScores(RandomUtility):
         wide = np.flatnonzero(gaps > IMPASSABLE) + 1
         block_of = np.empty(self.n_items, dtype=np.int64)
         block_of[ranked] = np.searchsorted(wide, np.arange(self.n_items), side="right")
-        kept = (np.diff(block_of[orders], axis=-1) >= 0).all(axis=-1)
+        kept = np.asarray((np.diff(block_of[orders], axis=-1) >= 0).all(axis=-1))
         values = np.where(kept, 0.0, -np.inf)
         for start, end in pairwise([0, *wide.tolist(), self.n_items]):
             members = np.sort(ranked[start:end])
