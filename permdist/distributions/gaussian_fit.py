@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, ndtri
 
-from permdist._check import FloatArray, count
+from permdist._check import FloatArray, count, integers
 from permdist.distributions.ballots import (
     LARGEST_TOTAL,
     SMALLEST_TOTAL,
@@ -46,7 +46,13 @@ def fit_standard(
                 f"square of scale, {scale:g}, got {regularization:g}"
             )
     max_iter = count("max_iter", max_iter)
-    table = check_orders(orders)
+    table = integers("orders", orders, what="item numbers")
+    if table.ndim == 2 and table.size and table.max() >= table.shape[1]:
+        raise ValueError(
+            f"orders: expected full rankings, got lists of {table.shape[1]} item(s) with item "
+            f"{table.max()}; PlackettLuce.fit takes lists that are short of the items"
+        )
+    check_orders(table)
     data = Rankings(table, None, weights, penalized=penalty > 0.0)
     names = check_names(names, data.n_items)
     if penalty == 0.0:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy import linalg
 
 from permdist._check import FloatArray, finite
 from permdist._kernels import kernel
@@ -57,6 +58,7 @@ def check_tol(tol: float) -> float:
     return value
 
 
+@np.errstate(all="ignore")
 def minimize(
     objective: Callable[[FloatArray], tuple[Callable[[], float], FloatArray]],
     system: Callable[[FloatArray], Equations],
@@ -114,7 +116,8 @@ def minimize(
             largest = float(np.abs(step).max())
         if largest <= tol:
             scores = scores - step
-            return Optimum(scores - scores.mean(), iteration, largest + rounding, equations)
+            accuracy = largest + rounding + 2.0 * EPSILON * float(np.abs(scores).max())
+            return Optimum(scores - scores.mean(), iteration, accuracy, equations)
         if iteration == max_iter:
             break
         precision = min(max(largest, 1e-3), 1e-2)
@@ -206,6 +209,8 @@ class Products:
         An item that is tied firmly to the others.
     neglected : float
         An error of a score that need not be mended, where `roughly` tells errors well.
+    blur : float
+        The relative error of products, with respect to `roughly`.
     """
 
     def __init__(
@@ -215,39 +220,66 @@ class Products:
         errors: FloatArray,
         firm: int,
         neglected: float = 0.0,
+        blur: float = 0.0,
     ) -> None:
         self.product, self.roughly, self.errors, self.firm = product, roughly, errors, firm
-        self.neglected, self.certain = neglected, neglected > 0.0
+        self.neglected, self.certain, self.blur = neglected, neglected > 0.0, blur
 
     def solve(self, right: FloatArray, precision: float) -> FloatArray:
         """Return the solution with mean 0.
 
         What remains is roughly below `precision` of it, or within the errors of the gradient.
         """
-        residual = right - right.mean()
-        result = np.zeros(len(right))
-        remains = self.roughly(residual)
-        direction, energy = remains.copy(), float((residual * remains).sum())
-        for _ in range(10 * len(right)):
-            small = max(precision * float(np.abs(result).max()), self.neglected)
-            if np.abs(remains).max() <= small or (np.abs(residual) <= self.errors).all():
-                return result - result.mean()
-            image = self.product(direction)
-            curvature = float((direction * image).sum())
-            if not curvature > 0.0:
-                break
-            result += (energy / curvature) * direction
-            residual -= (energy / curvature) * image
-            remains = self.roughly(residual)
-            before, energy = energy, float((residual * remains).sum())
-            direction = remains + (energy / before) * direction
-        return np.full(len(right), np.nan)
+        return self._descend(right, precision)[0]
 
     def rounding(self) -> float:
         """Return how far the gradient's errors can move any score."""
-        right = self.errors * 1e8  # well above what `solve` takes for rounding
-        right[self.firm] -= right.sum()
-        return float(np.ptp(self.solve(right, 0.1))) / 1e8
+        large = self.errors * 1e12  # well above what is taken for rounding
+        if self.certain:
+            return 2.0 * float(np.ptp(self.solve(large, 0.1))) / 1e12
+        # Ties that are weaker than the products' errors, relative to the firm ones, are not
+        # seen; what remains of a solution may be as much larger as they are weaker.
+        anything = np.random.default_rng(0).normal(size=len(large)) * large
+        weakest = self._descend(anything, 1e-10)[1]
+        moved = 2.0 * float(np.ptp(self.solve(large, 0.1 * weakest))) / 1e12
+        return max(moved, EPSILON / weakest) if self.blur < 1e-3 * weakest else np.inf
+
+    def _descend(self, right: FloatArray, precision: float) -> tuple[FloatArray, float]:
+        """Return the solution and the least eigenvalue met on the way, relative to `roughly`."""
+        residual = right.copy()
+        residual[self.firm] -= right.sum()  # rounding, which the weaker ones must not bear
+        result = np.zeros(len(right))
+        remains = self.roughly(residual)
+        direction, energy = remains.copy(), float((residual * remains).sum())
+        lengths, ratios = [], []
+        for _ in range(10 * len(right)):
+            small = max(precision * float(np.abs(result).max()), self.neglected)
+            if np.abs(remains).max() <= small or (np.abs(residual) <= self.errors).all():
+                return result - result.mean(), _least(lengths, ratios)
+            image = self.product(direction)
+            curvature = float((direction * image).sum())
+            if not 0.0 < curvature < np.inf:
+                break
+            length = energy / curvature
+            result += length * direction
+            residual -= length * image
+            remains = self.roughly(residual)
+            before, energy = energy, float((residual * remains).sum())
+            lengths.append(length)
+            ratios.append(energy / before)
+            direction = remains + ratios[-1] * direction
+        return np.full(len(right), np.nan), TINY
+
+
+def _least(lengths: list[float], ratios: list[float]) -> float:
+    """Return the least eigenvalue that conjugate gradients have met, from their coefficients."""
+    if not lengths:
+        return 1.0
+    inverse, ratio = 1.0 / np.array(lengths), np.array(ratios)
+    diagonal, beside = inverse.copy(), np.sqrt(ratio[:-1]) * inverse[:-1]
+    diagonal[1:] += ratio[:-1] * inverse[:-1]
+    values = linalg.eigh_tridiagonal(diagonal, beside, True, "i", (0, 0))
+    return max(float(values[0]), TINY)
 
 
 # ---- kernels: conductances (n, n), of which the part above the diagonal counts -----------------

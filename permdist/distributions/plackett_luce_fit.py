@@ -100,7 +100,7 @@ def fit_scores(
             # A penalty on scores that add up to 0 is a weak comparison of all with all.
             matrix += penalty / n
             return Network(matrix, tolerated * (size + pull))
-        totals, diagonal, size = _stages(scores, *flat)
+        totals, diagonal, size, charges = _stages(scores, *flat)
 
         def product(vector: FloatArray) -> FloatArray:
             result = _product(vector, scores, totals, *flat)
@@ -108,7 +108,9 @@ def fit_scores(
 
         scale = np.maximum(diagonal + penalty, TINY)
         errors = tolerated * (size + pull)
-        return Products(product, lambda right: right / scale, errors, int(scale.argmax()))
+        blur = 4.0 * EPSILON * float((charges / scale).max())
+        firm = int(scale.argmax())
+        return Products(product, lambda right: right / scale, errors, firm, blur=blur)
 
     found = minimize(objective, system, np.zeros(n), max_iter, tol)
     value, slope = _likelihood(found.scores, *flat)
@@ -227,6 +229,7 @@ def _information(
     position = np.empty(n, np.int64)
     squares, firsts = np.empty(n), np.empty(n)
     members = np.empty(n, np.int64)
+    everyone = 0.0
     for row in range(len(ptr) - 1):
         low, high = ptr[row], ptr[row + 1]
         k = high - low
@@ -262,6 +265,8 @@ def _information(
             firsts[place] += firsts[place - 1]
         for a in range(k, size):
             sizes[members[a]] += loss * worths[members[a]] * firsts[k - 1]
+        if rest and k < n:
+            everyone += firsts[k - 1]
         # Members are in order of position, so that the earlier one of a pair comes first.
         for a in range(size):
             i = members[a]
@@ -269,6 +274,7 @@ def _information(
             for b in range(a + 1, size):
                 result[i, members[b]] += factor * worths[members[b]]
     for i in range(n):
+        sizes[i] += EPSILON * worths[i] * everyone  # sums in two parts end there
         for j in range(i + 1, n):
             both = result[i, j] + result[j, i]
             result[i, j] = both
@@ -279,13 +285,17 @@ def _information(
 @kernel
 def _stages(
     scores: FloatArray, items: IntArray, ptr: IntArray, weights: FloatArray, rest: bool
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return each stage's total, the second derivatives' diagonal, and the size of the sums."""
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return totals of stages, the second derivatives' diagonal, and what it is a difference of.
+
+    That is: totals as `items`; diagonal (n,); the size of the gradient's sums (n,); the sum of an
+    item's chances (n,), which is much larger than the diagonal where chances are near 1.
+    """
     n = len(scores)
     worths = np.exp(scores - scores.max())
     everything = worths.sum()
     totals = np.empty(len(items))
-    diagonal, sizes = np.zeros(n), np.zeros(n)
+    diagonal, sizes, charges = np.zeros(n), np.zeros(n), np.zeros(n)
     all_diagonal, all_squares, all_sizes = 0.0, 0.0, 0.0
     for row in range(len(ptr) - 1):
         low, high = ptr[row], ptr[row + 1]
@@ -307,6 +317,7 @@ def _stages(
             firsts += weights[row] / totals[place]
             squares += weights[row] / (totals[place] * totals[place])
             diagonal[items[place]] += worth * firsts - worth * worth * squares
+            charges[items[place]] += worth * firsts
         if partial:
             all_diagonal += firsts
             all_squares += squares
@@ -318,8 +329,9 @@ def _stages(
     for item in range(n):
         worth = worths[item]
         diagonal[item] += worth * all_diagonal - worth * worth * all_squares
-        sizes[item] += worth * all_sizes
-    return totals, diagonal, sizes
+        charges[item] += worth * all_diagonal
+        sizes[item] += worth * all_sizes + EPSILON * worth * all_diagonal
+    return totals, diagonal, sizes, charges
 
 
 @kernel
