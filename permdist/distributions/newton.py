@@ -251,7 +251,8 @@ class Products:
         result = np.zeros(len(right))
         remains = self.roughly(residual)
         direction, energy = remains.copy(), float((residual * remains).sum())
-        lengths, ratios = [], []
+        lengths: list[float] = []
+        ratios: list[float] = []
         for _ in range(10 * len(right)):
             small = max(precision * float(np.abs(result).max()), self.neglected)
             if np.abs(remains).max() <= small or (np.abs(residual) <= self.errors).all():

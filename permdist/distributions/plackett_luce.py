@@ -268,9 +268,9 @@ class PlackettLuce(RandomUtility):
 
         Games, each a winner and a loser:
 
-        >>> games = [[0, 1], [0, 1], [1, 0], [1, 2], [2, 0]]
+        >>> games = [[0, 1], [0, 1], [1, 0], [1, 2], [1, 2], [2, 0]]
         >>> PlackettLuce.fit(games, subset=True).scores.round(2)
-        array([ 0.1,  0. , -0.1])
+        array([ 0.13,  0.31, -0.44])
         """
         from permdist.data import Preferences
         from permdist.distributions.plackett_luce_fit import fit_scores
