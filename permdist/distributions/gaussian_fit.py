@@ -149,6 +149,6 @@ class _Likelihood:
 
         # Plackett-Luce ties the items much alike, up to the unit.
         data = self.data
-        matrix, _ = _information(scores / GUMBEL, data.items, data.ptr, data.weights, True)
-        near = Network(matrix / GUMBEL**2 + self.penalty / len(scores), errors)
+        matrix = _information(scores / GUMBEL, data.items, data.ptr, data.weights, True)
+        near = Network(matrix / GUMBEL**2 + self.penalty / len(scores), lambda: errors)
         return Products(product, near.solve, errors, near.firm, neglected)

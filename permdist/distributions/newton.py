@@ -154,11 +154,11 @@ class Network:
     ----------
     conductances : array of float, shape (n, n)
         Symmetric and non-negative; the diagonal does not count.
-    errors : array of float, shape (n,)
-        How far rounding may have moved each component of the gradient.
+    errors : callable
+        Returns how far rounding may have moved each component of the gradient, shape (n,).
     """
 
-    def __init__(self, conductances: FloatArray, errors: FloatArray) -> None:
+    def __init__(self, conductances: FloatArray, errors: Callable[[], FloatArray]) -> None:
         weight = conductances.sum(axis=1) - np.diagonal(conductances)
         # The item that is tied most firmly to the others is the one that the others refer to.
         self.firm = int(weight.argmax())
@@ -174,7 +174,7 @@ class Network:
 
     def rounding(self) -> float:
         """Return how far the gradient's errors can move any score."""
-        return float(self._relative(self.errors).max())
+        return float(self._relative(self.errors()).max())
 
     def inverse(self) -> FloatArray:
         """Return the pseudo-inverse, shape (n, n)."""

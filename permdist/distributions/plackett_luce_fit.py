@@ -96,10 +96,9 @@ def fit_scores(
     def system(scores: FloatArray) -> Equations:
         pull = penalty * np.abs(scores)
         if n <= MAX_MATRIX:
-            matrix, size = _information(scores, *flat)
             # A penalty on scores that add up to 0 is a weak comparison of all with all.
-            matrix += penalty / n
-            return Network(matrix, tolerated * (size + pull))
+            matrix = _information(scores, *flat) + penalty / n
+            return Network(matrix, lambda: tolerated * (_sizes(scores, *flat) + pull))
         totals, diagonal, size, charges = _stages(scores, *flat)
 
         def product(vector: FloatArray) -> FloatArray:
@@ -215,21 +214,18 @@ def _likelihood(
 @kernel
 def _information(
     scores: FloatArray, items: IntArray, ptr: IntArray, weights: FloatArray, rest: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Return the second derivatives (n, n), 0 on the diagonal, and the size of the gradient's sums.
+) -> FloatArray:
+    """Return the second derivatives of the log-likelihood, 0 on the diagonal, shape (n, n).
 
     Items i and j take part together in the stages up to the earlier of the two, so that the sum
     over stages of 1 / total^2 up to there is all that a pair needs.
     """
     n = len(scores)
     worths = np.exp(scores - scores.max())
-    everything = worths.sum()
     result = np.zeros((n, n))
-    sizes = np.zeros(n)
     position = np.empty(n, np.int64)
-    squares, firsts = np.empty(n), np.empty(n)
+    squares = np.empty(n)
     members = np.empty(n, np.int64)
-    everyone = 0.0
     for row in range(len(ptr) - 1):
         low, high = ptr[row], ptr[row + 1]
         k = high - low
@@ -238,7 +234,7 @@ def _information(
             members[size] = items[low + place]
             position[members[size]] = place
             size += 1
-        total, loss = 0.0, 1.0
+        total = 0.0
         if rest and k < n:
             taken = np.zeros(n, np.bool_)
             for place in range(low, high):
@@ -249,24 +245,11 @@ def _information(
                     members[size] = item
                     position[item] = k - 1
                     size += 1
-            if total >= 1e-3 * everything:  # digits lost where it is a difference of sums
-                loss = everything / total
         for place in range(k - 1, -1, -1):
-            item = items[low + place]
-            others = total
-            total += worths[item]
+            total += worths[items[low + place]]
             squares[place] = weights[row] / (total * total)
-            firsts[place] = weights[row] / total
-            sizes[item] += loss * others * firsts[place]
         for place in range(1, k):
-            item = items[low + place]
-            sizes[item] += loss * worths[item] * firsts[place - 1]
             squares[place] += squares[place - 1]
-            firsts[place] += firsts[place - 1]
-        for a in range(k, size):
-            sizes[members[a]] += loss * worths[members[a]] * firsts[k - 1]
-        if rest and k < n:
-            everyone += firsts[k - 1]
         # Members are in order of position, so that the earlier one of a pair comes first.
         for a in range(size):
             i = members[a]
@@ -274,12 +257,51 @@ def _information(
             for b in range(a + 1, size):
                 result[i, members[b]] += factor * worths[members[b]]
     for i in range(n):
-        sizes[i] += EPSILON * worths[i] * everyone  # sums in two parts end there
         for j in range(i + 1, n):
             both = result[i, j] + result[j, i]
             result[i, j] = both
             result[j, i] = both
-    return result, sizes
+    return result
+
+
+@kernel
+def _sizes(
+    scores: FloatArray, items: IntArray, ptr: IntArray, weights: FloatArray, rest: bool
+) -> FloatArray:
+    """Return what the gradient adds up, all with one sign, times the digits it loses, (n,)."""
+    n = len(scores)
+    worths = np.exp(scores - scores.max())
+    everything = worths.sum()
+    sizes, totals = np.zeros(n), np.empty(n)
+    everyone = 0.0
+    for row in range(len(ptr) - 1):
+        low, high = ptr[row], ptr[row + 1]
+        partial = rest and high - low < n
+        total, loss = 0.0, 1.0
+        if partial:
+            total = _rest_total(worths, everything, items[low:high])
+            if total >= 1e-3 * everything:  # digits lost where it is a difference of sums
+                loss = everything / total
+        for place in range(high - 1, low - 1, -1):
+            others = total
+            total += worths[items[place]]
+            totals[place - low] = total
+            sizes[items[place]] += loss * others * weights[row] / total
+        stages = 0.0
+        for place in range(low, high):
+            sizes[items[place]] += loss * worths[items[place]] * stages
+            stages += weights[row] / totals[place - low]
+        if partial:
+            everyone += stages
+            taken = np.zeros(n, np.bool_)
+            for place in range(low, high):
+                taken[items[place]] = True
+            for item in range(n):
+                if not taken[item]:
+                    sizes[item] += loss * worths[item] * stages
+    for item in range(n):
+        sizes[item] += EPSILON * worths[item] * everyone  # sums in two parts end there
+    return sizes
 
 
 @kernel
