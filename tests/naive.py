@@ -1,5 +1,6 @@
 """Slow, obvious references: enumeration and direct formulas that the fast code must equal."""
 
+import decimal
 import itertools
 import math
 from fractions import Fraction
@@ -204,6 +205,58 @@ def plackett_luce(scores, order, rest=()):
         top = max(remaining)
         total += scores[item] - top - math.log(sum(math.exp(s - top) for s in remaining))
     return total
+
+
+def plackett_luce_fit(lists, weights, n, rest, penalty=0, digits=60):
+    """Newton's method on the explicit stages, in decimal numbers; scores that add up to 0."""
+    with decimal.localcontext() as context:
+        context.prec = digits
+        number, one = decimal.Decimal, decimal.Decimal(1)
+        stages = []
+        for entry, weight in zip(lists, weights, strict=True):
+            below = [i for i in range(n) if i not in entry] if rest else []
+            stages += [
+                (number(float(weight)), item, [*entry[k:], *below]) for k, item in enumerate(entry)
+            ]
+        penalty = number(float(penalty))
+        scores = [number(0)] * n
+        for _ in range(2000):
+            worths = [s.exp() for s in scores]
+            # The penalty acts on scores that add up to 0: a weak tie of all with all.
+            slope = [-penalty * s for s in scores]
+            bend = [[penalty * ((i == j) - one / n) for j in range(n)] for i in range(n)]
+            for weight, winner, field in stages:
+                total = sum(worths[i] for i in field)
+                chance = {i: worths[i] / total for i in field}
+                slope[winner] += weight
+                for i in field:
+                    slope[i] -= weight * chance[i]
+                    for j in field:
+                        bend[i][j] += weight * chance[i] * ((i == j) - chance[j])
+            step = [*_solve([row[:-1] for row in bend[:-1]], slope[:-1]), number(0)]
+            mean = sum(step) / n
+            step = [s - mean for s in step]
+            span = max(step) - min(step)
+            size = min(one, one / span) if span > 0 else one
+            scores = [s + size * d for s, d in zip(scores, step, strict=True)]
+            if span < number(10) ** (-digits // 3):
+                return np.array([float(s) for s in scores])
+        raise AssertionError("the reference did not converge")
+
+
+def _solve(matrix, right):
+    """Gauss's elimination, largest pivots first."""
+    rows = [[*row, r] for row, r in zip(matrix, right, strict=True)]
+    for k in range(len(rows)):
+        rows[k:] = sorted(rows[k:], key=lambda row: -abs(row[k]))
+        for i in range(k + 1, len(rows)):
+            share = rows[i][k] / rows[k][k]
+            rows[i] = [a - share * b for a, b in zip(rows[i], rows[k], strict=True)]
+    result = []
+    for k in range(len(rows) - 1, -1, -1):
+        known = sum(a * x for a, x in zip(rows[k][k + 1 : -1], result, strict=True))
+        result.insert(0, (rows[k][-1] - known) / rows[k][k])
+    return result
 
 
 def pair_exponent(scores, labels, order, scale):

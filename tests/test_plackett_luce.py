@@ -23,8 +23,9 @@ def test_top_k_and_subset_probabilities(model, data):
     near = {"rel": 1e-9, "abs": 1e-9} if wide else {"rel": 1e-12, "abs": 1e-13}
     listed, rest = order[:k].tolist(), order[k:].tolist()
     expected = naive.plackett_luce(model.scores, listed, rest)
-    assert model.log_prob(listed) == pytest.approx(expected, **near)
-    assert model.log_prob(TopK(listed, model.n_items)) == model.log_prob(listed)
+    first = model.log_prob(listed, subset=False)
+    assert first == pytest.approx(expected, **near)
+    assert model.log_prob(TopK(listed, model.n_items)) == first
     among = naive.plackett_luce(model.scores, listed)
     assert model.log_prob(listed, subset=True) == pytest.approx(among, **near)
 
@@ -114,7 +115,7 @@ def test_top_k_draws_follow_their_probabilities():
     counts = np.zeros((40, 40))
     np.add.at(counts, (drawn[:, 0], drawn[:, 1]), 1)
     pairs = np.array([[i, j] for i in range(40) for j in range(40) if i != j])
-    expected = np.exp(model.log_prob(pairs)) * 50_000
+    expected = np.exp(model.log_prob(pairs, subset=False)) * 50_000
     error = (counts[pairs[:, 0], pairs[:, 1]] - expected) / np.sqrt(expected)
     assert np.diagonal(counts).sum() == 0
     assert np.abs(error).max() < 6
@@ -128,10 +129,10 @@ def test_top_k_draws_follow_their_probabilities():
 @pytest.mark.parametrize("k", [5, 2, 1])
 def test_the_estimate_is_a_maximum(k):
     lists = PlackettLuce([1.0, 0.5, 0.0, -0.5, -1.0]).sample(300, rng=0)[:, :k]
-    model = PlackettLuce.fit(lists, n_items=5)
+    model = PlackettLuce.fit(lists, n_items=5, subset=False)
 
     def likelihood(scores):
-        return float(PlackettLuce(scores).log_prob(lists).sum())
+        return float(PlackettLuce(scores).log_prob(lists, subset=False).sum())
 
     best = likelihood(model.scores)
     assert model.fit_result.log_likelihood == pytest.approx(best, rel=1e-12)
@@ -162,11 +163,12 @@ def test_weights_count_as_repetitions():
 
 def test_lists_of_unequal_length():
     ragged = [[0, 1, 2], [2, 0], [1], TopK([2, 1], 4), [3, 0, 1, 2], [1, 3], [0, 3]]
-    model = PlackettLuce.fit(ragged)
+    model = PlackettLuce.fit(ragged, subset=False)
     lists = [list(entry.items) if isinstance(entry, TopK) else entry for entry in ragged]
 
     def likelihood(scores):
-        return sum(float(PlackettLuce(scores).log_prob(entry)) for entry in lists)
+        candidate = PlackettLuce(scores)
+        return sum(float(candidate.log_prob(entry, subset=False)) for entry in lists)
 
     assert naive.gradient(likelihood, model.scores) == pytest.approx(0.0, abs=1e-6)
     among = PlackettLuce.fit([[0, 1], [1, 2, 0], [2, 1], [0, 2]], subset=True)
@@ -201,7 +203,8 @@ def test_many_items_are_fitted_without_a_matrix():
         ([[0, 1, 2], [1, 0, 2]], {}, "always below the others: 2;"),
         ([[0, 1], [1, 0], [2, 3], [3, 2]], {"subset": True}, "never compared with the others"),
         ([[0, 1], [1, 0]], {"n_items": 3, "subset": True}, "never compared with the others: 2"),
-        ([[0, 1], [1, 0]], {"n_items": 3}, "always below the others: 2"),
+        ([[0, 1], [1, 0]], {"n_items": 3, "subset": False}, "always below the others: 2"),
+        ([[0, 1], [1, 0]], {"n_items": 5, "subset": True}, "3 of 5 items are nowhere listed: 2, 3"),
         ([[0, 1, 2]], {"names": ["a", "b", "c"]}, "always above the others: a"),
         ([[0, 1], [0, 0]], {}, "ranking 1 must list different items from 0 to 1, got 0 at index 1"),
         ([[0, 1], [0, 5]], {"n_items": 3}, "got 5 at index 1"),

@@ -18,7 +18,12 @@ from permdist.distributions.gaps import narrowed
 from permdist.distributions.lattice import Shape
 from permdist.distributions.utilities import Noise, RandomUtility, nodes
 from permdist.rankings import TopK
-from permdist.rankings.partial import check_lists
+from permdist.rankings.partial import (
+    check_lists,
+    check_subset,
+    refuse_short,
+    refuse_top_as_subset,
+)
 
 if TYPE_CHECKING:
     from permdist.distributions.plackett_luce_fit import Fit
@@ -72,16 +77,17 @@ class PlackettLuce(RandomUtility):
         """How the scores were fitted; None if they were given."""
         return self._fit
 
-    def log_prob(self, orders: ArrayLike | TopK, *, subset: bool = False) -> Any:
-        """Give the log-probability of full rankings, of top-k lists or of rankings of a subset.
+    def log_prob(self, orders: ArrayLike | TopK, *, subset: bool | None = None) -> Any:
+        """Return the log-probability of full rankings, of top-k lists or of rankings of a subset.
 
         Parameters
         ----------
         orders : array of int, shape (..., k), or TopK
-            Different items from the top down. With all n items these are full rankings; shorter
-            lists are the first k places.
-        subset : bool
-            Read shorter lists as rankings of the listed items among themselves instead.
+            Different items from the top down; with all n items these are full rankings.
+        subset : bool, optional
+            What plain lists that are short of the items mean, and needed for these only: True
+            if they rank the listed items among themselves, False if they are the first k places
+            out of all items, as `TopK` lists are.
 
         Returns
         -------
@@ -90,12 +96,12 @@ class PlackettLuce(RandomUtility):
         Examples
         --------
         >>> model = PlackettLuce([0.0, 0.0, 0.0, 0.0])
-        >>> float(np.exp(model.log_prob([2, 0])))  # 1/4 * 1/3
+        >>> float(np.exp(model.log_prob([2, 0], subset=False)))  # 1/4 * 1/3
         0.0833...
         >>> float(np.exp(model.log_prob([2, 0], subset=True)))
         0.5
         """
-        lists = self._lists(orders)
+        lists = self._lists(orders, subset)
         flat = lists.reshape(-1, lists.shape[-1])
         if self._is_plain:
             values = _log_prob(flat, self._centred, np.exp(self._centred), not subset)
@@ -103,14 +109,21 @@ class PlackettLuce(RandomUtility):
             values = _log_prob_spread(flat, self._scores, not subset)
         return values.reshape(lists.shape[:-1])[()]
 
-    def log_prob_gradient(self, orders: ArrayLike | TopK, *, subset: bool = False) -> FloatArray:
+    def log_prob_gradient(
+        self, orders: ArrayLike | TopK, *, subset: bool | None = None
+    ) -> FloatArray:
         """Differentiate `log_prob` by the scores.
+
+        Parameters
+        ----------
+        orders, subset
+            As in `log_prob`.
 
         Returns
         -------
         array of float, shape (..., n)
         """
-        lists = self._lists(orders)
+        lists = self._lists(orders, subset)
         flat = lists.reshape(-1, lists.shape[-1])
         result = _log_prob_gradient(flat, self._centred, not subset)
         return result.reshape(*lists.shape[:-1], self.n_items)
@@ -209,7 +222,7 @@ class PlackettLuce(RandomUtility):
         orders: Any,
         *,
         n_items: int | None = None,
-        subset: bool = False,
+        subset: bool | None = None,
         weights: ArrayLike | None = None,
         regularization: float = 0.0,
         names: Sequence[str] | None = None,
@@ -222,11 +235,15 @@ class PlackettLuce(RandomUtility):
         ----------
         orders : array of int, shape (rankings, k), sequence of lists or TopK, or Preferences
             Full rankings, top-k lists or (with `subset`) rankings of some of the items. Ballots
-            from `permdist.data.load_preflib` bring their weights and names.
+            from `permdist.data.load_preflib` bring their weights and names; what they leave out
+            is below what they list, unless `subset` says otherwise.
         n_items : int, optional
             The number of items; by default the largest number in the data plus one.
-        subset : bool
-            Read shorter lists as rankings of the listed items among themselves.
+        subset : bool, optional
+            What plain lists that are short of the items mean: True if they rank the listed items
+            among themselves, as a winner and a loser do, False if they are the first places out
+            of all items. It must be given where there are such lists, since one reading is
+            noise under the other; `TopK` lists say it themselves.
         weights : array of float, shape (rankings,), optional
             How often each ranking counts.
         regularization : float
@@ -234,9 +251,11 @@ class PlackettLuce(RandomUtility):
             estimate.
         names : sequence of str, optional
         max_iter : int
+            How many Newton steps may be taken.
         tol : float
-            Newton's method stops when no component of the gradient is larger, relative to the
-            total weight.
+            The error of a score that is tolerated, 0.01 at most: Newton's method ends when a
+            step moves no score by more than this, and rounding errors cannot either. Weights
+            have no say in it, however different they are.
 
         Returns
         -------
@@ -246,7 +265,11 @@ class PlackettLuce(RandomUtility):
         Raises
         ------
         ValueError
-            Where no estimate exists: some items always win or lose, or are never compared.
+            Where no estimate exists: some items always win or lose, or are never compared; and
+            where lists are short of the items and `subset` is not given.
+        RuntimeError
+            Where `tol` is not reached within `max_iter` steps, or not within the precision of
+            floats. There are no unconverged estimates.
 
         Examples
         --------
@@ -256,6 +279,12 @@ class PlackettLuce(RandomUtility):
         array([ 1.,  0., -1.])
         >>> model.fit_result.standard_errors.round(3)
         array([0.019, 0.016, 0.02 ])
+
+        Games, each a winner and a loser:
+
+        >>> games = [[0, 1], [0, 1], [1, 0], [1, 2], [1, 2], [2, 0]]
+        >>> PlackettLuce.fit(games, subset=True).scores.round(2)
+        array([ 0.13,  0.31, -0.44])
         """
         from permdist.data import Preferences
         from permdist.distributions.plackett_luce_fit import fit_scores
@@ -264,19 +293,26 @@ class PlackettLuce(RandomUtility):
             weights = orders.counts if weights is None else weights
             names = orders.names if names is None else names
             n_items, orders = orders.n_items, orders.rankings()
-        result = fit_scores(
-            orders, n_items, not subset, weights, regularization, names, max_iter, tol
-        )
+            if subset and isinstance(orders, list):
+                orders = [top.items for top in orders]
+        result = fit_scores(orders, n_items, subset, weights, regularization, names, max_iter, tol)
         model = cls(result.scores, names)
         model.__dict__["_fit"] = result
         return model
 
-    def _lists(self, orders: ArrayLike | TopK) -> IntArray:
+    def _lists(self, orders: ArrayLike | TopK, subset: bool | None) -> IntArray:
+        """Check lists, and that it is said what they mean where they are short of the items."""
+        subset = check_subset(subset)
         if isinstance(orders, TopK):
             if orders.n_items != self.n_items:
                 raise ValueError(f"orders: expected {self.n_items} items, got {orders.n_items}")
+            if subset:
+                refuse_top_as_subset()
             return np.array(orders.items)
-        return check_lists(orders, self.n_items)
+        lists = check_lists(orders, self.n_items)
+        if subset is None and lists.shape[-1] < self.n_items:
+            refuse_short("orders", lists.shape[-1], self.n_items)
+        return lists
 
 
 # ---- kernels: lists (rankings, k) of different items, scores and worths (n,) -------------------

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,6 +49,31 @@ def check_lists(lists: ArrayLike, n_items: int, *, name: str = "orders") -> IntA
     if at >= 0:
         raise ValueError(f"{name}: {describe_fault(array, at, n_items)}")
     return array
+
+
+def check_subset(subset: bool | None) -> bool | None:
+    """Return whether short lists rank the listed items only; None is "not said"."""
+    if subset is not None and not isinstance(subset, bool | np.bool_):
+        raise TypeError(f"subset: expected True, False or None, got {subset!r}")
+    return None if subset is None else bool(subset)
+
+
+def refuse_short(name: str, k: int, n_items: int, which: str = "a list") -> NoReturn:
+    """Refuse a list that is short of the items where nobody said what it means."""
+    raise ValueError(
+        f"{name}: expected all {n_items} items in each list, or subset=True or False, got {k} "
+        f"item(s) in {which}; pass subset=True if lists rank only the items they hold, as a "
+        f"winner and a loser do, or subset=False (or TopK lists) if they are the first places "
+        f"out of all {n_items}"
+    )
+
+
+def refuse_top_as_subset() -> NoReturn:
+    """Refuse TopK lists where the user says that lists rank the listed items only."""
+    raise ValueError(
+        "subset: expected False or None with TopK lists, which are the first places of all "
+        "items, got True; pass plain lists of their items to rank these among themselves"
+    )
 
 
 @dataclass(frozen=True, init=False)
