@@ -121,14 +121,17 @@ def count(name: str, value: Any, *, minimum: int = 1) -> int:
     return int(value)
 
 
-SMALLEST_SCALE = 1e-300
+SMALLEST_SCALE = 1e-290
 
 
 def scale_of(name: str, value: Any) -> float:
-    """Check a factor or a unit: positive, finite, and not so small that its inverse overflows."""
+    """Check a factor or a unit: positive, finite, and far enough from where products overflow."""
     result = float(finite(name, value, ndim=0))
-    if result < SMALLEST_SCALE:
-        raise ValueError(f"{name}: expected a positive number, at least 1e-300, got {result}")
+    if not SMALLEST_SCALE <= result <= 1.0 / SMALLEST_SCALE:
+        raise ValueError(
+            f"{name}: expected a positive number from {SMALLEST_SCALE:g} to "
+            f"{1.0 / SMALLEST_SCALE:g}, got {result:g}"
+        )
     return result
 
 

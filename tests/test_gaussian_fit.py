@@ -49,7 +49,7 @@ def test_the_gradient_vanishes_at_the_estimate():
     ("orders", "options", "message"),
     [
         ([[0, 1], [2, 0]], {}, r"expected full rankings, got lists of 2 item\(s\) with item 2;"),
-        ([[0, 1], [1, 0]], {"scale": 0.0}, "scale: expected a number between 1e-290 and 1e"),
+        ([[0, 1], [1, 0]], {"scale": 0.0}, "scale: expected a positive number from 1e-290 to 1e"),
         ([[0, 1], [1, 0]], {"scale": np.nan}, "scale: expected finite numbers"),
         ([[0, 1], [1, 0]], {"max_iter": 0}, "max_iter: expected at least 1"),
         ([[0, 1], [1, 0]], {"weights": [1e308, 1e308]}, "weights: expected a sum between"),

@@ -28,7 +28,6 @@ STEEP = 8.0  # a change of the log integrand that the points between two nodes s
 MAX_SPREAD = 20_000.0
 # Standard deviations between scores that no noise bridges: Phi(-80 / sqrt(2)) is 0.
 IMPASSABLE = 80.0
-SMALLEST_SCALE = 1e-290  # of a fit; the largest is its inverse
 
 
 class GaussianScores(RandomUtility):
@@ -286,12 +285,7 @@ class GaussianScores(RandomUtility):
             weights = orders.counts if weights is None else weights
             names = orders.names if names is None else names
             orders = orders.orders()
-        unit = float(finite("scale", scale, ndim=0))
-        if not SMALLEST_SCALE <= unit <= 1.0 / SMALLEST_SCALE:
-            raise ValueError(
-                f"scale: expected a number between {SMALLEST_SCALE:g} and "
-                f"{1.0 / SMALLEST_SCALE:g}, got {unit:g}"
-            )
+        unit = scale_of("scale", scale)
         standard = fit_standard(orders, weights, regularization, unit, names, max_iter)
         return cls(unit * standard, unit, names)
 
