@@ -374,7 +374,7 @@ def test_compare_on_a_dask_scheduler(files):
         (("compare", "all.txt", "--scheduler", "tcp://127.0.0.1:9"), "nobody answers at tcp"),
         (("fit", "all.txt", "MLE,L3"), "LEARNER: expected one, got 2"),
         (("fit", "all.txt", "MLE[C=1|2]"), "alternatives of C need a validation file"),
-        (("fit", "all.txt", "MLE", "-o", "no/such/m.json"), "no/such: no such folder"),
+        (("fit", "all.txt", "MLE", "-o", "no/such/m.json"), "no/such: no such directory"),
         (("fit", "bad.txt", "MLE"), "there is nothing to learn from"),
         (("predict", "all.txt", "all.txt"), "not a learner's file"),
         (("predict", "mle.json", "narrow.txt"), "expected 25 features, found feature number 99"),

@@ -21,6 +21,8 @@ from permdist.cli._shared import (
     Seed,
     choose_query,
     heading,
+    need_files,
+    need_memory,
     print_json,
 )
 
@@ -43,6 +45,7 @@ def sample(
             "-n",
             help="Rankings to draw, of each chain; 10 by default, 1000 with --kernel.",
             min=1,
+            max=10**9,
         ),
     ] = None,
     kernel: Annotated[
@@ -54,11 +57,12 @@ def sample(
         ),
     ] = None,
     chains: Annotated[
-        int | None, typer.Option(help="How many chains, with --kernel; 4 by default.", min=1)
+        int | None,
+        typer.Option(help="How many chains, with --kernel; 4 by default.", min=1, max=10_000),
     ] = None,
     thin: Annotated[
         int | None,
-        typer.Option(help="Steps from one draw to the next, with --kernel.", min=1),
+        typer.Option(help="Steps from one draw to the next, with --kernel.", min=1, max=10**9),
     ] = None,
     output: Annotated[
         Path | None,
@@ -87,6 +91,8 @@ def sample(
     netcdf = output is not None and output.suffix == ".nc"
     if netcdf and kernel is None:
         raise ValueError("--output: a .nc file is for chains; name a --kernel")
+    if output is not None:
+        need_files(output)
     one = choose_query(
         data,
         query=query,
@@ -100,6 +106,7 @@ def sample(
     dist = make_distribution(distribution, one.scores, one.labels, noise=noise, names=one.names)
     what = heading(one, distribution, dist, noise)
     if kernel is None:
+        need_memory("--draws", 24.0 * (draws or 10) * dist.n_items)
         orders: AnyIntArray = dist.sample(draws or 10, seed)
     else:
         run = run_chains(
