@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import start
 from test_cli import Page, permdist
 
 from permdist import data, measures, models
@@ -443,14 +444,7 @@ def test_ctrl_c_keeps_what_is_finished(files, tmp_path, sign):
     # Many fits, so that some are left when the signal comes.
     settings = "|".join(f"{number}e-2" for number in range(1, 200))
     command += ["-M", f"MLE[C={settings}]", "-o", str(tmp_path), "-j", "2"]
-    run = subprocess.Popen(
-        command,
-        cwd=files,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    run = start(command, cwd=files)  # which hears Ctrl-C, even where this process does not
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and run.poll() is None:
         if len(list(tmp_path.glob("cells/*.json"))) >= 5:

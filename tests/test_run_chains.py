@@ -488,6 +488,7 @@ import os, signal, sys, threading, time
 import numpy as np
 from permdist import WeightedOrders
 from permdist.samplers import run_chains
+signal.signal(signal.SIGINT, signal.default_int_handler)  # even where the parent ignores it
 def slow(orders):
     time.sleep(5e-4)
     return -0.2 * np.abs(orders - np.arange(9)).sum(axis=1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import os
 import shlex
 import shutil
 import sys
@@ -307,16 +306,6 @@ def need_files(*paths: Path) -> None:
         if path.is_dir():
             raise ValueError(f"{path}: expected a place for a file, this is a folder")
         check_place(path)
-
-
-def need_memory(name: str, size: float) -> None:
-    """Refuse what does not fit into half of the machine's memory."""
-    if not hasattr(os, "sysconf"):  # not every system tells
-        return
-    if size > 0.5 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
-        raise ValueError(
-            f"{name}: {size / 2**30:,.0f} GiB do not fit into memory; ask for fewer at a time"
-        )
 
 
 def need_folder(folder: Path, what: str) -> None:

@@ -22,7 +22,6 @@ from permdist.cli._shared import (
     choose_query,
     heading,
     need_files,
-    need_memory,
     print_json,
 )
 
@@ -106,7 +105,6 @@ def sample(
     dist = make_distribution(distribution, one.scores, one.labels, noise=noise, names=one.names)
     what = heading(one, distribution, dist, noise)
     if kernel is None:
-        need_memory("--draws", 24.0 * (draws or 10) * dist.n_items)
         orders: AnyIntArray = dist.sample(draws or 10, seed)
     else:
         run = run_chains(
