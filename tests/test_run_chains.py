@@ -352,10 +352,11 @@ def test_two_runs_cannot_share_a_checkpoint(tmp_path):
 
 
 INTERRUPTED = """
-import _thread, sys, threading, time
+import _thread, signal, sys, threading, time
 import numpy as np
 from permdist import GoodBad
 from permdist.samplers import run_chains
+signal.signal(signal.SIGINT, signal.default_int_handler)  # even where the parent ignores it
 model = GoodBad(np.linspace(-.1, .1, 60), [1, 0, 0] * 20)
 run_chains(model, 10, kernel="adjacent", rng=0)  # compiles
 threading.Timer(1.0, _thread.interrupt_main).start()
