@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import contextlib
 import errno
+import functools
 import gzip
 import math
 import os
@@ -80,7 +81,7 @@ def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
             _write(_open_special(path), path.suffix, chunks)
             return
         handle, scratch = _scratch(target, private=before is not None)
-        _write(handle, path.suffix, chunks, lambda: _adopt(scratch, before))
+        _write(handle, path.suffix, chunks, functools.partial(_adopt, scratch, before))
         os.replace(scratch, target)
         scratch = None
         _flush_folder(os.path.dirname(target))
