@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import signal
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -242,7 +243,9 @@ def _run(
                 advance(cells[number].entry)
         finally:
             if hasattr(finished, "close"):
-                finished.close()
+                with warnings.catch_warnings():  # that what is interrupted is not finished
+                    warnings.filterwarnings("ignore", ".*tasks which were still being processed")
+                    finished.close()
     return [known[first[key]] or Outcome(error="not run") for key in same]
 
 

@@ -96,13 +96,13 @@ def one_line(told, message):
     assert "Traceback" not in told, told
 
 
-def _begin(output, rng):
-    """Start a comparison and wait for a random moment of its life; tell if it still runs."""
-    process = start(command(output))
+def _begin(output, rng, jobs=2):
+    """Start a comparison and wait for a random moment of its life."""
+    process = start(command(output, jobs))
     moment = rng.choice(["loading", "starting", "fitting", "fitting"])
     if moment == "loading":
         wait_until(lambda: process.poll() is not None, rng.uniform(0.0, 1.0))
-    elif moment == "starting" and LINUX:
+    elif moment == "starting" and LINUX and jobs > 1:
         wait_until(lambda: workers(process.pid) or process.poll() is not None, 60)
         wait_until(lambda: process.poll() is not None, rng.uniform(0.0, 1.0))
     else:
@@ -130,7 +130,7 @@ def kill(folder, rng):
 def term(folder, rng):
     """SIGTERM at a random moment, as a batch system sends it."""
     output = folder / "out"
-    process = _begin(output, rng)
+    process = _begin(output, rng, jobs=rng.choice([1, 2]))
     process.send_signal(signal.SIGTERM)
     _, told = process.communicate(timeout=60)
     # Before Python has come to the command, the signal ends it as it ends any process.
