@@ -1,7 +1,8 @@
-"""The command ``permdist``: Ctrl-C ends it in one line, even while it is still loading."""
+"""The command ``permdist``: it ends in one line, even while it is still loading."""
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -14,6 +15,12 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("permdist: interrupted\n")
         sys.exit(130)
+    except Exception as error:  # it could not be loaded
+        if os.environ.get("PERMDIST_DEBUG", "0") not in ("", "0") or "--debug" in sys.argv:
+            raise
+        text = " ".join(str(error).split())
+        sys.stderr.write(f"permdist: {type(error).__name__}: {text} (--debug shows where)\n")
+        sys.exit(1)
 
 
 if __name__ == "__main__":

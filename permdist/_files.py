@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import bz2
 import contextlib
+import errno
+import functools
 import gzip
 import math
 import os
-import tempfile
+import secrets
+import stat
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
@@ -52,39 +55,148 @@ def read_number(file: Path, line: int, text: bytes) -> float:
 
 
 def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a file beside its place, then move it there: it is whole or it is not there."""
-    with atomically(path) as (handle, _):
-        target: IO[bytes]
-        with os.fdopen(handle, "wb") as raw:
-            if path.suffix in _OPENERS:
-                with _OPENERS[path.suffix](raw, "wb") as target:
-                    target.writelines(chunks)
-            else:
-                raw.writelines(chunks)
+    """Write a file so that, whatever happens, there is the old file or the new one, whole.
 
+    The contents go to a scratch file in the same folder, are flushed to disk, and take the place of
+    the old ones in one move; where anything fails the scratch file is removed. A symbolic link is
+    followed, and the file it points to replaced. A file that is replaced keeps its permissions, and
+    its owner where the system allows that; other hard links to it keep the old contents. What is
+    no regular file (a device, a pipe, ``/dev/stdout``) is written to and never replaced.
 
-@contextlib.contextmanager
-def atomically(path: Path) -> Iterator[tuple[int, str]]:
-    """Give an open handle and the name of a file beside `path`, which it becomes at the end.
+    Parameters
+    ----------
+    path : Path
+        Where to write; the contents are compressed if its name ends in ``.gz`` or ``.bz2``.
+    chunks : iterable of bytes
 
-    Where anything fails there is no file; errors of the system name `path`.
+    Raises
+    ------
+    OSError
+        Of the kind that the system reported, naming `path`.
     """
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path.parent}: no such directory")
-    name = None
+    scratch = None
     try:
-        handle, name = tempfile.mkstemp(
-            dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix
-        )
-        yield handle, name
-        # mkstemp makes private files; give this one the permissions a new file would have.
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)
-        Path(name).replace(path)
-    except BaseException as error:
-        if name is not None:
-            Path(name).unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno is not None:
-            raise type(error)(error.errno, os.strerror(error.errno), str(path)) from error
-        raise
+        target, before = _place(path)
+        if target is None:
+            _write(_open_special(path), path.suffix, chunks)
+            return
+        handle, scratch = _scratch(target, private=before is not None)
+        _write(handle, path.suffix, chunks, functools.partial(_adopt, scratch, before))
+        os.replace(scratch, target)
+        scratch = None
+        _flush_folder(os.path.dirname(target))
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise type(error)(error.errno, os.strerror(error.errno), str(path)) from error
+    finally:
+        if scratch is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(scratch)
+
+
+def check_place(path: Path) -> None:
+    """Refuse, before any work is done, a path that no file can be written to.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    OSError
+        Naming the path, or the folder that is missing.
+    """
+    target, _ = _place(path)
+    if target is not None and not os.access(os.path.dirname(target), os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+
+def _place(path: Path) -> tuple[str | None, os.stat_result | None]:
+    """Find the file that `path` leads to, and what it is now; no name where it is not regular."""
+    try:
+        before = os.stat(path)
+    except FileNotFoundError:
+        before = None
+    if before is not None:
+        if stat.S_ISDIR(before.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(before.st_mode) or _descriptor(path) is not None:
+            return None, before
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    target = os.path.realpath(path)
+    if not os.path.isdir(os.path.dirname(target)):
+        missing = os.path.dirname(target) if os.path.islink(path) else path.parent
+        raise FileNotFoundError(f"{missing}: no such directory")
+    return target, before
+
+
+def _descriptor(path: Path) -> int | None:
+    """Find the number of the open descriptor that a path such as ``/dev/stdout`` stands for."""
+    name = os.path.abspath(path)
+    for _ in range(40):
+        folder, last = os.path.split(name)
+        if folder in ("/dev/fd", "/proc/self/fd", f"/proc/{os.getpid()}/fd") and last.isdigit():
+            return int(last)
+        if not os.path.islink(name):
+            return None
+        name = os.path.normpath(os.path.join(folder, os.readlink(name)))
+    return None
+
+
+def _open_special(path: Path) -> int:
+    """Open a device or a pipe for writing, or the open descriptor that the path stands for."""
+    number = _descriptor(path)
+    # A descriptor is shared, not opened again: what follows is written behind it, not over it.
+    return os.open(path, os.O_WRONLY) if number is None else os.dup(number)
+
+
+def _scratch(target: str, *, private: bool) -> tuple[int, str]:
+    """Create a file of a new name, with the permissions a new file has or for its owner alone."""
+    folder, name = os.path.split(target)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    while True:
+        scratch = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(6)}.tmp")
+        with contextlib.suppress(FileExistsError):
+            return os.open(scratch, flags, 0o600 if private else 0o666), scratch
+
+
+def _write(
+    handle: int,
+    suffix: str,
+    chunks: Iterable[bytes],
+    finish: Callable[[], None] | None = None,
+) -> None:
+    """Write to an open descriptor and close it; flush it to disk where there is more to do."""
+    with os.fdopen(handle, "wb") as raw:
+        if suffix in _OPENERS:
+            with _OPENERS[suffix](raw, "wb") as target:
+                target.writelines(chunks)
+        else:
+            raw.writelines(chunks)
+        raw.flush()
+        if finish is not None:
+            finish()
+            os.fsync(raw.fileno())
+
+
+def _adopt(scratch: str, before: os.stat_result | None) -> None:
+    """Pass on the owner and the permissions of the file that is being replaced."""
+    if before is None:
+        return
+    if hasattr(os, "chown"):
+        for owner, group in ((before.st_uid, -1), (-1, before.st_gid)):
+            with contextlib.suppress(OSError):  # only the superuser may give files away
+                os.chown(scratch, owner, group)
+    os.chmod(scratch, stat.S_IMODE(before.st_mode))
+
+
+def _flush_folder(folder: str) -> None:
+    """Flush a new name to disk, where the system can; the contents are there already."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

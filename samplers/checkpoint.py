@@ -1,28 +1,32 @@
 """A run on disk: a folder that is always whole, whatever moment the process is killed at.
 
 ``run.json`` says what the run is. For each chain, ``chain-0.orders`` and ``chain-0.values`` grow by
-the draws, and ``chain-0.npz`` holds the state after the last of them that counts; it is replaced
-in one move. What was written behind that is cut off when the run goes on.
+the draws, and ``chain-0.state`` holds the state after the last of them that counts; it is replaced
+in one move. What was written behind that is cut off when the run goes on. Every file has a
+checksum; what it holds is checked by `permdist.samplers.resuming` as well.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import io
 import json
 import os
-import zipfile
 import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from permdist._check import AnyIntArray, FloatArray
 from permdist._files import write_atomically
+from permdist._seals import seal, unseal
+from permdist.samplers.resuming import check_header, check_meta
 from permdist.samplers.targets import Problem
 
-FORMAT = 1
+FORMAT = 2
+DRAWS = ("orders", "values")
 
 
 class Checkpoint:
@@ -51,31 +55,46 @@ class Checkpoint:
             raise ValueError(
                 f"checkpoint: {self.path} holds other files and no run; nothing was written there"
             )
+        self._run = ""
         self._lock = _lock(self.path / "lock")
 
     @property
     def _header(self) -> Path:
         return self.path / "run.json"
 
+    def state_file(self, chain: int) -> Path:
+        """Return where the state of a chain is kept."""
+        return self.path / f"chain-{chain}.state"
+
     def header(self) -> dict[str, Any] | None:
         """Read what the run is; None if there is none yet."""
         if not self._header.exists():
             return None
         try:
-            found = json.loads(self._header.read_text())
-        except ValueError as error:
-            raise ValueError(f"checkpoint: {self._header} is damaged") from error
+            found = json.loads(self._header.read_bytes())
+        except (ValueError, RecursionError) as error:
+            raise _damaged(self._header, "it is no JSON") from error
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise ValueError(
                 f"checkpoint: {self._header} has format "
-                f"{found.get('format') if isinstance(found, dict) else None}, expected {FORMAT}"
+                f"{found.get('format') if isinstance(found, dict) else None}, expected {FORMAT}; "
+                "start the run anew in another folder, or go on with the version that began it"
             )
+        if found.pop("checksum", None) != _digest(found):
+            raise _damaged(self._header, "the contents do not match their checksum")
+        try:
+            check_header(found)
+        except ValueError as error:
+            raise _damaged(self._header, str(error)) from error
+        self._run = _digest(found)
         return found
 
     def begin(self, header: dict[str, Any]) -> None:
         """Write what the run is."""
-        text = json.dumps({"format": FORMAT, **header}, indent=1)
+        facts = json.loads(json.dumps({"format": FORMAT, **header}))  # as it will be read
+        text = json.dumps({**facts, "checksum": _digest(facts)}, indent=1)
         write_atomically(self._header, [text.encode()])
+        self._run = _digest(facts)
 
     def close(self) -> None:
         """Let other processes use the folder."""
@@ -89,12 +108,12 @@ class Checkpoint:
         orders: AnyIntArray,
         values: FloatArray,
     ) -> dict[str, Any]:
-        """Append draws and replace the chain's state; give `meta` with sizes and check sums.
+        """Append draws and replace the chain's state; return `meta` with sizes and checksums.
 
         Nothing counts until the state is replaced: a write that failed is cut off by the next one.
         """
-        meta = dict(meta)
-        for name, data in (("orders", orders), ("values", values)):
+        meta = {**meta, "run": self._run, "chain": chain}
+        for name, data in zip(DRAWS, (orders, values), strict=True):
             raw = np.ascontiguousarray(data).tobytes()
             with (self.path / f"chain-{chain}.{name}").open("ab") as target:
                 target.truncate(meta.get(name, 0))
@@ -103,37 +122,46 @@ class Checkpoint:
                 os.fsync(target.fileno())
             meta[name] = meta.get(name, 0) + len(raw)
             meta[f"{name} check"] = zlib.crc32(raw, meta.get(f"{name} check", 0))
-        buffer = io.BytesIO()
-        text = np.frombuffer(json.dumps(meta, default=encode).encode(), dtype=np.uint8)
-        np.savez(buffer, meta=text, **arrays)
-        write_atomically(self.path / f"chain-{chain}.npz", [buffer.getvalue()])
+        write_atomically(self.state_file(chain), [_pack(meta, arrays)])
         return meta
 
-    def load(self, chain: int) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes] | None:
-        """Read a chain's state and its draws as bytes; None if it has not got that far."""
-        path = self.path / f"chain-{chain}.npz"
+    def load(
+        self, chain: int, arrays: dict[str, NDArray[Any]], generator: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]], bytes, bytes] | None:
+        """Read a chain's state and its draws as bytes; None if it has not got that far.
+
+        Parameters
+        ----------
+        chain : int
+        arrays : dict
+            Arrays with the names, types and shapes that are expected.
+        generator : dict
+            The state of a bit generator of the expected kind.
+        """
+        path = self.state_file(chain)
         if not path.exists():
-            for name in ("orders", "values"):  # written, but never counted
-                (self.path / f"chain-{chain}.{name}").unlink(missing_ok=True)
             return None
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-            meta = json.loads(arrays.pop("meta").tobytes(), object_hook=_decode)
-        except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            raise ValueError(f"checkpoint: {path} is damaged") from error
+            meta, found = _unpack(unseal(path.read_bytes()), arrays)
+            check_meta(meta, generator)
+            if (meta["run"], meta["chain"]) != (self._run, chain):
+                raise ValueError("it belongs to another run or to another chain")
+        except (ValueError, RecursionError) as error:
+            raise _damaged(path, str(error)) from error
         draws = []
-        for name in ("orders", "values"):
+        for name in DRAWS:
             data = self.path / f"chain-{chain}.{name}"
             raw = data.read_bytes()[: meta[name]] if data.exists() else b""
-            if len(raw) < meta[name] or zlib.crc32(raw) != meta[f"{name} check"]:
-                raise ValueError(f"checkpoint: {data} is damaged; nothing was overwritten")
+            if len(raw) < meta[name]:
+                raise _damaged(data, f"expected {meta[name]} bytes, got {len(raw)}")
+            if zlib.crc32(raw) != meta[f"{name} check"]:
+                raise _damaged(data, "the contents do not match their checksum")
             draws.append(raw)
-        for name, raw in zip(("orders", "values"), draws, strict=True):
-            data = self.path / f"chain-{chain}.{name}"
-            if data.exists() and data.stat().st_size > len(raw):
-                os.truncate(data, len(raw))
-        return meta, arrays, draws[0], draws[1]
+        return meta, found, draws[0], draws[1]
+
+    def refuse(self, chain: int, reason: str) -> ValueError:
+        """Make the error for a chain whose state is impossible."""
+        return _damaged(self.state_file(chain), reason)
 
 
 def fingerprint(problem: Problem) -> str:
@@ -164,8 +192,43 @@ def encode(value: Any) -> Any:
 
 def _decode(value: dict[str, Any]) -> Any:
     if value.keys() == {"array", "dtype"}:
-        return np.array(value["array"], dtype=value["dtype"])
+        try:
+            return np.array(value["array"], dtype=value["dtype"])
+        except (TypeError, OverflowError) as error:
+            raise ValueError(f"an array cannot be read ({error})") from error
     return value
+
+
+def _pack(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
+    """Write a line of JSON, then the arrays' own bytes, then a checksum."""
+    layout = {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
+    line = json.dumps({"meta": meta, "arrays": layout}, default=encode).encode()
+    return seal(line + b"\n" + b"".join(array.tobytes() for array in arrays.values()))
+
+
+def _unpack(data: bytes, like: dict[str, NDArray[Any]]) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """Read what `_pack` wrote, if the arrays are like those that are expected."""
+    line, _, body = data.partition(b"\n")
+    stored = json.loads(line, object_hook=_decode)
+    layout = {name: [array.dtype.str, list(array.shape)] for name, array in like.items()}
+    if not isinstance(stored, dict) or stored.get("arrays") != layout:
+        raise ValueError("its arrays are not those of this run")
+    if len(body) != sum(array.nbytes for array in like.values()):
+        raise ValueError(f"its arrays have {len(body)} bytes, not as many as this run's")
+    found, at = {}, 0
+    for name, array in like.items():
+        flat = np.frombuffer(body, array.dtype, array.size, at)
+        found[name] = flat.reshape(array.shape).copy()
+        at += array.nbytes
+    return stored.get("meta"), found
+
+
+def _digest(facts: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _damaged(path: Path, reason: str) -> ValueError:
+    return ValueError(f"checkpoint: {path} is damaged: {reason}; nothing was overwritten")
 
 
 def _lock(path: Path) -> Any:
@@ -180,4 +243,7 @@ def _lock(path: Path) -> Any:
     except OSError as error:
         handle.close()
         raise ValueError(f"checkpoint: {path.parent} is in use by another run") from error
+    for left in path.parent.glob(".*.tmp"):  # by a process that was killed while it wrote
+        with contextlib.suppress(OSError):
+            left.unlink()
     return handle

@@ -214,9 +214,9 @@ def _name(
         name = kernel
     else:
         raise TypeError(f"kernel: expected a name or a mapping, got {type(kernel).__name__}")
+    if name == "auto" and found is not None:
+        name = str(found.get("kernel"))
     if name == "auto":
-        if found is not None:
-            return str(found.get("kernel"))
         if has_exact(problem.dist):
             return "exact"
         return choose_kernel(problem, pilot)

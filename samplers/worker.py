@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from permdist._check import AnyIntArray, FloatArray, IntArray
 from permdist.distributions import Distribution, GaussianScores
@@ -14,6 +15,7 @@ from permdist.samplers.checkpoint import Checkpoint
 from permdist.samplers.exact import drawn_orders
 from permdist.samplers.kernels import KERNELS, advancer, mixture_of, parts_of
 from permdist.samplers.moments import Moments
+from permdist.samplers.resuming import check_chain
 from permdist.samplers.targets import Problem, State, is_wide
 
 SLICE = 0.1  # seconds between two looks at the clock
@@ -137,43 +139,53 @@ class Worker:
             "done": self.done,
             "seconds": self.before + time.perf_counter() - self._began,
             "rng": self.rng.bit_generator.state,
+            "seed": self.seed,
         }
-        arrays = {f"state {key}": value for key, value in self.state._asdict().items()}
-        arrays |= {"moved": self.moved, "tuned": self.tuned}
-        if self.moments is not None:
-            arrays |= {f"moments {key}": value for key, value in vars(self.moments).items()}
         orders, values = self.orders[new], self.values[new]
-        self.meta = self.store.save(self.number, meta, arrays, orders, values)
+        self.meta = self.store.save(self.number, meta, self._arrays(), orders, values)
         self.saved, self.saved_done = self.kept, self.done
         self._saved_at = time.perf_counter()
 
     def resume(self) -> None:
-        """Take over what a checkpoint holds."""
-        loaded = None if self.store is None else self.store.load(self.number)
+        """Take over what a checkpoint holds, if a chain like this one can have written it."""
+        if self.store is None:
+            return
+        own = self._arrays()
+        loaded = self.store.load(self.number, own, dict(self.rng.bit_generator.state))
         if loaded is None:
             return
-        self.meta, arrays, raw_orders, raw_values = loaded
+        meta, arrays, raw_orders, raw_values = loaded
         n = self.problem.dist.n_items
-        for key, value in self.state._asdict().items():
-            value[...] = arrays[f"state {key}"]
-        self.moved[...], self.tuned[...] = arrays["moved"], arrays["tuned"]
-        self.rng.bit_generator.state = self.meta["rng"]
-        self.done = self.saved_done = int(self.meta["done"])
-        self.before = float(self.meta["seconds"])
+        try:
+            orders = np.frombuffer(raw_orders, dtype=np.int32).reshape(-1, n)
+            values = np.frombuffer(raw_values)
+            check_chain(self, meta, arrays, orders, values)
+            self.rng.bit_generator.state = meta["rng"]
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            raise self.store.refuse(self.number, str(error)) from error
+        for name, array in own.items():
+            array[...] = arrays[name]
+        self.meta, self.seed = meta, int(meta["seed"])
+        self.done = self.saved_done = int(meta["done"])
+        self.before = float(meta["seconds"])
         if self.moments is not None:
-            for key in vars(self.moments):
-                setattr(self.moments, key, arrays[f"moments {key}"])
             if self.done > self.total:
                 raise ValueError(
                     f"draws: the checkpoint has moments of {self.kept} draws already, "
                     f"more than {self.settings.draws}"
                 )
             return
-        stored = np.frombuffer(raw_orders, dtype=np.int32).reshape(-1, n)
-        values = np.frombuffer(raw_values)
-        length = min(len(stored), self.settings.draws)
-        self.orders[:length], self.values[:length] = stored[:length], values[:length]
-        self.saved = len(stored)
+        length = min(len(orders), self.settings.draws)
+        self.orders[:length], self.values[:length] = orders[:length], values[:length]
+        self.saved = len(orders)
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays that a checkpoint holds, by their names there."""
+        arrays = {f"state {name}": array for name, array in self.state._asdict().items()}
+        arrays |= {"moved": self.moved, "tuned": self.tuned}
+        if self.moments is not None:
+            arrays |= {f"moments {name}": array for name, array in vars(self.moments).items()}
+        return arrays
 
 
 def log_weights(dist: Distribution, orders: IntArray) -> FloatArray:

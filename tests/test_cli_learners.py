@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import start
 from test_cli import Page, permdist
 
 from permdist import data, measures, models
@@ -393,7 +394,7 @@ def test_compare_on_a_dask_scheduler(files):
         (("compare", "all.txt", "--scheduler", "tcp://127.0.0.1:9"), "nobody answers at tcp"),
         (("fit", "all.txt", "MLE,L3"), "LEARNER: expected one, got 2"),
         (("fit", "all.txt", "MLE[C=1|2]"), "alternatives of C need a validation file"),
-        (("fit", "all.txt", "MLE", "-o", "no/such/m.json"), "no/such: no such folder"),
+        (("fit", "all.txt", "MLE", "-o", "no/such/m.json"), "no/such: no such directory"),
         (("fit", "bad.txt", "MLE"), "there is nothing to learn from"),
         (("predict", "all.txt", "all.txt"), "not a learner's file"),
         (("predict", "mle.json", "narrow.txt"), "expected 25 features, found feature number 99"),
@@ -466,14 +467,7 @@ def test_ctrl_c_keeps_what_is_finished(files, tmp_path, sign):
     # Many fits, so that some are left when the signal comes.
     settings = "|".join(f"{number}e-2" for number in range(1, 200))
     command += ["-M", f"MLE[C={settings}]", "-o", str(tmp_path), "-j", "2"]
-    run = subprocess.Popen(
-        command,
-        cwd=files,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    run = start(command, cwd=files)  # which hears Ctrl-C, even where this process does not
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and run.poll() is None:
         if len(list(tmp_path.glob("cells/*.json"))) >= 5:

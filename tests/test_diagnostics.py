@@ -159,7 +159,7 @@ def test_files(chains, tmp_path):
     with pytest.raises(FileNotFoundError, match="no such directory"):
         chains.save(tmp_path / "none" / "chains.nc")
     chains.to_dataset().to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
-    with pytest.raises(ValueError, match="expected chains in format 1"):
+    with pytest.raises(ValueError, match="expected chains in format 2"):
         diagnostics.load(tmp_path / "other.nc")
 
 

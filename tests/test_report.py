@@ -5,7 +5,6 @@ import re
 import stat
 from fractions import Fraction
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -334,10 +333,10 @@ def test_saving_is_all_or_nothing(tmp_path, monkeypatch):
     report.save(str(path))
     assert path.read_bytes() == report.html().encode()
 
-    def fail(self, target):
-        raise OSError(28, "No space left on device", str(self))
+    def fail(source, target):
+        raise OSError(28, "No space left on device", source)
 
-    monkeypatch.setattr(Path, "replace", fail)
+    monkeypatch.setattr("os.replace", fail)
     before = path.read_bytes()
     with pytest.raises(OSError, match=r"report\.html: cannot be written \(No space left on device"):
         Report("another", "").save(path)

@@ -227,12 +227,14 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, name, keep):
         [sys.executable, "-c", textwrap.dedent(PROGRAM), name, str(folder), keep]
     )
     deadline = time.monotonic() + 120
-    while not any(folder.glob("chain-*.npz")) and time.monotonic() < deadline:
+    while not any(folder.glob("chain-*.state")) and time.monotonic() < deadline:
         assert process.poll() is None, "it ended before it could be killed"
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    done = [stored_meta(folder, int(path.stem[-1]))["done"] for path in folder.glob("chain-*.npz")]
+    done = [
+        stored_meta(folder, int(path.stem[-1]))["done"] for path in folder.glob("chain-*.state")
+    ]
     assert len(done) < 2 or min(done) < 40_200, "it was killed too late"
     options = {"kernel": "adjacent+transposition", "rng": 9, "chains": 2, "keep": keep}
     resumed = run_chains(models[name], 40_000, 200, checkpoint=folder, **options)
@@ -248,8 +250,8 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, name, keep):
 
 
 def stored_meta(folder, chain):
-    with np.load(folder / f"chain-{chain}.npz") as stored:
-        return json.loads(stored["meta"].tobytes())
+    line, _, _ = (folder / f"chain-{chain}.state").read_bytes().partition(b"\n")
+    return json.loads(line)["meta"]
 
 
 def test_a_finished_run_is_read_back_and_can_be_prolonged(tmp_path):
@@ -293,7 +295,7 @@ def test_a_checkpoint_of_another_run_is_refused_and_kept(tmp_path):
         run_chains(good_bad(12), 100, 60, **options)
 
 
-@pytest.mark.parametrize("file", ["run.json", "chain-0.npz", "chain-1.orders", "chain-0.values"])
+@pytest.mark.parametrize("file", ["run.json", "chain-0.state", "chain-1.orders", "chain-0.values"])
 @pytest.mark.parametrize("damage", ["cut", "flip"])
 def test_a_damaged_checkpoint_is_refused_and_kept(tmp_path, file, damage):
     folder = tmp_path / "run"
@@ -326,7 +328,7 @@ def test_folders_that_cannot_be_checkpoints(tmp_path):
         run_chains(good_bad(12), 100, checkpoint=tmp_path / "file" / "below", **options)
     (tmp_path / "future").mkdir()
     (tmp_path / "future" / "run.json").write_text(json.dumps({"format": 99}))
-    with pytest.raises(ValueError, match="has format 99, expected 1"):
+    with pytest.raises(ValueError, match="has format 99, expected 2; start the run anew"):
         run_chains(good_bad(12), 100, checkpoint=tmp_path / "future", **options)
 
 
@@ -350,10 +352,11 @@ def test_two_runs_cannot_share_a_checkpoint(tmp_path):
 
 
 INTERRUPTED = """
-import _thread, sys, threading, time
+import _thread, signal, sys, threading, time
 import numpy as np
 from permdist import GoodBad
 from permdist.samplers import run_chains
+signal.signal(signal.SIGINT, signal.default_int_handler)  # even where the parent ignores it
 model = GoodBad(np.linspace(-.1, .1, 60), [1, 0, 0] * 20)
 run_chains(model, 10, kernel="adjacent", rng=0)  # compiles
 threading.Timer(1.0, _thread.interrupt_main).start()
@@ -465,7 +468,7 @@ def test_a_write_that_failed_is_made_good(tmp_path, monkeypatch):
     calls = []
 
     def fails_once(path, chunks):
-        if not calls and path.suffix == ".npz":
+        if not calls and path.suffix == ".state":
             calls.append(path)
             raise OSError("disk full")
         real(path, chunks)
@@ -486,6 +489,7 @@ import os, signal, sys, threading, time
 import numpy as np
 from permdist import WeightedOrders
 from permdist.samplers import run_chains
+signal.signal(signal.SIGINT, signal.default_int_handler)  # even where the parent ignores it
 def slow(orders):
     time.sleep(5e-4)
     return -0.2 * np.abs(orders - np.arange(9)).sum(axis=1)

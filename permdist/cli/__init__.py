@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 import warnings
@@ -11,7 +12,8 @@ import typer
 
 from permdist import __version__
 from permdist._signals import handled
-from permdist.cli._shared import interruptible
+from permdist.cli._errors import let_go_of_output, tell, without_debug
+from permdist.cli._shared import guarded
 from permdist.cli.compare import compare
 from permdist.cli.demo import demo
 from permdist.cli.describe import describe
@@ -44,6 +46,14 @@ def permdist(
         bool,
         typer.Option("--version", help="Show the version and stop.", callback=_show_version),
     ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug",
+            help="Show where an error comes from; may stand behind any command. The environment "
+            "variable PERMDIST_DEBUG=1 does the same.",
+        ),
+    ] = False,
 ) -> None:
     """Distributions over rankings: inspect them, fit them, compare what was fitted, check claims.
 
@@ -53,7 +63,7 @@ def permdist(
 
 COMMANDS = (demo, describe, inspect, sample, fit, predict, evaluate, compare, identities)
 for command in COMMANDS:
-    app.command()(interruptible(command))
+    app.command()(guarded(command))
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -61,22 +71,30 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is one line, not a traceback.
+    """Run the command line; whatever goes wrong is one line, not a traceback.
 
-    The exit code is 0 for success, 1 for a claim that fails, 2 for a mistake or a file that cannot
-    be read or written, and 130 after Ctrl-C or SIGTERM.
+    The exit code is 0 for success, 1 for a claim that fails or a command that could not finish, 2
+    for a mistake in the command or in a file, and 130 after Ctrl-C or SIGTERM.
     """
-    try:
-        # SIGTERM, by which batch systems end a command, keeps and cleans up like Ctrl-C.
-        with warnings.catch_warnings(), handled(signal.SIGTERM, signal.default_int_handler):
-            warnings.showwarning = _show_warning
-            app()
-    except (ValueError, TypeError, OSError) as error:
-        text = " ".join(str(error).split())
-        if isinstance(error, OSError) and error.strerror and error.filename:
-            text = f"{error.filename}: {error.strerror.lower()}"
-        typer.echo(f"permdist: {text}", err=True)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo("permdist: interrupted", err=True)
-        sys.exit(130)
+    with without_debug(sys.argv[1:]) as arguments:
+        try:
+            with warnings.catch_warnings(), _ended_by(signal.SIGTERM):
+                warnings.showwarning = _show_warning
+                app(arguments)
+        except KeyboardInterrupt:
+            typer.echo("permdist: interrupted", err=True)
+            sys.exit(130)
+        except Exception as error:
+            code = tell(error)
+            let_go_of_output()
+            sys.exit(code)
+
+
+def _ended_by(number: signal.Signals) -> contextlib.AbstractContextManager[None]:
+    """Let a signal, by which batch systems end a command, keep and clean up like Ctrl-C.
+
+    A signal that the parent ignores (`nohup`, a background job) stays ignored, as is Ctrl-C.
+    """
+    if signal.getsignal(number) is signal.SIG_IGN:
+        return contextlib.nullcontext()
+    return handled(number, signal.default_int_handler)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import os
 import shlex
 import shutil
 import sys
@@ -16,13 +15,21 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from permdist._files import check_place
+from permdist.cli._errors import let_go_of_output, tell
+
 if TYPE_CHECKING:
     from permdist._check import FloatArray, IntArray
     from permdist.data import Queries
     from permdist.models import Ranker
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Seed = Annotated[int, typer.Option("--seed", help="The seed of whatever draws.", min=0)]
+Seed = Annotated[
+    int, typer.Option("--seed", help="The seed of whatever draws.", min=0, max=2**63 - 1)
+]
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", help="Processes; -1 is one a core.", min=-1024, max=1024)
+]
 Regroup = Annotated[
     bool, typer.Option("--regroup", help="Gather queries whose lines do not stand together.")
 ]
@@ -269,29 +276,36 @@ def kept(text: str) -> Iterator[None]:
         raise KeyboardInterrupt(text) from None
 
 
-def interruptible(command: Callable[..., None]) -> Callable[..., None]:
-    """Let Ctrl-C end a command with one line and exit code 130, and a gone reader with none."""
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command end in one line whatever is raised, and without any if its reader has gone."""
 
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
             command(*args, **options)
+        except (typer.Exit, typer.Abort):
+            raise
         except BrokenPipeError:  # the reader has seen enough; nothing is left to write to
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            let_go_of_output()
             raise typer.Exit(0) from None
         except KeyboardInterrupt as error:
             text = f"; {error}" if str(error) else ""
             typer.echo(f"permdist: interrupted{text}", err=True)
             raise typer.Exit(130) from None
+        except Exception as error:
+            code = tell(error)
+            let_go_of_output()
+            raise typer.Exit(code) from None
 
     return run
 
 
 def need_files(*paths: Path) -> None:
-    """Refuse places for files where there is a folder, before any work is done."""
+    """Refuse places that no file can be written to, before any work is done."""
     for path in paths:
         if path.is_dir():
             raise ValueError(f"{path}: expected a place for a file, this is a folder")
+        check_place(path)
 
 
 def need_folder(folder: Path, what: str) -> None:

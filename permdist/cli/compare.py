@@ -11,6 +11,7 @@ import typer
 
 from permdist.cli._shared import (
     AsJson,
+    Jobs,
     Measures,
     Preset,
     Regroup,
@@ -62,7 +63,7 @@ def compare(
         str, typer.Option(help="For many comparisons: holm, bonferroni, bh or none.")
     ] = "holm",
     folds: Annotated[
-        int, typer.Option(help="How many folds to split a single file into.", min=3)
+        int, typer.Option(help="How many folds to split a single file into.", min=3, max=10_000)
     ] = 5,
     output: Annotated[
         Path,
@@ -73,13 +74,14 @@ def compare(
             "to go on where it was left.",
         ),
     ] = Path("permdist-compare"),
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 is one a core.")] = -1,
+    jobs: Jobs = -1,
     scheduler: Annotated[
         str | None,
         typer.Option(help="The address of a dask scheduler whose workers make the fits."),
     ] = None,
     identities: Annotated[
-        int, typer.Option(help="Instances of each identity to check in the report.", min=0)
+        int,
+        typer.Option(help="Instances of each identity to check in the report.", min=0, max=10**6),
     ] = 5,
     regroup: Regroup = False,
     seed: Seed = 0,

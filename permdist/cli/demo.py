@@ -77,7 +77,9 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The folder for the report.")
     ] = Path("permdist-demo"),
-    queries: Annotated[int, typer.Option(help="How many queries to simulate.", min=2)] = 300,
+    queries: Annotated[
+        int, typer.Option(help="How many queries to simulate.", min=2, max=100_000)
+    ] = 300,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:

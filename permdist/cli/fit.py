@@ -10,10 +10,12 @@ import typer
 from permdist.cli._shared import (
     AsJson,
     DataFile,
+    Jobs,
     Measures,
     Preset,
     Regroup,
     Seed,
+    need_files,
     print_json,
     read_measures,
 )
@@ -43,7 +45,7 @@ def fit(
     ] = None,
     measures: Measures = None,
     preset: Preset = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 is one a core.")] = -1,
+    jobs: Jobs = -1,
     regroup: Regroup = False,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -67,8 +69,7 @@ def fit(
         raise ValueError(f"LEARNER: expected one, got {len(entries)}")
     entry = entries[0]
     chosen = read_measures(measures, preset, DEFAULT)
-    if not output.parent.is_dir():
-        raise ValueError(f"{output.parent}: no such folder")
+    need_files(output)
     train = load_letor(data, regroup=regroup)
     parts = {"training": train}
     if validation is None:

@@ -13,7 +13,7 @@ def identities(
     name: Annotated[
         list[str] | None, typer.Argument(metavar="NAME", help="Which ones; all by default.")
     ] = None,
-    examples: Annotated[int, typer.Option(help="Instances to try of each.", min=1)] = 50,
+    examples: Annotated[int, typer.Option(help="Instances to try of each.", min=1, max=10**6)] = 50,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:

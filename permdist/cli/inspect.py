@@ -24,6 +24,7 @@ from permdist.cli._shared import (
     choose_query,
     command_line,
     heading,
+    need_files,
     print_json,
     read_measures,
     terminal_width,
@@ -63,6 +64,8 @@ def inspect(
     choice("--distribution", distribution, KINDS)
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"--output: expected an .html file, got {output}")
+    if output is not None:
+        need_files(output)
     chosen = read_measures(measures, preset, MEASURES)
     one = choose_query(
         data,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from permdist.cli._shared import AsJson, DataFile, Regroup, load_fitted, print_json
+from permdist.cli._shared import AsJson, DataFile, Regroup, load_fitted, need_files, print_json
 
 
 def predict(
@@ -40,6 +40,8 @@ def predict(
     choice("--format", form, ("letor", "trec"))
     if name is not None and form != "trec":
         raise ValueError("--name: is for TREC runs; say --format trec")
+    if output is not None:
+        need_files(output)
     run_name = "permdist" if name is None else name
     learner = load_fitted(model)
     queries = load_letor(data, n_features=learner.n_features_in_, regroup=regroup)

@@ -21,6 +21,7 @@ from permdist.cli._shared import (
     Seed,
     choose_query,
     heading,
+    need_files,
     print_json,
 )
 
@@ -43,6 +44,7 @@ def sample(
             "-n",
             help="Rankings to draw, of each chain; 10 by default, 1000 with --kernel.",
             min=1,
+            max=10**9,
         ),
     ] = None,
     kernel: Annotated[
@@ -54,11 +56,12 @@ def sample(
         ),
     ] = None,
     chains: Annotated[
-        int | None, typer.Option(help="How many chains, with --kernel; 4 by default.", min=1)
+        int | None,
+        typer.Option(help="How many chains, with --kernel; 4 by default.", min=1, max=10_000),
     ] = None,
     thin: Annotated[
         int | None,
-        typer.Option(help="Steps from one draw to the next, with --kernel.", min=1),
+        typer.Option(help="Steps from one draw to the next, with --kernel.", min=1, max=10**9),
     ] = None,
     output: Annotated[
         Path | None,
@@ -87,6 +90,8 @@ def sample(
     netcdf = output is not None and output.suffix == ".nc"
     if netcdf and kernel is None:
         raise ValueError("--output: a .nc file is for chains; name a --kernel")
+    if output is not None:
+        need_files(output)
     one = choose_query(
         data,
         query=query,

@@ -6,11 +6,8 @@ from it without another fit, and is written whole or not at all.
 
 from __future__ import annotations
 
-import functools
 import json
-import multiprocessing
 import os
-import signal
 import tempfile
 import threading
 import time
@@ -104,7 +101,6 @@ def run_cell(
 
     One thread for linear algebra, whoever calls: the last digits depend on it.
     """
-    _serve_the_parent()
     with ONE_AT_A_TIME, threadpool_limits(1, user_api="blas"):
         before, HERE.in_cell = in_cell(), True
         try:
@@ -131,22 +127,6 @@ def run_cell(
 def in_cell() -> bool:
     """Tell whether this thread is making a fit, which then compares or tunes others itself."""
     return getattr(HERE, "in_cell", False)
-
-
-@functools.cache
-def _serve_the_parent() -> None:
-    """In a process of joblib's, leave Ctrl-C to the parent, and end when the parent has ended."""
-    if not multiprocessing.current_process().name.startswith("Loky"):
-        return
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
-
-
-def _end_after(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)  # killed, it could not tell its workers to stop
 
 
 def _fit(learner: Ranker, train: Queries, validation: Queries) -> Outcome:

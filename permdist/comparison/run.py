@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import itertools
 import signal
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from joblib import Parallel, delayed
+from joblib import delayed
 
 from permdist._check import choice, count, finite
 from permdist._signals import handled
@@ -20,6 +21,7 @@ from permdist.comparison.keys import fingerprint, make_key
 from permdist.comparison.parts import check_folds, check_parts
 from permdist.comparison.results import Comparison
 from permdist.comparison.statistics import CORRECTIONS
+from permdist.comparison.workers import make_pool
 from permdist.data import Fold, Queries
 from permdist.measures import Measure, parse
 from permdist.models import Ranker
@@ -230,7 +232,7 @@ def _run(
         if in_cell():  # a learner that compares others in its fit: its workers would wait for it
             finished = itertools.starmap(run_cell, work)
         else:
-            pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+            pool = make_pool(n_jobs, return_as="generator_unordered", batch_size=1)
             # Workers are born deaf to Ctrl-C: it is for the parent, which ends them.
             with handled(signal.SIGINT, signal.SIG_IGN):
                 finished = pool(itertools.starmap(delayed(run_cell), work))
@@ -241,7 +243,9 @@ def _run(
                 advance(cells[number].entry)
         finally:
             if hasattr(finished, "close"):
-                finished.close()
+                with warnings.catch_warnings():  # that what is interrupted is not finished
+                    warnings.filterwarnings("ignore", ".*tasks which were still being processed")
+                    finished.close()
     return [known[first[key]] or Outcome(error="not run") for key in same]
 
 

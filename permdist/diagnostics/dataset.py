@@ -1,19 +1,14 @@
-"""Chains as an `xarray.Dataset`, for arviz, and as a netCDF file, for everybody."""
+"""Chains as an `xarray.Dataset`, for arviz."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from permdist._check import IntArray, grades
-from permdist._files import atomically
-from permdist.distributions import Distribution
 from permdist.distributions.base import NotExactError
 from permdist.measures import Measure, parse
 from permdist.rankings import kendall, order_to_ranks
@@ -22,8 +17,6 @@ if TYPE_CHECKING:
     import xarray
 
     from permdist.samplers import Chains
-
-FORMAT = 1
 
 
 def to_dataset(
@@ -89,84 +82,6 @@ def to_dataset(
             "sampling_time": chains.seconds,
             "normalised": int(chains.normaliser is not None),
         },
-    )
-
-
-def save(chains: Chains, path: str | Path) -> None:
-    """Write chains to a netCDF file, which xarray, arviz and many other tools read.
-
-    The file holds the orders and log-weights of all draws, the items' names, and how the chains
-    came about; its group ``posterior`` is what `to_dataset` gives, which ``arviz.from_netcdf``
-    looks for. It is whole or it is not there.
-    """
-    import xarray
-
-    target = Path(path)
-    orders = chains._drawn("save")
-    dataset = xarray.Dataset(
-        {
-            "order": (("chain", "draw", "position"), orders),
-            "log_weight": (("chain", "draw"), chains.log_weight),
-            "accept_rate": (("chain",), chains.accept_rate),
-        },
-        coords={"item": list(chains.names)},
-        attrs={
-            "permdist_format": FORMAT,
-            "kernel": chains.kernel,
-            "thin": chains.thin,
-            "tune": chains.tune,
-            "seconds": chains.seconds,
-            "complete": int(chains.complete),
-            "normaliser": json.dumps(chains.normaliser),
-            "distribution": repr(chains.dist),
-        },
-    )
-    with atomically(target) as (handle, name):
-        os.close(handle)
-        dataset.to_netcdf(name, engine="h5netcdf")
-        to_dataset(chains).to_netcdf(name, engine="h5netcdf", mode="a", group="posterior")
-
-
-def load(path: str | Path, dist: Distribution | None = None) -> Chains:
-    """Read chains that `save` wrote.
-
-    Parameters
-    ----------
-    path : path
-    dist : Distribution, optional
-        The distribution, which the file does not hold.
-    """
-    import xarray
-
-    from permdist.samplers import Chains
-
-    source = Path(path)
-    if not source.exists():
-        raise FileNotFoundError(f"{source}: no such file")
-    try:
-        with xarray.open_dataset(source, engine="h5netcdf") as opened:
-            dataset = opened.load()
-    except (OSError, ValueError, KeyError) as error:
-        raise ValueError(f"{source}: not a netCDF file, or a damaged one") from error
-    if dataset.attrs.get("permdist_format") != FORMAT or "order" not in dataset:
-        raise ValueError(f"{source}: expected chains in format {FORMAT}")
-    attributes = dataset.attrs
-    if dist is not None and dist.n_items != dataset.sizes["position"]:
-        raise ValueError(
-            f"dist: expected {dataset.sizes['position']} items as in {source}, got {dist.n_items}"
-        )
-    return Chains(
-        orders=np.asarray(dataset["order"].values, dtype=np.int32),
-        log_weight=np.asarray(dataset["log_weight"].values),
-        names=tuple(str(name) for name in dataset["item"].values),
-        kernel=str(attributes["kernel"]),
-        thin=int(attributes["thin"]),
-        tune=int(attributes["tune"]),
-        accept_rate=np.asarray(dataset["accept_rate"].values),
-        seconds=float(attributes["seconds"]),
-        complete=bool(attributes["complete"]),
-        normaliser=json.loads(attributes["normaliser"]),
-        dist=dist,
     )
 
 

@@ -1,0 +1,180 @@
+"""What a checkpoint may hold: checks of everything that a chain would go on with.
+
+Kernels trust their inputs: an order that is none, or a number out of range, would make them read
+and write wherever it points. Checksums find damage; these checks find what no run can have written.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from permdist._check import AnyIntArray, FloatArray, IntArray
+from permdist.distributions import GaussianScores
+from permdist.samplers.moments import BLOCKS, Moments
+from permdist.samplers.targets import SORTED, Problem, State, restore
+
+if TYPE_CHECKING:
+    from permdist.samplers.worker import Worker
+
+# The largest values of a bit generator's state that are used as positions or flags.
+LARGEST = {"pos": 624, "buffer_pos": 4, "has_uint32": 1, "uinteger": 2**32 - 1}
+
+
+def check_header(found: dict[str, Any]) -> None:
+    """Check the types of what ``run.json`` holds; raise ValueError with the reason."""
+    for name, minimum in (("thin", 1), ("tune", 0), ("chains", 1)):
+        if name in found:
+            _whole(name, found[name], minimum)
+    for name in ("distribution", "fingerprint", "kernel", "keep", "seed"):
+        if not isinstance(found.get(name, ""), str):
+            raise ValueError(f"{name}: expected a text, got {found[name]!r}")
+
+
+def check_meta(meta: Any, generator: dict[str, Any]) -> None:
+    """Check the numbers beside a chain's arrays; raise ValueError with the reason.
+
+    Parameters
+    ----------
+    meta : object
+        As it was read.
+    generator : dict
+        The state of a bit generator of the expected kind.
+    """
+    if not isinstance(meta, dict):
+        raise ValueError("its first line does not describe a chain")
+    for name in ("done", "chain", "orders", "orders check", "values", "values check", "seed"):
+        _whole(name, meta.get(name), 0)
+    if not isinstance(meta.get("run"), str):
+        raise ValueError("run: expected a text")
+    seconds = meta.get("seconds")
+    if not isinstance(seconds, int | float) or not 0.0 <= seconds < math.inf:
+        raise ValueError(f"seconds: expected a non-negative number, got {seconds!r}")
+    _check_generator(meta.get("rng"), generator)
+
+
+def check_chain(
+    worker: Worker,
+    meta: dict[str, Any],
+    arrays: dict[str, NDArray[Any]],
+    orders: AnyIntArray,
+    values: FloatArray,
+) -> None:
+    """Check the state and the draws of a chain; raise ValueError with the reason.
+
+    Parameters
+    ----------
+    worker : Worker
+        The chain that would go on with them.
+    meta, arrays : dict
+        As `Checkpoint.load` returns them.
+    orders : array of int, shape (draws, n)
+    values : array of float, shape (draws,)
+    """
+    tune, done = worker.settings.tune, int(meta["done"])
+    kept = max(0, done - tune)
+    expected = kept if worker.moments is None else 0
+    if len(orders) != expected or len(values) != expected:
+        raise ValueError(
+            f"after {done} draws, {tune} of them for tuning, expected {expected} to be kept, got "
+            f"{len(orders)} orders and {len(values)} log-weights"
+        )
+    _check_steps(worker, arrays, done)
+    state = State(*(arrays[f"state {name}"] for name in State._fields))
+    _check_state(worker.problem, state, started=done > 0 and not worker.exact)
+    _check_orders("draws", orders, worker.problem.dist.n_items)
+    unknown = worker.exact and isinstance(worker.problem.dist, GaussianScores)
+    if (np.isnan(values).any() and not unknown) or (values == np.inf).any():
+        raise ValueError("the log-weights of its draws are not all finite or -inf")
+    if expected and not worker.exact:
+        same = (orders[-1] == state.order).all() and values[-1] == state.value[0]
+        if not same:
+            raise ValueError("its last draw is not where its chain stands")
+    if worker.moments is not None:
+        names = vars(worker.moments)
+        found = Moments(**{name: arrays[f"moments {name}"] for name in names})
+        _check_moments(found, kept, finite=not unknown)
+
+
+def _check_steps(worker: Worker, arrays: dict[str, NDArray[Any]], done: int) -> None:
+    tuned = min(done, worker.settings.tune)
+    for name, draws in (("tuned", tuned), ("moved", done - tuned)):
+        counts = arrays[name]
+        bounded = (counts >= 0).all() and (counts[:, 1] <= counts[:, 0]).all()
+        if not bounded or sum(counts[:, 0].tolist()) != draws * worker.thin:
+            raise ValueError(
+                f"{name}: expected {draws * worker.thin} steps and no more moves than steps, got "
+                f"{counts.tolist()}"
+            )
+
+
+def _check_state(problem: Problem, state: State, *, started: bool) -> None:
+    n = problem.dist.n_items
+    _check_orders("state", state.order[None], n)
+    if not started:
+        return
+    value = float(state.value[0])
+    if math.isnan(value) or value == math.inf or np.isnan(state.sums).any():
+        raise ValueError("state: expected log-weights that are finite or -inf")
+    target = problem.target
+    if target.kind <= SORTED and target.table.shape[1] > 1:
+        fresh = problem.start(state.order)
+        restore.py_func(target, fresh)  # type: ignore[attr-defined]
+        if (fresh.number != state.number).any():
+            raise ValueError("state: its places in the tilt's table do not follow from its order")
+
+
+def _check_orders(name: str, orders: AnyIntArray, n: int) -> None:
+    for begin in range(0, len(orders), 4096):  # in memory that does not grow with the run
+        wrong = (np.sort(orders[begin : begin + 4096], axis=1) != np.arange(n)).any(axis=1)
+        if wrong.any():
+            row = begin + int(np.argmax(wrong))
+            raise ValueError(
+                f"{name}: expected orders of {n} items, got {orders[row][:12].tolist()} at "
+                f"index {row}"
+            )
+
+
+def _check_moments(moments: Moments, kept: int, *, finite: bool) -> None:
+    draws, length = (int(one) for one in moments.progress)
+    if draws != kept or length < 1 or length & (length - 1) or draws > BLOCKS * length:
+        raise ValueError(f"moments: expected {kept} draws, got {draws} in blocks of {length}")
+    counts: IntArray = moments.counts
+    sums_fit = (counts.sum(axis=0) == kept).all() and (counts.sum(axis=1) == kept).all()
+    if (counts < 0).any() or not sums_fit:
+        raise ValueError("moments: the counts of items at positions do not sum to the draws")
+    known = slice(None) if finite else slice(None, -1)  # log-weights may be unknown
+    for part in (moments.blocks[:, known], moments.squares[known]):
+        if not np.isfinite(part).all():
+            raise ValueError("moments: expected finite sums")
+    places = counts @ np.arange(len(counts))
+    if (moments.blocks[:, :-1].sum(axis=0) != places).any():
+        raise ValueError("moments: the sums of positions do not follow from their counts")
+
+
+def _check_generator(found: Any, like: Any, name: str = "rng") -> None:
+    """Check that the state of a bit generator has the form and the limits of another one."""
+    if isinstance(like, dict):
+        if not isinstance(found, dict) or found.keys() != like.keys():
+            raise ValueError(f"{name}: expected the state of a {like.get('bit_generator', 'part')}")
+        for key, part in like.items():
+            _check_generator(found[key], part, key)
+    elif isinstance(like, np.ndarray):
+        if not isinstance(found, np.ndarray) or found.shape != like.shape:
+            raise ValueError(f"{name}: expected {like.size} numbers")
+        if found.dtype != like.dtype:
+            raise ValueError(f"{name}: expected numbers of type {like.dtype}, got {found.dtype}")
+    elif isinstance(like, int):
+        _whole(name, found, 0)
+        if found > LARGEST.get(name, 2**128 - 1):
+            raise ValueError(f"{name}: expected at most {LARGEST.get(name)}, got {found}")
+    elif found != like:
+        raise ValueError(f"{name}: expected {like!r}, got {found!r}")
+
+
+def _whole(name: str, value: Any, minimum: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+        raise ValueError(f"{name}: expected a whole number, at least {minimum}, got {value!r}")
