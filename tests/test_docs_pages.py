@@ -1,4 +1,4 @@
-"""The tutorials and the decision guide run, and show exactly the pictures made for them."""
+"""The tutorials and guides run, and show exactly the pictures made for them."""
 
 import doctest
 import importlib.util
@@ -19,9 +19,18 @@ def pictures():
     return module
 
 
-@pytest.mark.parametrize(
-    "page", ["tutorials/inspect.md", "tutorials/fit.md", "tutorials/test-your-own.md", "which.md"]
-)
+PAGES = [
+    "tutorials/inspect.md",
+    "tutorials/fit.md",
+    "tutorials/test-your-own.md",
+    "which.md",
+    "promises.md",
+    "measures.md",
+    "rankings.md",
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_examples_run_and_pictures_are_made(page, pictures, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     source = (DOCS / page).read_text(encoding="utf-8")
