@@ -19,6 +19,10 @@ from permdist.models.history import Watch
 
 IDLE = 30  # a plane that carried no weight so many times goes
 SHORTEST = 0.05
+NOTHING = 1e-12  # a value that is so small beside the risk at 0 is no different from 0
+DIGITS = 1e-15  # what rounding leaves of the largest number of a quadratic programme
+COARSEST = 1e-9  # the least that a quadratic programme must be good to
+MAX_STEPS = 100  # an interior point method that works takes far fewer
 
 Risk = Callable[[FloatArray], tuple[float, FloatArray]]
 Note = Callable[[FloatArray, float, float], bool]
@@ -73,6 +77,13 @@ def minimise(
     Returns
     -------
     Minimum
+
+    Notes
+    -----
+    Where slopes are so steep, or C so large, that the square of w is lost to rounding beside the
+    risk, no quadratic programme can be solved to its tolerance. Then C is taken ten times smaller
+    until one can. The value and its lower bound are those of the C that was asked for, so that
+    such a minimum is not called converged unless it is.
     """
     if not np.isfinite(C):
         raise ValueError("C: expected a finite number, cutting planes need the square of w")
@@ -81,6 +92,7 @@ def minimise(
     gram = np.zeros((1, 1))
     best, best_value, lower, converged = np.array(start), np.inf, 0.0, False
     point, step, improved = np.array(start), 1.0, False
+    used = C
     for _ in range(max_iter):
         value, slope = risk(point)
         whole = value + float(point @ point) / C
@@ -95,7 +107,10 @@ def minimise(
         slopes = np.concatenate([slopes, slope[None, :]])
         heights = np.append(heights, value - slope @ point)
         idle = np.append(idle, 0)
-        weights = _dual(0.5 * C * gram, heights)
+        weights, solved = _dual(0.5 * used * gram, heights)
+        while not solved and 0.5 * used * float(gram.max()) > float(np.abs(heights).max()):
+            used *= 0.1
+            weights, solved = _dual(0.5 * used * gram, heights)
         if weights is None:
             warnings.warn(
                 "the quadratic programme of the cutting planes was not solved; the best "
@@ -107,10 +122,10 @@ def minimise(
         direction = weights @ slopes
         lower = max(lower, float(weights @ heights - 0.25 * C * direction @ direction))
         # The minimum over the planes can be far away from where they touch: stay near the best.
-        point = best + step * (-0.5 * C * direction - best)
+        point = best + step * (-0.5 * used * direction - best)
         if note is not None and note(best, best_value, lower):
             break
-        if best_value - lower <= tol * best_value:
+        if best_value - lower <= max(tol * best_value, NOTHING * float(np.abs(heights).max())):
             converged = True
             break
         idle = np.where(weights > 1e-6 * weights.max(), 0, idle + 1)
@@ -157,17 +172,24 @@ def learn_by_planes(
         )
 
 
-def _dual(hessian: FloatArray, heights: FloatArray) -> FloatArray | None:
-    """Maximise ``heights @ a - a @ hessian @ a / 2`` over weights a that add up to 1."""
+def _dual(hessian: FloatArray, heights: FloatArray) -> tuple[FloatArray | None, bool]:
+    """Maximise ``heights @ a - a @ hessian @ a / 2`` over weights a that add up to 1.
+
+    Returns the weights, None where there are none to speak of, and whether they are good to the
+    tolerance.
+    """
     import piqp
 
     n = len(heights)
     # What is to be told apart are the heights: they decide the size of the numbers.
     unit = max(float(np.abs(heights).max()), 1e-300)
     solver = piqp.DenseSolver()
-    solver.settings.eps_abs = 1e-10
-    solver.settings.eps_rel = 1e-10
-    solver.settings.max_iter = 500
+    tolerance = max(1e-10, DIGITS * float(np.abs(hessian).max()) / unit)
+    if not tolerance <= COARSEST:
+        return None, False
+    solver.settings.eps_abs = tolerance
+    solver.settings.eps_rel = tolerance
+    solver.settings.max_iter = MAX_STEPS
     solver.setup(
         hessian / unit,
         -heights / unit,
@@ -179,9 +201,9 @@ def _dual(hessian: FloatArray, heights: FloatArray) -> FloatArray | None:
         np.zeros(n),
         np.full(n, np.inf),
     )
-    status = solver.solve()
+    solved = solver.solve() == piqp.PIQP_SOLVED
     found = np.maximum(np.asarray(solver.result.x), 0.0)
     total = float(found.sum())
-    if status != piqp.PIQP_SOLVED and not 0.99 < total < 1.01:
-        return None
-    return found / total
+    if not (solved or 0.99 < total < 1.01):
+        return None, False
+    return found / total, solved
