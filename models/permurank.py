@@ -172,7 +172,8 @@ class PermuRank(Ranker):
         if failed:
             warnings.warn(
                 f"PermuRank: {plural(failed, 'round was', 'rounds were')} not solved "
-                f"(last objective {value:.3g}); use a smaller C or smaller features (normalise=True)",
+                f"(last objective {value:.3g}); use a smaller C or smaller features "
+                "(normalise=True)",
                 ConvergenceWarning,
                 stacklevel=4,
             )

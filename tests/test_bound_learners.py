@@ -193,7 +193,7 @@ def test_a_minimum_at_zero_is_reported(queries):
 
 
 def test_a_programme_that_fails_is_reported(queries, monkeypatch):
-    monkeypatch.setattr(planes, "_dual", lambda hessian, heights: None)
+    monkeypatch.setattr(planes, "_dual", lambda hessian, heights: (None, False))
     with pytest.warns(ConvergenceWarning) as told:
         learner = SVMMap().fit(queries)
     assert any("was not solved" in str(entry.message) for entry in told)

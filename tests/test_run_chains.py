@@ -158,7 +158,7 @@ def test_refusals():
         ({"kernel": "exact+adjacent"}, "cannot be part of a mixture"),
         ({"checkpoint": ""}, "expected a folder, got an empty name"),
         ({"start": np.zeros((2, 10), int) + np.arange(10)}, "start: expected one order or 4"),
-        ({"draws": 10**12}, "do not fit into memory"),
+        ({"draws": 10**12}, "draws: 4 x 1,000,000,000,000 orders of .* keep='moments', or set"),
     ):
         with pytest.raises(ValueError, match=message.replace("(", r"\(")):
             run_chains(dist, **{"kernel": "adjacent", **options})

@@ -22,6 +22,8 @@ from permdist._check import (
     count,
     grades,
 )
+from permdist._interrupts import parts
+from permdist._limits import need_memory
 from permdist.distributions.lattice import Lattice, Shape, fits
 from permdist.measures import AUC, KendallTau, Measure, parse
 from permdist.rankings import check_orders, enumerate_orders, order_to_ranks
@@ -134,8 +136,17 @@ class Distribution(ABC):
         -------
         array of int, shape (..., n)
         """
-        shape = batch_shape(size)
-        return self._sample(math.prod(shape), as_rng(rng)).reshape(*shape, self.n_items)
+        shape, generator = batch_shape(size), as_rng(rng)
+        number, n = math.prod(shape), self.n_items
+        need_memory(f"size: {number:,} orders of {n:,} items", 8.0 * number * n)
+        blocks = list(parts(number, 10.0 * n))
+        if len(blocks) < 2:
+            return self._sample(number, generator).reshape(*shape, n)
+        # Blocks draw the same numbers one after the other, and Ctrl-C ends them.
+        orders = np.empty((number, n), dtype=np.int64)
+        for a, b in blocks:
+            orders[a:b] = self._sample(b - a, generator)
+        return orders.reshape(*shape, n)
 
     def log_partition(self) -> float:
         """Give the log of the normaliser of the model's own weights."""

@@ -13,15 +13,25 @@ from scipy import optimize
 from scipy.special import log_ndtr, ndtr
 
 from permdist._check import FloatArray, IntArray, RandomState, choice, finite
+from permdist._interrupts import parts
 from permdist._kernels import kernel
+from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist.distributions.base import DEFAULT_DRAWS, Estimate
-from permdist.distributions.utilities import Noise, RandomUtility, compressed, nodes
+from permdist.distributions.utilities import (
+    Noise,
+    RandomUtility,
+    at_nodes,
+    compressed,
+    need_pairs,
+    nodes,
+)
 from permdist.measures import Measure, parse
 from permdist.rankings import check_orders
 
 REACH = 9.0  # standard deviations beyond which a Gaussian is below 1e-18 of its peak
 NODES, POINTS = 16, 10  # of a panel, and between two neighbouring nodes
+WORK = 60.0  # elementary operations that a node of a panel takes
 STEEP = 8.0  # a change of the log integrand that the points between two nodes still resolve
 MAX_SPREAD = 20_000.0
 
@@ -72,6 +82,7 @@ class GaussianScores(RandomUtility):
 
     def pairwise(self) -> FloatArray:
         """Give ``P[i, j] = Phi((s_i - s_j) / (sqrt(2) scale))``; 0 on the diagonal."""
+        need_pairs(self.n_items)
         gap = (self._scores[:, None] - self._scores[None, :]) / (np.sqrt(2.0) * self._scale)
         result = ndtr(gap)
         np.fill_diagonal(result, 0.0)
@@ -86,7 +97,7 @@ class GaussianScores(RandomUtility):
         # The item at a given position has a utility that is known to about 1.2 / sqrt(n).
         step = min(0.2, 0.8 / np.sqrt(self.n_items))
         standard = compressed(self._scores, self._scale, 80.0)
-        x = nodes(standard, -REACH, REACH, 76.0, step)[:, None] - standard
+        x = at_nodes(nodes(standard, -REACH, REACH, 76.0, step), standard)
         density = np.exp(-0.5 * x**2) / np.sqrt(2.0 * np.pi)
         return Noise(density, -x * density, ndtr(-x), ndtr(x), step)
 
@@ -153,7 +164,9 @@ class GaussianScores(RandomUtility):
         flat = order.reshape(-1, self.n_items)
         standard = self._standard
         edges = _panels(standard)
-        values = _nested(flat, standard, edges, _last(standard, edges), *_rules())
+        last, values = _last(standard, edges), np.empty(len(flat))
+        for a, b in parts(len(flat), WORK * last.size):
+            values[a:b] = _nested(flat[a:b], standard, edges, last, *_rules())
         return values.reshape(order.shape[:-1])[()]
 
     def log_prob_gradient(self, orders: ArrayLike) -> FloatArray:
@@ -167,15 +180,12 @@ class GaussianScores(RandomUtility):
         flat = order.reshape(-1, self.n_items)
         standard = self._standard
         edges = _panels(standard)
-        result = _posterior_means(
-            flat,
-            standard,
-            edges,
-            _last(standard, edges),
-            _last(-standard, -edges[::-1]),
-            *_rules(),
-            _integration_weights(),
-        )
+        last, mirrored = _last(standard, edges), _last(-standard, -edges[::-1])
+        need_memory(f"orders: gradients of {len(flat):,} orders", 8.0 * flat.size)
+        tables = standard, edges, last, mirrored, *_rules(), _integration_weights()
+        result = np.empty(flat.shape)
+        for a, b in parts(len(flat), 2.0 * WORK * last.size):
+            result[a:b] = _posterior_means(flat[a:b], *tables)
         return ((result - standard) / self._scale).reshape(order.shape)
 
     @property
@@ -274,6 +284,9 @@ def _panels(means: FloatArray) -> FloatArray:
 
 def _last(means: FloatArray, edges: FloatArray) -> FloatArray:
     """Give the innermost integrals, log Phi, at the nodes, shape (n, panels, nodes)."""
+    # This table, its mirror image, and two more to work with.
+    size = 40.0 * len(means) * len(edges) * NODES
+    need_memory(f"scores: the integrals of {len(means):,} items", size)
     return log_ndtr(_panel_nodes(edges)[None] - means[:, None, None])
 
 

@@ -21,7 +21,9 @@ from permdist._check import (
     finite,
     grades,
 )
+from permdist._interrupts import patiently
 from permdist._kernels import kernel
+from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist.distributions.base import (
     DEFAULT_DRAWS,
@@ -307,7 +309,8 @@ class GoodBad(Distribution):
 
     def _walk(self, table: FloatArray, shape: Shape, *, gather: bool) -> FloatArray:
         scores, scale = self._centred, self._scale
-        return _walk_pairs(table, *shape.geometry, *self._levels, scores, scale, gather)
+        inputs = table, *shape.geometry, *self._levels, scores, scale, gather
+        return patiently(4.0 * table.size, _walk_pairs, *inputs)
 
     # ---- over sign vectors -------------------------------------------------------------------
 
@@ -356,6 +359,7 @@ class GoodBad(Distribution):
         if self._space != "pairs":
             return super().sample(size, rng)
         shape, chance = batch_shape(size), self.pair_probabilities()
+        need_memory(f"size: {shape} sign matrices", 12.0 * math.prod(shape) * chance.size)
         drawn = as_rng(rng).random((math.prod(shape), *chance.shape)) < chance
         signs = np.where(drawn, 1, -1).astype(np.int8)
         if not self._is_binary:

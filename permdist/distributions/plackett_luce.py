@@ -11,10 +11,19 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logsumexp
 
 from permdist._check import FloatArray, IntArray, RandomState, as_rng, batch_shape, count
+from permdist._interrupts import parts
 from permdist._kernels import kernel
+from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist.distributions.lattice import Shape
-from permdist.distributions.utilities import Noise, RandomUtility, compressed, nodes
+from permdist.distributions.utilities import (
+    Noise,
+    RandomUtility,
+    at_nodes,
+    compressed,
+    need_pairs,
+    nodes,
+)
 from permdist.rankings import TopK
 from permdist.rankings.partial import check_lists
 
@@ -94,10 +103,13 @@ class PlackettLuce(RandomUtility):
         lists = self._lists(orders)
         flat = lists.reshape(-1, lists.shape[-1])
         centred = self._scores - self._scores.max()
-        if centred.min() > -PLAIN_SPREAD:
-            values = _log_prob(flat, centred, np.exp(centred), not subset)
-        else:
-            values = _log_prob_spread(flat, centred, not subset)
+        plain, worths = centred.min() > -PLAIN_SPREAD, np.exp(centred)
+        values = np.empty(len(flat))
+        for a, b in parts(len(flat), 4.0 * self.n_items):
+            if plain:
+                values[a:b] = _log_prob(flat[a:b], centred, worths, not subset)
+            else:
+                values[a:b] = _log_prob_spread(flat[a:b], centred, not subset)
         return values.reshape(lists.shape[:-1])[()]
 
     def log_prob_gradient(self, orders: ArrayLike | TopK, *, subset: bool = False) -> FloatArray:
@@ -109,7 +121,11 @@ class PlackettLuce(RandomUtility):
         """
         lists = self._lists(orders)
         flat = lists.reshape(-1, lists.shape[-1])
-        result = _log_prob_gradient(flat, self._scores - self._scores.max(), not subset)
+        need_memory(f"orders: gradients of {len(flat):,} orders", 8.0 * len(flat) * self.n_items)
+        centred = self._scores - self._scores.max()
+        result = np.empty((len(flat), self.n_items))
+        for a, b in parts(len(flat), 10.0 * self.n_items):
+            result[a:b] = _log_prob_gradient(flat[a:b], centred, not subset)
         return result.reshape(*lists.shape[:-1], self.n_items)
 
     def sample_top_k(
@@ -137,10 +153,14 @@ class PlackettLuce(RandomUtility):
         number = math.prod(shape)
         generator = as_rng(rng)
         centred = self._scores - self._scores.max()
-        if centred.min() > -PLAIN_SPREAD and kept * 8 < self.n_items:
-            drawn = _draw_top(np.exp(centred), generator.random((number, kept)))
-        else:
-            drawn = self._sample(number, generator)[:, :kept]
+        need_memory(f"size: {number:,} lists of {kept:,} items", 8.0 * number * kept)
+        by_tree = centred.min() > -PLAIN_SPREAD and kept * 8 < self.n_items
+        worths, drawn = np.exp(centred), np.empty((number, kept), dtype=np.int64)
+        for a, b in parts(number, 20.0 * kept if by_tree else 10.0 * self.n_items):
+            if by_tree:
+                drawn[a:b] = _draw_top(worths, generator.random((b - a, kept)))
+            else:
+                drawn[a:b] = self._sample(b - a, generator)[:, :kept]
         return drawn.reshape(*shape, kept)
 
     def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
@@ -155,6 +175,7 @@ class PlackettLuce(RandomUtility):
 
     def pairwise(self) -> FloatArray:
         """Give ``P[i, j] = 1 / (1 + exp(s_j - s_i))``; 0 on the diagonal."""
+        need_pairs(self.n_items)
         result = expit(self._scores[:, None] - self._scores[None, :])
         np.fill_diagonal(result, 0.0)
         return result
@@ -167,7 +188,7 @@ class PlackettLuce(RandomUtility):
         # The item at a given position has a utility that is known to about 1.24 / sqrt(n).
         step = min(0.25, 0.85 / np.sqrt(self.n_items))
         scores = compressed(self._scores, 1.0, 800.0)
-        x = nodes(scores, LOW, HIGH, HIGH - LOW, step)[:, None] - scores
+        x = at_nodes(nodes(scores, LOW, HIGH, HIGH - LOW, step), scores)
         # Far on either side everything is 0 or 1; there the exponentials need not be computed.
         reach = np.exp(-np.clip(x, -700.0, 700.0))
         density = reach * np.exp(-np.minimum(reach, 1e6))

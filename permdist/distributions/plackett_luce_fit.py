@@ -13,6 +13,7 @@ from scipy.sparse import csgraph
 
 from permdist._check import BoolArray, FloatArray, IntArray, as_array, count, finite, integers
 from permdist._kernels import kernel
+from permdist._limits import need_memory
 from permdist.rankings import TopK
 from permdist.rankings.orders import first_fault
 
@@ -85,6 +86,8 @@ class Rankings:
             flat, sizes = np.concatenate(rows), np.array([len(row) for row in rows])
         self.items, self.ptr = flat, np.concatenate([[0], np.cumsum(sizes)])
         self.n_items = int(flat.max()) + 1 if n_items is None else count("n_items", n_items)
+        # The estimate, its gradients and what the optimiser remembers of them.
+        need_memory(f"n_items: an estimate for {self.n_items:,} items", 400.0 * self.n_items)
         self.check()
         self.weights = (
             np.ones(len(sizes)) if weights is None else finite("weights", weights, ndim=1)
