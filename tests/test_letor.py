@@ -105,8 +105,8 @@ def test_agrees_with_scikit_learn(tmp_path):
         ),
         ("0 qid:1 1:0.5\n0.5 qid:1 1:0.5\n", "line 2: expected a label: a non-negative integer"),
         ("0 qid:1 1:1\n\n-1 qid:1 1:0.5\n", "line 3: the label is negative: '-1 qid:1 1:0.5'"),
-        ("0 1:0.5\n", "line 1: expected qid:ID after the label"),
-        ("0\n", "line 1: expected qid:ID after the label"),
+        ("0 1:0.5\n", "expected qid:ID after the label, the lines have none"),
+        ("0\n", "expected qid:ID after the label, the lines have none"),
         ("0 qid: 1:0.5\n", "line 1: expected qid:ID after the label"),
         ("0 qid:1 1:0.5 7\n", "line 1: expected index:value"),
         ("0 qid:1 a:0.5\n", "line 1: expected index:value"),
@@ -127,7 +127,10 @@ def test_agrees_with_scikit_learn(tmp_path):
         (b"\x89PNG\r\n\x1a\n\0\0\0", "line 2: binary data: this is not a text file"),
         ("", "the file is empty"),
         ("# nothing\n\n", "expected at least one document, the file has none"),
-        ("0 qid:1 99999999:1\n", "beyond the limit of 1,000,000"),
+        (
+            "0 qid:1 99999999:1\n",
+            "expected feature numbers up to 1,000,000, got 99,999,999; pass n_features",
+        ),
         (
             "0 qid:1 1:1\n0 qid:2 1:1\n# aside\n1 qid:1 1:1\n",
             "line 4: query 1 starts again after other queries (it began in line 1); regroup=True",

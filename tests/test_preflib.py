@@ -88,9 +88,21 @@ def test_ties(tmp_path):
         (HEAD + "1: {1,2}3\n", "v.toi", "line 6: expected an order such as"),
         (HEAD + "1: {1,2},3\n", "v.soc", "strict complete orders (soc), but a ballot has ties"),
         (HEAD + "1: 1,2\n", "v.soc", "(soc), but a ballot leaves items out"),
-        (HEAD + "# NUMBER VOTERS: x\n1: 1,2,3\n", "v.soc", "VOTERS: expected a whole number, got 'x'"),
-        (HEAD + "9" * 5000 + ": 1,2,3\n", "v.soc", "line 6: expected a number up to 2^53, got '999"),
-        (HEAD + "1: " + "9" * 5000 + "\n", "v.soi", "line 6: expected a number up to 2^53, got '999"),
+        (
+            HEAD + "# NUMBER VOTERS: x\n1: 1,2,3\n",
+            "v.soc",
+            "VOTERS: expected a whole number, got 'x'",
+        ),
+        (
+            HEAD + "9" * 5000 + ": 1,2,3\n",
+            "v.soc",
+            "line 6: expected a number up to 2^53, got '999",
+        ),
+        (
+            HEAD + "1: " + "9" * 5000 + "\n",
+            "v.soi",
+            "line 6: expected a number up to 2^53, got '999",
+        ),
         (HEAD + f"{2**53}: 1,2,3\n1: 3,2,1\n", "v.soc", "expected at most 2^53 voters"),
         (HEAD + "1: 1,2,3\n", "v.txt", "expected data of type soc, soi, toc, toi, got none"),
         (HEAD + "# DATA TYPE: wmd\n1: 1,2,3\n", "v.soc", "toc, toi, got wmd"),
@@ -166,7 +178,9 @@ def test_long_lines_take_linear_time(tmp_path, line):
 
 def test_alternatives_are_sized_before_there_is_room_for_them(tmp_path, monkeypatch):
     text = "# NUMBER ALTERNATIVES: 3000000000\n1: 1,2,3\n"
-    with pytest.raises(ValueError, match=r"3,000,000,000 alternatives: .*PERMDIST_MEMORY_LIMIT=280"):
+    with pytest.raises(
+        ValueError, match=r"3,000,000,000 alternatives: .*PERMDIST_MEMORY_LIMIT=280"
+    ):
         load(tmp_path, text, "v.soi")
     small = "# NUMBER ALTERNATIVES: 300000\n1: 1,2,3\n"
     assert load(tmp_path, small, "v.soi").n_items == 300_000

@@ -11,7 +11,9 @@ from permdist.cli._shared import (
     AsJson,
     Measures,
     Preset,
+    QueryFile,
     Regroup,
+    ZeroBased,
     print_json,
     read_measures,
     read_scores,
@@ -35,6 +37,8 @@ def evaluate(
         bool, typer.Option("--per-query", help="Print the value of every query, too.")
     ] = False,
     regroup: Regroup = False,
+    query_file: QueryFile = None,
+    zero_based: ZeroBased = False,
     as_json: AsJson = False,
 ) -> None:
     """Evaluate SCORES on the documents of DATA, query by query.
@@ -46,7 +50,7 @@ def evaluate(
     from permdist.measures import evaluate as evaluate_scores
 
     chosen = read_measures(measures, preset, DEFAULT)
-    queries = load_letor(data, regroup=regroup)
+    queries = load_letor(data, regroup=regroup, query_file=query_file, zero_based=zero_based)
     result = evaluate_scores(read_scores(scores, queries), queries.y, queries.qid, chosen)
     if as_json:
         facts = {

@@ -12,8 +12,10 @@ from permdist.cli._shared import (
     DataFile,
     Measures,
     Preset,
+    QueryFile,
     Regroup,
     Seed,
+    ZeroBased,
     print_json,
     read_measures,
 )
@@ -45,6 +47,8 @@ def fit(
     preset: Preset = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 is one a core.")] = -1,
     regroup: Regroup = False,
+    query_file: QueryFile = None,
+    zero_based: ZeroBased = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -69,7 +73,7 @@ def fit(
     chosen = read_measures(measures, preset, DEFAULT)
     if not output.parent.is_dir():
         raise ValueError(f"{output.parent}: no such folder")
-    train = load_letor(data, regroup=regroup)
+    train = load_letor(data, regroup=regroup, query_file=query_file, zero_based=zero_based)
     parts = {"training": train}
     if validation is None:
         learner = _as_given(entry, chosen[0].name, seed)
@@ -77,7 +81,8 @@ def fit(
         setting: dict[str, Any] = {}
         notes: list[str] = []
     else:
-        held_out = load_letor(validation, n_features=train.n_features, regroup=regroup)
+        options = {"regroup": regroup, "zero_based": zero_based}
+        held_out = load_letor(validation, n_features=train.n_features, **options)
         parts["validation"] = held_out
         learner, setting, notes = tune(
             entry, train, held_out, chosen[0], seed=seed, n_jobs=jobs, progress=not as_json

@@ -77,6 +77,8 @@ class Preferences:
 
     def bucket_orders(self) -> list[BucketOrder]:
         """Give every ballot as a bucket order; what it leaves out forms a last bucket."""
+        size = 150.0 * len(self.ballots) * self.n_items
+        need_memory(f"{len(self.ballots):,} ballots of {self.n_items:,} alternatives", size)
         result = []
         for ballot in self.ballots:
             listed = {item for bucket in ballot for item in bucket}
