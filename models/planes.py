@@ -20,8 +20,9 @@ from permdist.models.history import Watch
 IDLE = 30  # a plane that carried no weight so many times goes
 SHORTEST = 0.05
 NOTHING = 1e-12  # a value that is so small beside the risk at 0 is no different from 0
-DIGITS = 1e-15  # what rounding leaves of the largest number of a quadratic programme
-COARSEST = 1e-9  # the least that a quadratic programme must be good to
+STEEP = 1e4  # a square of slopes that is larger beside the heights may be lost to rounding
+STALLED = 10  # programmes in a row that were not solved and brought nothing
+WASTE = 2e9  # elementary operations of programmes that were not solved; some seconds
 MAX_STEPS = 100  # an interior point method that works takes far fewer
 
 Risk = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -81,8 +82,8 @@ def minimise(
     Notes
     -----
     Where slopes are so steep, or C so large, that the square of w is lost to rounding beside the
-    risk, no quadratic programme can be solved to its tolerance. Then C is taken ten times smaller
-    until one can. The value and its lower bound are those of the C that was asked for, so that
+    risk, quadratic programmes are not solved to their tolerance. Where that brings the search to
+    a halt, C is taken ten times smaller. The value and its lower bound are those of the C that was asked for, so that
     such a minimum is not called converged unless it is.
     """
     if not np.isfinite(C):
@@ -92,7 +93,7 @@ def minimise(
     gram = np.zeros((1, 1))
     best, best_value, lower, converged = np.array(start), np.inf, 0.0, False
     point, step, improved = np.array(start), 1.0, False
-    used = C
+    used, stalled, narrowest, wasted = C, 0, np.inf, 0.0
     for _ in range(max_iter):
         value, slope = risk(point)
         whole = value + float(point @ point) / C
@@ -108,8 +109,13 @@ def minimise(
         heights = np.append(heights, value - slope @ point)
         idle = np.append(idle, 0)
         weights, solved = _dual(0.5 * used * gram, heights)
-        while not solved and 0.5 * used * float(gram.max()) > float(np.abs(heights).max()):
-            used *= 0.1
+        highest = float(np.abs(heights).max())
+        gap = best_value - lower
+        wasted += 0.0 if solved else MAX_STEPS * float(len(heights)) ** 3
+        stalled = 0 if solved or gap < 0.99 * narrowest else stalled + 1
+        narrowest = min(narrowest, gap)
+        while (stalled == STALLED or weights is None) and 0.5 * used * gram.max() > STEEP * highest:
+            used, stalled = 0.1 * used, 0
             weights, solved = _dual(0.5 * used * gram, heights)
         if weights is None:
             warnings.warn(
@@ -125,8 +131,10 @@ def minimise(
         point = best + step * (-0.5 * used * direction - best)
         if note is not None and note(best, best_value, lower):
             break
-        if best_value - lower <= max(tol * best_value, NOTHING * float(np.abs(heights).max())):
+        if best_value - lower <= max(tol * best_value, NOTHING * highest):
             converged = True
+            break
+        if wasted > WASTE:
             break
         idle = np.where(weights > 1e-6 * weights.max(), 0, idle + 1)
         kept = idle < IDLE
@@ -184,11 +192,8 @@ def _dual(hessian: FloatArray, heights: FloatArray) -> tuple[FloatArray | None, 
     # What is to be told apart are the heights: they decide the size of the numbers.
     unit = max(float(np.abs(heights).max()), 1e-300)
     solver = piqp.DenseSolver()
-    tolerance = max(1e-10, DIGITS * float(np.abs(hessian).max()) / unit)
-    if not tolerance <= COARSEST:
-        return None, False
-    solver.settings.eps_abs = tolerance
-    solver.settings.eps_rel = tolerance
+    solver.settings.eps_abs = 1e-10
+    solver.settings.eps_rel = 1e-10
     solver.settings.max_iter = MAX_STEPS
     solver.setup(
         hessian / unit,

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from permdist._limits import need_memory
 
-PIECE = 2**24
+PIECE = 2**22
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 

@@ -126,6 +126,7 @@ class RestartSampler:
         losses : array of float, shape (rungs,)
         """
         label = grades("labels", labels)
+        need_memory(f"rungs: {self.rungs:,} restart states", 8.0 * self.rungs * (len(label) + 32))
         goods, bads = _classes(label)
         last = len(goods) * len(bads)
         known: dict[int, float] = {}

@@ -91,17 +91,17 @@ def test_ties(tmp_path):
         (
             HEAD + "# NUMBER VOTERS: x\n1: 1,2,3\n",
             "v.soc",
-            "VOTERS: expected a whole number, got 'x'",
+            "VOTERS: expected a whole number",
         ),
         (
             HEAD + "9" * 5000 + ": 1,2,3\n",
             "v.soc",
-            "line 6: expected a number up to 2^53, got '999",
+            "line 6: expected a number up to 2^53",
         ),
         (
             HEAD + "1: " + "9" * 5000 + "\n",
             "v.soi",
-            "line 6: expected a number up to 2^53, got '999",
+            "line 6: expected a number up to 2^53",
         ),
         (HEAD + f"{2**53}: 1,2,3\n1: 3,2,1\n", "v.soc", "expected at most 2^53 voters"),
         (HEAD + "1: 1,2,3\n", "v.txt", "expected data of type soc, soi, toc, toi, got none"),
@@ -169,18 +169,19 @@ def test_the_same_order_written_twice_is_one(tmp_path):
 )
 def test_long_lines_take_linear_time(tmp_path, line):
     begin = time.process_time()
-    try:
-        load(tmp_path, HEAD + line + "1: 1,2,3\n", "v.toi")
-    except ValueError as error:
-        assert "line 6" in str(error)
+    path = tmp_path / "v.toi"
+    path.write_text(HEAD + line + "1: 1,2,3\n")
+    if line.startswith("#"):
+        assert load_preflib(path).n_voters == 1
+    else:
+        with pytest.raises(ValueError, match="line 6"):
+            load_preflib(path)
     assert time.process_time() - begin < 1.0
 
 
 def test_alternatives_are_sized_before_there_is_room_for_them(tmp_path, monkeypatch):
     text = "# NUMBER ALTERNATIVES: 3000000000\n1: 1,2,3\n"
-    with pytest.raises(
-        ValueError, match=r"3,000,000,000 alternatives: .*PERMDIST_MEMORY_LIMIT=280"
-    ):
+    with pytest.raises(ValueError, match=r"3,000,000,000 alternatives: .*_LIMIT=280G"):
         load(tmp_path, text, "v.soi")
     small = "# NUMBER ALTERNATIVES: 300000\n1: 1,2,3\n"
     assert load(tmp_path, small, "v.soi").n_items == 300_000

@@ -86,6 +86,7 @@ def make_letor(
     # Drawn, joined and scaled.
     size = 40.0 * n_queries * high * n_features
     need_memory(f"n_queries, n_documents, n_features: up to {n_queries * high:,} documents", size)
+    need_memory(f"max_grade: {max_grade:,} grades", 40.0 * max_grade)
     generator = as_rng(rng)
     design = _Design(n_features, n_constant, generator)
     parts, labels, sizes = [], [], []

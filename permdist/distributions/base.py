@@ -102,6 +102,7 @@ class Distribution(ABC):
     def names(self) -> tuple[str, ...]:
         """The items' names; their numbers by default."""
         if self._given_names is None:
+            need_memory(f"n_items: the names of {self.n_items:,} items", 70.0 * self.n_items)
             return tuple(str(item) for item in range(self._n_items))
         return self._given_names
 

@@ -13,7 +13,7 @@ from scipy import optimize
 from scipy.special import log_ndtr, ndtr
 
 from permdist._check import FloatArray, IntArray, RandomState, choice, finite
-from permdist._interrupts import parts
+from permdist._interrupts import parts, patiently
 from permdist._kernels import kernel
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
@@ -165,8 +165,9 @@ class GaussianScores(RandomUtility):
         standard = self._standard
         edges = _panels(standard)
         last, values = _last(standard, edges), np.empty(len(flat))
-        for a, b in parts(len(flat), WORK * last.size):
-            values[a:b] = _nested(flat[a:b], standard, edges, last, *_rules())
+        cost, tables = WORK * last.size, (standard, edges, last, *_rules())
+        for a, b in parts(len(flat), cost):  # one order of many items may take long by itself
+            values[a:b] = patiently(cost * (b - a), _nested, flat[a:b], *tables)
         return values.reshape(order.shape[:-1])[()]
 
     def log_prob_gradient(self, orders: ArrayLike) -> FloatArray:
@@ -184,8 +185,9 @@ class GaussianScores(RandomUtility):
         need_memory(f"orders: gradients of {len(flat):,} orders", 8.0 * flat.size)
         tables = standard, edges, last, mirrored, *_rules(), _integration_weights()
         result = np.empty(flat.shape)
-        for a, b in parts(len(flat), 2.0 * WORK * last.size):
-            result[a:b] = _posterior_means(flat[a:b], *tables)
+        cost = 2.0 * WORK * last.size
+        for a, b in parts(len(flat), cost):
+            result[a:b] = patiently(cost * (b - a), _posterior_means, flat[a:b], *tables)
         return ((result - standard) / self._scale).reshape(order.shape)
 
     @property
