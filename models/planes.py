@@ -83,8 +83,8 @@ def minimise(
     -----
     Where slopes are so steep, or C so large, that the square of w is lost to rounding beside the
     risk, quadratic programmes are not solved to their tolerance. Where that brings the search to
-    a halt, C is taken ten times smaller. The value and its lower bound are those of the C that was asked for, so that
-    such a minimum is not called converged unless it is.
+    a halt, C is taken ten times smaller. The value and its lower bound are those of the C that was
+    asked for, so that such a minimum is not called converged unless it is.
     """
     if not np.isfinite(C):
         raise ValueError("C: expected a finite number, cutting planes need the square of w")

@@ -81,8 +81,9 @@ def fit(
         setting: dict[str, Any] = {}
         notes: list[str] = []
     else:
-        options = {"regroup": regroup, "zero_based": zero_based}
-        held_out = load_letor(validation, n_features=train.n_features, **options)
+        held_out = load_letor(
+            validation, n_features=train.n_features, regroup=regroup, zero_based=zero_based
+        )
         parts["validation"] = held_out
         learner, setting, notes = tune(
             entry, train, held_out, chosen[0], seed=seed, n_jobs=jobs, progress=not as_json

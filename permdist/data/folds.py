@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,7 +48,8 @@ def load_letor_folds(
     list of Fold
         All parts have the same number of features.
     """
-    root, options = Path(directory), {"regroup": regroup, "zero_based": zero_based}
+    root = Path(directory)
+    read = partial(load_letor, regroup=regroup, zero_based=zero_based)
     if not root.is_dir():
         raise ValueError(f"{root}: expected a directory with the folds")
     trees = sorted(
@@ -55,12 +57,12 @@ def load_letor_folds(
         key=lambda entry: int(entry.name[4:]),
     )
     if trees:
-        parts = [[load_letor(_find(tree, part), **options) for part in _PARTS] for tree in trees]
+        parts = [[read(_find(tree, part)) for part in _PARTS] for tree in trees]
         width = max(part.n_features for fold in parts for part in fold)
         return [Fold(*(_widen(part, width) for part in fold)) for fold in parts]
     if not any((root / f"S1.txt{ending}").is_file() for ending in _ENDINGS):
         raise ValueError(f"{root}: expected Fold1, Fold2, ... or S1.txt to S5.txt")
-    pieces = [load_letor(_find(root, f"S{number}"), **options) for number in range(1, 6)]
+    pieces = [read(_find(root, f"S{number}")) for number in range(1, 6)]
     width = max(piece.n_features for piece in pieces)
     pieces = [_widen(piece, width) for piece in pieces]
     return _rotate(pieces)

@@ -27,6 +27,7 @@ from permdist._limits import need_memory
 from permdist.distributions.lattice import Lattice, Shape, fits
 from permdist.measures import AUC, KendallTau, Measure, parse
 from permdist.rankings import check_orders, enumerate_orders, order_to_ranks
+from permdist.rankings.orders import FEW_ENTRIES
 
 METHODS = ("auto", "exact", "sample")
 DEFAULT_DRAWS = 10_000
@@ -139,13 +140,12 @@ class Distribution(ABC):
         """
         shape, generator = batch_shape(size), as_rng(rng)
         number, n = math.prod(shape), self.n_items
-        need_memory(f"size: {number:,} orders of {n:,} items", 8.0 * number * n)
-        blocks = list(parts(number, 10.0 * n))
-        if len(blocks) < 2:
+        if number * n <= FEW_ENTRIES:
             return self._sample(number, generator).reshape(*shape, n)
+        need_memory(f"size: {number:,} orders of {n:,} items", 8.0 * number * n)
         # Blocks draw the same numbers one after the other, and Ctrl-C ends them.
         orders = np.empty((number, n), dtype=np.int64)
-        for a, b in blocks:
+        for a, b in parts(number, 10.0 * n):
             orders[a:b] = self._sample(b - a, generator)
         return orders.reshape(*shape, n)
 

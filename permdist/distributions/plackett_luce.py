@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from permdist.distributions.utilities import (
     nodes,
 )
 from permdist.rankings import TopK
+from permdist.rankings.orders import FEW_ENTRIES
 from permdist.rankings.partial import check_lists
 
 if TYPE_CHECKING:
@@ -103,13 +104,16 @@ class PlackettLuce(RandomUtility):
         lists = self._lists(orders)
         flat = lists.reshape(-1, lists.shape[-1])
         centred = self._scores - self._scores.max()
-        plain, worths = centred.min() > -PLAIN_SPREAD, np.exp(centred)
-        values = np.empty(len(flat))
-        for a, b in parts(len(flat), 4.0 * self.n_items):
-            if plain:
-                values[a:b] = _log_prob(flat[a:b], centred, worths, not subset)
-            else:
-                values[a:b] = _log_prob_spread(flat[a:b], centred, not subset)
+        compute: Callable[..., FloatArray]
+        if centred.min() > -PLAIN_SPREAD:
+            compute, inputs = _log_prob, (centred, np.exp(centred), not subset)
+        else:
+            compute, inputs = _log_prob_spread, (centred, not subset)
+        if flat.size <= FEW_ENTRIES:
+            values = compute(flat, *inputs)
+        else:
+            ranges = parts(len(flat), 4.0 * self.n_items)
+            values = np.concatenate([compute(flat[a:b], *inputs) for a, b in ranges])
         return values.reshape(lists.shape[:-1])[()]
 
     def log_prob_gradient(self, orders: ArrayLike | TopK, *, subset: bool = False) -> FloatArray:

@@ -152,8 +152,9 @@ class RandomUtility(Distribution):
         weights = np.ascontiguousarray(form.weights[:counted])
         total, gradient = 0.0, np.zeros(self.n_items)
         for a, b in parts(len(noise.above), 4.0 * self.n_items * counted):
-            here = (table[a:b] for table in noise[:4])
-            total = _expected_sum(*here, form.gains, weights, total, gradient)
+            density, slope, above, below = (table[a:b] for table in noise[:4])
+            inputs = density, slope, above, below, form.gains, weights
+            total = _expected_sum(*inputs, total, gradient)
         return form.offset + noise.step * total, noise.step / self._unit * gradient
 
     @abstractmethod
@@ -184,7 +185,8 @@ class RandomUtility(Distribution):
         steps, total = np.ascontiguousarray(steps.T), 0.0
         cost = p * p * np.log2(p + 1.0) + m * m + p * m
         for a, b in parts(len(noise.above), cost):
-            total = _expect_steps(*(table[a:b] for table in tables), steps, total)
+            above, below, above_bad, below_bad, weighted = (table[a:b] for table in tables)
+            total = _expect_steps(above, below, above_bad, below_bad, weighted, steps, total)
         return measure.offset(kinds, totals) + total
 
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@ footrule and Spearman also take bucket orders and top-k lists.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from permdist._check import FloatArray, IntArray, choice, finite
-from permdist._interrupts import parts
+from permdist._interrupts import LONG, parts
 from permdist._inversions import count_inversions, weigh_inversions
 from permdist._kernels import kernel
 from permdist._limits import need_memory
@@ -102,7 +103,7 @@ def weighted_kendall(
         if (table < 0).any():
             raise ValueError(f"weights: expected no negative weight, got {table.min()}")
     right_ranks, out = _inverse(right), np.empty(len(first))
-    for start, end in parts(len(first), 10.0 * n * np.log2(n + 1.0)):
+    for start, end in parts(len(first), 10.0 * n * math.log2(n + 1.0)):
         here = first[start:end], second[start:end]
         out[start:end] = _weighted_kendall(left, right_ranks, table, *here, additive)
     if normalize:
@@ -295,7 +296,8 @@ def _broadcast(
         first, second = np.broadcast_arrays(rows_a, rows_b)
     except ValueError as error:
         raise ValueError(f"b: batch shape {b} does not broadcast with that of a, {a}") from error
-    need_memory(f"a, b: {first.size:,} distances", 32.0 * first.size)
+    if first.size > 1:
+        need_memory(f"a, b: {first.size:,} distances", 32.0 * first.size)
     return first.flatten(), second.flatten(), first.shape
 
 
@@ -342,9 +344,13 @@ def _compute(
         inputs, compare = (a, b), partial(spec.tied, penalty=penalty)
     # No distance takes longer than to compare all pairs of items, or to sort them.
     n = left.orders.shape[1]
-    ranges = parts(len(first), min(n * n / 4.0, 10.0 * n * np.log2(n + 1.0)) + 10.0 * n)
-    found = [compare(*inputs, first[start:end], second[start:end]) for start, end in ranges]
-    values = np.concatenate(found) if found else compare(*inputs, first, second)
+    cost = min(n * n / 4.0, 10.0 * n * math.log2(n + 1.0)) + 10.0 * n
+    if cost * len(first) <= LONG:
+        values = compare(*inputs, first, second)
+    else:
+        ranges = parts(len(first), cost)
+        found = [compare(*inputs, first[start:end], second[start:end]) for start, end in ranges]
+        values = np.concatenate(found)
     if not normalize:
         return values
     largest = spec.largest(left.orders.shape[1])

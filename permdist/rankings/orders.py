@@ -22,6 +22,7 @@ from permdist._kernels import kernel
 from permdist._limits import need_memory
 
 MAX_ENUMERATED = 10
+FEW_ENTRIES = 1_000_000  # of a batch of orders that takes no time and no room to speak of
 
 
 def check_orders(
@@ -200,9 +201,11 @@ def random_orders(
     (2, 4)
     """
     shape, n = batch_shape(size), count("n_items", n_items)
-    number = math.prod(shape)
+    number, generator = math.prod(shape), as_rng(rng)
+    if number * n <= FEW_ENTRIES:
+        return generator.permuted(np.broadcast_to(np.arange(n), (*shape, n)), axis=-1)
     need_memory(f"size, n_items: {number:,} orders of {n:,} items", 8.0 * number * n)
-    generator, result = as_rng(rng), np.empty((number, n), dtype=np.int64)
+    result = np.empty((number, n), dtype=np.int64)
     for a, b in parts(number, 10.0 * n):
         result[a:b] = generator.permuted(np.broadcast_to(np.arange(n), (b - a, n)), axis=-1)
     return result.reshape(*shape, n)
