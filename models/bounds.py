@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from permdist._check import FloatArray, IntArray, choice, finite, grades
 from permdist._groups import group_queries
+from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist.distributions.lattice import MAX_CELLS, Lattice, Shape, fits, grade_table
 from permdist.measures import AP, AUC, NDCG, Measure, parse
@@ -208,7 +209,8 @@ class TypeTwo(Bound):
         if float(perfect.sum()) * float((~perfect).sum()) > MAX_PAIRS:
             raise ValueError(f"scores: {n} documents with these labels have too many permutations")
         kind = KINDS.index(self.kind)
-        return float(_sum_terms(exponents[perfect], exponents[~perfect], losses[~perfect], kind))
+        inputs = exponents[perfect], exponents[~perfect], losses[~perfect], kind
+        return float(patiently(4.0 * len(inputs[0]) * len(inputs[1]), _sum_terms, *inputs))
 
 
 class _Merges:
@@ -243,25 +245,29 @@ class _Merges:
 
     def largest(self, kind: str, perfect: float) -> tuple[float, float]:
         """Give the largest term, and the largest F, of an imperfect merge."""
-        patterns = math.factorial(len(self.labels))
-        for total in self.totals.tolist():
-            patterns //= math.factorial(total)
-        if patterns > MAX_PATTERNS:
+        return self._walk(self._down, perfect, KINDS.index(kind), False)
+
+    def need_walk(self) -> float:
+        """Refuse more merges than can be walked one by one; give their number."""
+        # Counted by logarithms: a factorial of many documents is itself too much work.
+        logs = math.lgamma(len(self.labels) + 1.0)
+        logs -= sum(math.lgamma(total + 1.0) for total in self.totals.tolist())
+        patterns = math.exp(min(logs, 700.0))
+        if patterns > MAX_PATTERNS * (1.0 + 1e-9):
             raise ValueError(
-                f"labels: {patterns:,} merges are too many to walk; use kind='margin' with AP, "
-                "NDCG or AUC, or fewer documents"
+                f"labels: expected at most {MAX_PATTERNS:,} merges to walk, "
+                f"got {patterns:.2g}; use kind='margin' with NDCG or AUC, or AP of binary labels, "
+                "without a cut-off; or fewer documents"
             )
-        found = _walk(
-            self._down,
-            self.totals,
-            self._steps,
-            self._unit,
-            self.good_bad,
-            self.ideal - self._offset,
-            perfect,
-            KINDS.index(kind),
-            False,
-        )
+        return patterns
+
+    def _walk(
+        self, scores: FloatArray, perfect: float, kind: int, of_perfect: bool
+    ) -> tuple[float, float]:
+        cost = self.need_walk() * 2.0 * len(self.labels)
+        inputs = scores, self.totals, self._steps, self._unit, self.good_bad
+        missing = self.ideal - self._offset
+        found = patiently(cost, _walk, *inputs, missing, perfect, kind, of_perfect)
         return float(found[0]), float(found[1])
 
     def lowest_perfect(self) -> float:
@@ -269,13 +275,12 @@ class _Merges:
         if self.one_perfect:
             order = np.lexsort((self.scores, -self.labels))
             return float(self.exponents(order[None, :])[0])
-        missing = self.ideal - self._offset
-        options = self._unit, self.good_bad, missing, 0.0, 0, True
-        return float(_walk(self._up, self.totals, self._steps, *options)[1])
+        return self._walk(self._up, 0.0, 0, True)[1]
 
     def largest_margin(self) -> float:
         """Find the largest ``e - x`` by a longest path, and take at least 0."""
-        found = _best_deviation(self._down, self.totals, self._steps, self._unit, self.good_bad)
+        inputs = self._down, self.totals, self._steps, self._unit, self.good_bad
+        found = patiently(4.0 * self._steps.size, _best_deviation, *inputs)
         return max(0.0, self.ideal - self._offset + float(found) - self.lowest_perfect())
 
     def exponents(self, orders: IntArray) -> FloatArray:

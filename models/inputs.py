@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from permdist._check import FloatArray
-from permdist._tables import column_names, dense, differing_columns, need_room, refuse_masks
+from permdist._limits import need_memory
+from permdist._tables import column_names, dense, differing_columns, refuse_masks
 from permdist.data import Queries
 from permdist.models.rules import LARGEST, SMALLEST
 from permdist.models.spaces import Batch
@@ -100,7 +101,7 @@ def need_draws(name: str, size: int, batch: Batch) -> None:
     """Refuse samples of rankings, `size` of each query, that would not fit into memory."""
     documents = len(batch.labels)
     what = f"{name}: {size:,} rankings of each query, {documents:,} documents in all"
-    need_room(what, 24 * size * documents, "use fewer")
+    need_memory(what, 24 * size * documents, "use fewer")
 
 
 def need_range(features: FloatArray) -> None:

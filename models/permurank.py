@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from permdist._check import FloatArray, IntArray, as_rng
 from permdist._kernels import kernel
+from permdist._text import plural
 from permdist.measures import Measure
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.history import Watch
@@ -22,6 +23,7 @@ from permdist.models.spaces.restart import exponents
 
 FINEST = 1e-6
 INNER = 300
+UNSOLVED = 5  # rounds in a row after which there is no hope
 LOSSES = ("hinge", "margin", "logistic", "exponential")
 
 
@@ -147,17 +149,12 @@ class PermuRank(Ranker):
         scores = features @ start if start.any() else rng.normal(size=len(features))
         sets.add(scores)
         w, stable, tol = np.array(start), False, float(self.tol)
+        unsolved, failed = 0, 0
         for _ in range(self.max_iter):
             w, value, solved = self._minimise(sets.flat(), w, tol)
-            if not (np.isfinite(value) and solved):
-                warnings.warn(
-                    f"PermuRank: a round was not solved (objective {value:.3g}); use a smaller C "
-                    "or smaller features (normalise=True)",
-                    ConvergenceWarning,
-                    stacklevel=4,
-                )
-                if not np.isfinite(value):
-                    raise ValueError("X: the loss overflows; scale the features down")
+            unsolved, failed = (0, failed) if solved else (unsolved + 1, failed + 1)
+            if not np.isfinite(value):
+                raise ValueError("X: the loss overflows; scale the features down")
             scores = features @ w
             changed = sets.add(scores)
             sizes = sets.sizes()
@@ -166,7 +163,7 @@ class PermuRank(Ranker):
             stop = watch.note(
                 w, held_out, objective=value, train=train, perfect=sizes[0], imperfect=sizes[1]
             )
-            if stop:
+            if stop or unsolved == UNSOLVED:
                 break
             # Where no set has changed, the last minimum may only have been too rough to tell.
             if not changed:
@@ -176,6 +173,14 @@ class PermuRank(Ranker):
                 tol *= 0.1
         self.coef_ = watch.best if watch.stops_early and watch.best is not None else w
         self.converged_ = stable and solved
+        if failed:
+            warnings.warn(
+                f"PermuRank: {plural(failed, 'round was', 'rounds were')} not solved "
+                f"(last objective {value:.3g}); use a smaller C or smaller features "
+                "(normalise=True)",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _minimise(
         self, flat: Flat, start: FloatArray, tol: float

@@ -19,6 +19,11 @@ from permdist.models.history import Watch
 
 IDLE = 30  # a plane that carried no weight so many times goes
 SHORTEST = 0.05
+NOTHING = 1e-12  # a value that is so small beside the risk at 0 is no different from 0
+STEEP = 1e4  # a square of slopes that is larger beside the heights may be lost to rounding
+STALLED = 10  # programmes in a row that were not solved and brought nothing
+WASTE = 2e9  # elementary operations of programmes that were not solved; some seconds
+MAX_STEPS = 100  # an interior point method that works takes far fewer
 
 Risk = Callable[[FloatArray], tuple[float, FloatArray]]
 Note = Callable[[FloatArray, float, float], bool]
@@ -73,6 +78,13 @@ def minimise(
     Returns
     -------
     Minimum
+
+    Notes
+    -----
+    Where slopes are so steep, or C so large, that the square of w is lost to rounding beside the
+    risk, quadratic programmes are not solved to their tolerance. Where that brings the search to
+    a halt, C is taken ten times smaller. The value and its lower bound are those of the C that was
+    asked for, so that such a minimum is not called converged unless it is.
     """
     if not np.isfinite(C):
         raise ValueError("C: expected a finite number, cutting planes need the square of w")
@@ -81,6 +93,7 @@ def minimise(
     gram = np.zeros((1, 1))
     best, best_value, lower, converged = np.array(start), np.inf, 0.0, False
     point, step, improved = np.array(start), 1.0, False
+    used, stalled, narrowest, wasted = C, 0, np.inf, 0.0
     for _ in range(max_iter):
         value, slope = risk(point)
         whole = value + float(point @ point) / C
@@ -95,7 +108,15 @@ def minimise(
         slopes = np.concatenate([slopes, slope[None, :]])
         heights = np.append(heights, value - slope @ point)
         idle = np.append(idle, 0)
-        weights = _dual(0.5 * C * gram, heights)
+        weights, solved = _dual(0.5 * used * gram, heights)
+        highest = float(np.abs(heights).max())
+        gap = best_value - lower
+        wasted += 0.0 if solved else MAX_STEPS * float(len(heights)) ** 3
+        stalled = 0 if solved or gap < 0.99 * narrowest else stalled + 1
+        narrowest = min(narrowest, gap)
+        while (stalled == STALLED or weights is None) and 0.5 * used * gram.max() > STEEP * highest:
+            used, stalled = 0.1 * used, 0
+            weights, solved = _dual(0.5 * used * gram, heights)
         if weights is None:
             warnings.warn(
                 "the quadratic programme of the cutting planes was not solved; the best "
@@ -107,11 +128,13 @@ def minimise(
         direction = weights @ slopes
         lower = max(lower, float(weights @ heights - 0.25 * C * direction @ direction))
         # The minimum over the planes can be far away from where they touch: stay near the best.
-        point = best + step * (-0.5 * C * direction - best)
+        point = best + step * (-0.5 * used * direction - best)
         if note is not None and note(best, best_value, lower):
             break
-        if best_value - lower <= tol * best_value:
+        if best_value - lower <= max(tol * best_value, NOTHING * highest):
             converged = True
+            break
+        if wasted > WASTE:
             break
         idle = np.where(weights > 1e-6 * weights.max(), 0, idle + 1)
         kept = idle < IDLE
@@ -157,8 +180,12 @@ def learn_by_planes(
         )
 
 
-def _dual(hessian: FloatArray, heights: FloatArray) -> FloatArray | None:
-    """Maximise ``heights @ a - a @ hessian @ a / 2`` over weights a that add up to 1."""
+def _dual(hessian: FloatArray, heights: FloatArray) -> tuple[FloatArray | None, bool]:
+    """Maximise ``heights @ a - a @ hessian @ a / 2`` over weights a that add up to 1.
+
+    Returns the weights, None where there are none to speak of, and whether they are good to the
+    tolerance.
+    """
     import piqp
 
     n = len(heights)
@@ -167,7 +194,7 @@ def _dual(hessian: FloatArray, heights: FloatArray) -> FloatArray | None:
     solver = piqp.DenseSolver()
     solver.settings.eps_abs = 1e-10
     solver.settings.eps_rel = 1e-10
-    solver.settings.max_iter = 500
+    solver.settings.max_iter = MAX_STEPS
     solver.setup(
         hessian / unit,
         -heights / unit,
@@ -179,9 +206,9 @@ def _dual(hessian: FloatArray, heights: FloatArray) -> FloatArray | None:
         np.zeros(n),
         np.full(n, np.inf),
     )
-    status = solver.solve()
+    solved = solver.solve() == piqp.PIQP_SOLVED
     found = np.maximum(np.asarray(solver.result.x), 0.0)
     total = float(found.sum())
-    if status != piqp.PIQP_SOLVED and not 0.99 < total < 1.01:
-        return None
-    return found / total
+    if not (solved or 0.99 < total < 1.01):
+        return None, False
+    return found / total, solved

@@ -14,8 +14,11 @@ import stat
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from permdist._limits import need_memory
+
+PIECE = 2**22
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
@@ -27,7 +30,7 @@ def read_bytes(path: Path) -> bytes:
         raise IsADirectoryError(f"{path}: expected a file, this is a directory")
     try:
         with _OPENERS.get(path.suffix, open)(path, "rb") as source:
-            data: bytes = source.read()
+            data = _read_all(path, source)
     except EOFError as error:
         raise ValueError(f"{path}: the compressed file is truncated") from error
     except zlib.error as error:
@@ -40,6 +43,20 @@ def read_bytes(path: Path) -> bytes:
     if not data:
         raise ValueError(f"{path}: the file is empty")
     return data
+
+
+def _read_all(path: Path, source: IO[bytes]) -> bytes:
+    """Read to the end, piece by piece; what a compressed file unfolds to is not known before."""
+    size, pieces = path.stat().st_size, []
+    if path.suffix not in _OPENERS:
+        need_memory(f"{path}: a file of {size:,} bytes", size)
+    read = 0
+    while piece := source.read(PIECE):
+        pieces.append(piece)
+        read += len(piece)
+        if read > size:  # compressed, growing or endless
+            need_memory(f"{path}: a file that unfolds to {read:,} bytes or more", read)
+    return b"".join(pieces)
 
 
 def read_number(file: Path, line: int, text: bytes) -> float:

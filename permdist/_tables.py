@@ -9,17 +9,9 @@ from typing import Any
 
 import numpy as np
 
-LARGEST_DENSE = 4 * 2**30
+from permdist._limits import need_memory
+
 LISTED = 5  # names that a message lists
-
-
-def need_room(what: str, n_bytes: int, remedy: str) -> None:
-    """Refuse to make arrays that are beyond the limit, before any of them is allocated."""
-    if n_bytes > LARGEST_DENSE:
-        raise ValueError(
-            f"{what} would take {n_bytes / 2**30:,.1f} GiB, beyond the limit of "
-            f"{LARGEST_DENSE / 2**30:g} GiB; {remedy}"
-        )
 
 
 def dense(name: str, values: Any) -> Any:
@@ -32,8 +24,8 @@ def dense(name: str, values: Any) -> Any:
         return values
     n_bytes = math.prod(values.shape) * max(8, values.dtype.itemsize)
     shape = " x ".join(f"{size:,}" for size in values.shape)
-    remedy = f"leave out columns, or pass {name}.toarray() if there is enough memory"
-    need_room(f"{name}: as a dense array, {shape} numbers", n_bytes, remedy)
+    remedy = "leave out columns"
+    need_memory(f"{name}: as a dense array, {shape} numbers", n_bytes, remedy)
     return values.toarray(order="C")
 
 

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from permdist._check import FloatArray, IntArray, RandomState, as_rng, count, finite, grades
+from permdist._interrupts import patiently
 from permdist._kernels import kernel
+from permdist._limits import need_memory
 from permdist._text import aligned
 from permdist.measures import Measure, parse
 from permdist.samplers.kernels.randomness import pick, weigh
@@ -124,6 +126,7 @@ class RestartSampler:
         losses : array of float, shape (rungs,)
         """
         label = grades("labels", labels)
+        need_memory(f"rungs: {self.rungs:,} restart states", 8.0 * self.rungs * (len(label) + 32))
         goods, bads = _classes(label)
         last = len(goods) * len(bads)
         known: dict[int, float] = {}
@@ -165,6 +168,10 @@ class RestartSampler:
         logits = self.skew * losses
         chances = np.exp(logits - logits.max())
         walks = -(-size // self.walk)
+        need_memory(
+            f"size, walk: {walks:,} walks of {self.walk:,} rankings",
+            16.0 * walks * self.walk * len(label),
+        )
         rungs = generator.choice(self.rungs, size=walks, p=chances / chances.sum())
         orders = np.empty((walks * self.walk, len(label)), dtype=np.int64)
         is_good = label > 0
@@ -176,7 +183,8 @@ class RestartSampler:
                 members = np.flatnonzero(label == grade)
                 order[label[order] == grade] = generator.permutation(members)
             out = orders[number * self.walk : (number + 1) * self.walk]
-            _walk(order, is_good, sizes, weights, generator, self.stride, out)
+            inputs = order, is_good, sizes, weights, generator, self.stride, out
+            patiently(float(self.walk) * self.stride * width, _walk, *inputs)
         orders = orders[:size]
         delta = 1.0 - self.measure(orders, label)
         rung_of = np.repeat(rungs, self.walk)[:size]

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from permdist._check import IntArray, RandomState, as_rng, choice, count
+from permdist._limits import need_memory
 from permdist._text import hint
 from permdist.distributions import Distribution
 from permdist.rankings import check_orders
@@ -26,11 +27,10 @@ from permdist.samplers.chains import Chains
 from permdist.samplers.checkpoint import Checkpoint, encode, fingerprint
 from permdist.samplers.exact import has_exact
 from permdist.samplers.kernels import KERNELS, parts_of
+from permdist.samplers.moments import BLOCKS
 from permdist.samplers.progress import Bar
 from permdist.samplers.targets import Problem, problem_of
 from permdist.samplers.worker import SLICE, Settings, Worker, log_weights
-
-MEMORY_SHARE = 0.5
 
 
 def run_chains(
@@ -182,15 +182,13 @@ def _check(
     if thin is not None:
         count("thin", thin)
     choice("keep", keep, ("draws", "moments"))
-    size = 4.0 * chains * draws * dist.n_items
-    limit = np.inf
-    if hasattr(os, "sysconf"):
-        limit = MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if keep == "draws" and size > limit:
-        raise ValueError(
-            f"draws: {size / 2**30:.0f} GiB of draws do not fit into memory; "
-            "thin more, or use keep='moments'"
-        )
+    if keep == "draws":
+        what = f"draws: {chains:,} x {draws:,} orders of {dist.n_items:,} items"
+        size = chains * draws * (4.0 * dist.n_items + 8.0)
+        need_memory(what, size, "thin more, use keep='moments'")
+    else:
+        per_chain = 8.0 * dist.n_items**2 + 8.0 * BLOCKS * (dist.n_items + 1.0)
+        need_memory(f"chains: the moments of {chains:,} chains", chains * per_chain)
     processors = os.cpu_count() or 1
     workers = processors if threads is None else count("threads", threads)
     return Settings(draws, tune, chains, keep, workers)
@@ -310,7 +308,7 @@ def _drive(workers: list[Worker], settings: Settings, shown: bool, name: str) ->
                     worker = waiting.popleft()
                 except IndexError:
                     return
-                worker.slice()
+                worker.slice(stop.is_set)
                 if worker.done < worker.total:
                     waiting.append(worker)
         except BaseException as fault:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,7 @@ from permdist.samplers.targets import Problem, State, is_wide
 SLICE = 0.1  # seconds between two looks at the clock
 SAVE_EVERY = 1.0  # seconds between two writes of a checkpoint
 EXACT_BLOCK = 1024
+MANY_STEPS = 2**17  # take some hundredths of a second
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Worker:
     before: float = 0.0  # seconds that the run had taken when it was resumed
     saved: int = 0
     saved_done: int = 0
+    astray: bool = False  # whether the state has left the last draw, and is in no other
     meta: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -78,8 +81,11 @@ class Worker:
         """Draws so far that count."""
         return min(max(0, self.done - self.settings.tune), self.settings.draws)
 
-    def slice(self) -> None:
-        """Make draws for a tenth of a second or so."""
+    def slice(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Make draws for a tenth of a second or so.
+
+        Where a single draw takes longer, it is left once `stopped`, and does not count.
+        """
         begin = time.perf_counter()
         end = self.settings.tune if self.done < self.settings.tune else self.total
         size = min(end - self.done, self._pace)
@@ -96,8 +102,8 @@ class Worker:
             self.moved[0] += size
         else:
             counts = self.tuned if self.done < self.settings.tune else self.moved
-            inputs = self.mixture, self.problem.target, self.state, self.rng
-            self.advance(*inputs, self.done, size, self.thin, orders, values, counts)
+            if not self._advance(size, orders, values, counts, stopped):
+                return
         if self.done >= self.settings.tune and self.moments is not None:
             self.moments.add(orders, values)
         self._check_values(values)
@@ -111,6 +117,30 @@ class Worker:
             self.done == self.total or time.perf_counter() - self._saved_at > SAVE_EVERY
         ):
             self.save()
+
+    def _advance(
+        self,
+        size: int,
+        orders: AnyIntArray,
+        values: FloatArray,
+        counts: IntArray,
+        stopped: Callable[[], bool],
+    ) -> bool:
+        """Take the steps of some draws; tell whether all of them were taken."""
+        inputs = self.mixture, self.problem.target, self.state, self.rng
+        outputs = orders, values, counts
+        if size > 1 or self.thin <= MANY_STEPS:
+            self.advance(*inputs, self.done, size, self.thin, *outputs)
+            return True
+        first, left = self.done, self.thin
+        while left > 0:
+            self.advance(*inputs, first, 1, min(left, MANY_STEPS), *outputs)
+            # Only a draw's first part may begin by restoring the state, as a whole one does.
+            first, left = 1, left - MANY_STEPS
+            if left > 0 and stopped():
+                self.astray = True
+                return False
+        return True
 
     def _check_values(self, values: FloatArray) -> None:
         """Refuse what a user's functions must not return."""
@@ -132,8 +162,8 @@ class Worker:
 
     def save(self) -> None:
         """Write the draws since the last time, and the state."""
-        if self.store is None or self.done == self.saved_done:
-            return
+        if self.store is None or self.done == self.saved_done or self.astray:
+            return  # a state in the middle of a draw is none to go on from
         new = slice(self.saved, self.kept) if self.moments is None else slice(0, 0)
         meta = self.meta | {
             "done": self.done,

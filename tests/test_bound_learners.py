@@ -1,5 +1,8 @@
 """The inner steps of bound-based learners against slow, obvious versions of themselves."""
 
+import time
+import warnings
+
 import naive
 import numpy as np
 import pytest
@@ -193,7 +196,7 @@ def test_a_minimum_at_zero_is_reported(queries):
 
 
 def test_a_programme_that_fails_is_reported(queries, monkeypatch):
-    monkeypatch.setattr(planes, "_dual", lambda hessian, heights: None)
+    monkeypatch.setattr(planes, "_dual", lambda hessian, heights: (None, False))
     with pytest.warns(ConvergenceWarning) as told:
         learner = SVMMap().fit(queries)
     assert any("was not solved" in str(entry.message) for entry in told)
@@ -353,3 +356,26 @@ def test_the_start_counts_as_a_round(queries):
     for learner in (PermuRank(early_stopping=1), SVMMap(early_stopping=1)):
         learner.fit(queries, eval_set=held_out, warm_start_from=first)
         assert learner.score(held_out) >= first.score(held_out) - 1e-12
+
+
+@pytest.mark.parametrize(("scale", "rounds"), [(1e-9, 50), (1e3, 8), (1e9, 50), (1e100, 8)])
+def test_features_of_any_scale_end(scale, rounds):
+    queries = data.make_letor(10, rng=0)
+    scaled = data.Queries(queries.X * scale, queries.y, queries.qid)
+    begin = time.process_time()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        learner = PermuRank("ap", max_iter=rounds).fit(scaled)
+    assert time.process_time() - begin < 20.0
+    assert np.isfinite(learner.coef_).all()
+    # What was not solved is told, and not called converged.
+    failed = any("not solved" in str(entry.message) for entry in told)
+    assert not (failed and learner.converged_)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-3, 1e3, 1e9])
+def test_the_same_problem_in_other_units_has_the_same_answer(queries, scale):
+    scaled = data.Queries(queries.X * scale, queries.y, queries.qid)
+    unit = PermuRank("ap", max_iter=4).fit(queries)
+    same = PermuRank("ap", C=0.01 / scale**2, max_iter=4).fit(scaled)
+    assert same.predict(scaled) == pytest.approx(unit.predict(queries), rel=1e-5, abs=1e-7)

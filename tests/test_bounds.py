@@ -1,5 +1,7 @@
 """Bounds of the loss: exact values against enumeration, and which lies below which."""
 
+import time
+
 import naive
 import numpy as np
 import pytest
@@ -87,8 +89,22 @@ def test_one_class_and_bad_input():
     with pytest.raises(ValueError, match="labels: expected shape"):
         TypeTwo("ap").value([1.0, 2.0], [1])
     many = np.arange(40) % 2
-    with pytest.raises(ValueError, match="merges are too many to walk"):
+    with pytest.raises(ValueError, match=r"at most 20,000,000 merges to walk, got 1\.4e"):
         TypeTwo("ap").value(np.arange(40.0), many)
     with pytest.raises(ValueError, match="over='max'"):
         TypeTwo("ap", kind="hinge", over="sum").value(np.arange(40.0), many)
     assert TypeTwo("ap", kind="margin").value(np.arange(40.0), many) > 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "sizes"),
+    [("ap", "margin", (10, 10, 20)), ("ndcg@10", "hinge", (15, 25)), ("rr", "margin", (15, 25))],
+)
+def test_merges_are_counted_before_any_is_walked(name, kind, sizes):
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    scores = np.random.default_rng(0).normal(size=len(labels))
+    begin = time.process_time()
+    for ask in (TypeTwo(name, kind=kind).value, TypeTwo(name, kind=kind).margin):
+        with pytest.raises(ValueError, match="labels: expected at most 20,000,000 merges to walk"):
+            ask(scores, labels)
+    assert time.process_time() - begin < 1.0

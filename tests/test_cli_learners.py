@@ -504,3 +504,39 @@ def test_a_reader_that_goes_away_is_no_error(files):
     )
     subprocess.run(["bash", "-c", f"{script} 2> /dev/null | true"], check=True, cwd=files)
     assert (files / "piped" / "report.html").exists()
+
+
+# ---- files of other tools ------------------------------------------------------------------------
+
+
+def test_files_without_query_ids_in_every_command(files, fitted):
+    for name in ("train", "test", "all"):
+        part = data.load_letor(files / f"{name}.txt")
+        text = re.sub(r" qid:\S+", "", (files / f"{name}.txt").read_text())
+        (files / f"{name}.svm").write_text(text)
+        (files / f"{name}.svm.query").write_text("\n".join(map(str, part.sizes.tolist())))
+    described = permdist("describe", "all.txt", cwd=files)
+    assert permdist("describe", "all.svm", cwd=files) == described
+    permdist("fit", "train.svm", "MLE[C=10]", "-o", "svm.json", cwd=files)
+    same = models.load(files / "svm.json").coef_
+    assert np.array_equal(same, models.load(fitted).coef_)
+    for ending in ("txt", "svm"):
+        permdist("predict", "mle.json", f"test.{ending}", "-o", f"{ending}.scores", cwd=files)
+    assert (files / "txt.scores").read_bytes() == (files / "svm.scores").read_bytes()
+    evaluated = permdist("evaluate", "txt.scores", "test.txt", cwd=files)
+    assert permdist("evaluate", "txt.scores", "test.svm", cwd=files) == evaluated
+    arguments = ("compare", "all.svm", "-M", "MLE[C=1]", "-o", "svm", "-j", "1", "--json")
+    facts = json.loads(permdist(*arguments, "--identities", "0", cwd=files))
+    assert facts["n_queries"] == 45
+    (files / "all.svm.query").rename(files / "sizes")
+    assert "--query-file" in permdist("describe", "all.svm", cwd=files, code=2)
+    assert permdist("describe", "all.svm", "--query-file", "sizes", cwd=files) == described
+    told = permdist("compare", ".", "--query-file", "sizes", cwd=files, code=2)
+    assert "--query-file: is for a single file" in told
+
+
+def test_features_that_count_from_0_on_the_command_line(tmp_path):
+    (tmp_path / "zero.txt").write_text("1 qid:1 0:1 1:5\n0 qid:1 0:2\n")
+    assert "--zero-based" in permdist("describe", "zero.txt", cwd=tmp_path, code=2)
+    facts = json.loads(permdist("describe", "zero.txt", "--zero-based", "--json", cwd=tmp_path))
+    assert facts["n_features"] == 2

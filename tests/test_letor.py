@@ -105,8 +105,8 @@ def test_agrees_with_scikit_learn(tmp_path):
         ),
         ("0 qid:1 1:0.5\n0.5 qid:1 1:0.5\n", "line 2: expected a label: a non-negative integer"),
         ("0 qid:1 1:1\n\n-1 qid:1 1:0.5\n", "line 3: the label is negative: '-1 qid:1 1:0.5'"),
-        ("0 1:0.5\n", "line 1: expected qid:ID after the label"),
-        ("0\n", "line 1: expected qid:ID after the label"),
+        ("0 1:0.5\n", "expected qid:ID after the label, the lines have none"),
+        ("0\n", "expected qid:ID after the label, the lines have none"),
         ("0 qid: 1:0.5\n", "line 1: expected qid:ID after the label"),
         ("0 qid:1 1:0.5 7\n", "line 1: expected index:value"),
         ("0 qid:1 a:0.5\n", "line 1: expected index:value"),
@@ -127,7 +127,10 @@ def test_agrees_with_scikit_learn(tmp_path):
         (b"\x89PNG\r\n\x1a\n\0\0\0", "line 2: binary data: this is not a text file"),
         ("", "the file is empty"),
         ("# nothing\n\n", "expected at least one document, the file has none"),
-        ("0 qid:1 99999999:1\n", "beyond the limit of 1,000,000"),
+        (
+            "0 qid:1 99999999:1\n",
+            "expected feature numbers up to 1,000,000, got 99,999,999; pass n_features",
+        ),
         (
             "0 qid:1 1:1\n0 qid:2 1:1\n# aside\n1 qid:1 1:1\n",
             "line 4: query 1 starts again after other queries (it began in line 1); regroup=True",
@@ -324,3 +327,81 @@ def test_ids_that_cannot_be_written_are_refused(tmp_path, bad):
         with pytest.raises(ValueError, match="doc_ids: cannot be written"):
             save_letor(Queries([[1.0]], [0], doc_ids=[bad]), tmp_path / "q.txt")
     assert not list(tmp_path.iterdir())
+
+
+LINES = "2 1:0.5 3:1\n0 1:0.25\n1 2:4 # docid = A\n"
+SAME = "2 qid:1 1:0.5 3:1\n0 qid:1 1:0.25\n1 qid:2 2:4 # docid = A\n"
+
+
+@pytest.mark.parametrize("name", ["file.txt.query", "file.txt.group", "file.txt.query.gz"])
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_sizes_of_queries_in_a_companion(tmp_path, name, ending):
+    def put(place, text):
+        raw = text.encode()
+        place.write_bytes(gzip.compress(raw) if place.suffix == ".gz" else raw)
+
+    put(tmp_path / f"file.txt{ending}", LINES)
+    put(tmp_path / name, "2\n1\n")
+    (tmp_path / "same.txt").write_text(SAME)
+    found = load_letor(tmp_path / f"file.txt{ending}")
+    assert found == load_letor(tmp_path / "same.txt")
+    save_letor(found, tmp_path / "again.txt")
+    assert load_letor(tmp_path / "again.txt") == found
+
+
+def test_a_companion_by_name_and_what_can_be_wrong_with_it(tmp_path):
+    path, sizes = write(tmp_path, LINES), tmp_path / "sizes"
+    sizes.write_text("1 2\r\n")
+    assert load_letor(path, query_file=sizes).sizes.tolist() == [1, 2]
+    with pytest.raises(ValueError, match=r"lines have none, .* file.txt.query or file.txt.group"):
+        load_letor(path)
+    for text, message in (
+        ("2\n2\n", "sizes: expected sizes of queries that add up to the 3 documents of .* got 4"),
+        ("2\n0\n1\n", "sizes, line 2: expected the number of documents of a query, got '0'"),
+        ("2\nx\n", "line 2: expected the number of documents of a query, got 'x'"),
+        ("9" * 5000, "line 1: expected the number of documents of a query, got '999"),
+        (" \n", "sizes: expected the number of documents of each query, got none"),
+        ("", "sizes: the file is empty"),
+    ):
+        sizes.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            load_letor(path, query_file=sizes)
+    with pytest.raises(FileNotFoundError, match="nowhere: no such file"):
+        load_letor(path, query_file=tmp_path / "nowhere")
+    sizes.write_text("3\n")
+    with_ids = tmp_path / "same.txt"
+    with_ids.write_text(SAME)
+    with pytest.raises(ValueError, match=r"query_file: expected none, .* query ids of their own"):
+        load_letor(with_ids, query_file=sizes)
+    (tmp_path / "same.txt.query").write_text("1\n2\n")
+    assert load_letor(with_ids).sizes.tolist() == [2, 1]
+    for kind in ("query", "group"):
+        (tmp_path / f"file.txt.{kind}").write_text("3\n")
+    with pytest.raises(ValueError, match=r"expected one companion .* got file.txt.query, file.txt"):
+        load_letor(path)
+    (tmp_path / "file.txt.group").unlink()
+    write(tmp_path, LINES.replace("1 2:4", "1 qid:2 2:4"))
+    with pytest.raises(ValueError, match="line 3: qid:ID after the label, which the first line"):
+        load_letor(path)
+    write(tmp_path, SAME.replace("1 qid:2 2:4", "1 2:4"))
+    with pytest.raises(ValueError, match="line 3: expected qid:ID after the label"):
+        load_letor(path)
+
+
+def test_features_that_count_from_0(tmp_path):
+    long = "0.123456789012345678901"
+    path = write(tmp_path, f"1 qid:1 0:{long} 2:3\n0 qid:1 1:2\n")
+    with pytest.raises(ValueError, match=r"line 1: a feature number is below 1.*--zero-based"):
+        load_letor(path)
+    found = load_letor(path, zero_based=True)
+    assert found.X.tolist() == [[float(long), 0.0, 3.0], [0.0, 2.0, 0.0]]
+    save_letor(found, tmp_path / "again.txt")
+    assert load_letor(tmp_path / "again.txt") == found
+    assert load_letor(path, zero_based=True, n_features=4).n_features == 4
+    with pytest.raises(ValueError, match="expected 2 features, found feature number 2"):
+        load_letor(path, zero_based=True, n_features=2)
+    with pytest.raises(ValueError, match="line 1: a feature number is below 0"):
+        load_letor(write(tmp_path, "1 qid:1 -1:2\n"), zero_based=True)
+    assert load_letor(write(tmp_path, "1 qid:1\n"), zero_based=True).n_features == 0
+    one = load_letor(write(tmp_path, "1 qid:1 0:7\n"), zero_based=True)
+    assert one.X.tolist() == [[7.0]]

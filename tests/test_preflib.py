@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pytest
 
@@ -6,6 +8,7 @@ from permdist.data import load_preflib
 from permdist.rankings import BucketOrder, TopK
 
 HEAD = "# TITLE: Fruit\n# NUMBER ALTERNATIVES: 3\n# ALTERNATIVE NAME 1: apple\n"
+HEAD += "# ALTERNATIVE NAME 2: alternative 2\n# ALTERNATIVE NAME 3: alternative 3\n"
 
 
 def load(tmp_path, text, name="votes.toc"):
@@ -71,21 +74,36 @@ def test_ties(tmp_path):
     [
         ("3: 1,2,3\n", "v.soc", "line 1: no '# NUMBER ALTERNATIVES: n' before the first ballot"),
         (HEAD, "v.soc", "expected at least one ballot, the file has none"),
-        (HEAD + "1,2,3\n", "v.soc", "line 4: expected 'count: order', got '1,2,3'"),
-        (HEAD + "x: 1,2,3\n", "v.soc", "line 4: expected a positive whole number, got 'x'"),
-        (HEAD + "0: 1,2,3\n", "v.soc", "line 4: expected a positive whole number, got '0'"),
-        (HEAD + "1: 1,2,4\n", "v.soc", "line 4: expected alternatives 1 to 3, got 4"),
-        (HEAD + "1: 1,2,2\n", "v.soc", "line 4: alternative 2 is listed twice"),
-        (HEAD + "1: 1,b,3\n", "v.soc", "line 4: expected a positive whole number, got 'b'"),
-        (HEAD + "1: 1,{2,3\n", "v.toc", "line 4: expected an order such as '3,{1,2},4'"),
-        (HEAD + "1:\n", "v.soi", "line 4: expected an order such as"),
-        (HEAD + "1: 1 2,3\n", "v.soi", "line 4: expected an order such as"),
-        (HEAD + "1: 1,,2\n", "v.soi", "line 4: expected an order such as"),
-        (HEAD + "1: 1,2,\n", "v.soi", "line 4: expected an order such as"),
-        (HEAD + "1: {1,2}3\n", "v.toi", "line 4: expected an order such as"),
+        (HEAD + "1,2,3\n", "v.soc", "line 6: expected 'count: order', got '1,2,3'"),
+        (HEAD + "x: 1,2,3\n", "v.soc", "line 6: expected a positive whole number, got 'x'"),
+        (HEAD + "0: 1,2,3\n", "v.soc", "line 6: expected a positive whole number, got '0'"),
+        (HEAD + "1: 1,2,4\n", "v.soc", "line 6: expected alternatives 1 to 3, got 4"),
+        (HEAD + "1: 1,2,2\n", "v.soc", "line 6: alternative 2 is listed twice"),
+        (HEAD + "1: 1,b,3\n", "v.soc", "line 6: expected a positive whole number, got 'b'"),
+        (HEAD + "1: 1,{2,3\n", "v.toc", "line 6: expected an order such as '3,{1,2},4'"),
+        (HEAD + "1:\n", "v.soi", "line 6: expected an order such as"),
+        (HEAD + "1: 1 2,3\n", "v.soi", "line 6: expected an order such as"),
+        (HEAD + "1: 1,,2\n", "v.soi", "line 6: expected an order such as"),
+        (HEAD + "1: 1,2,\n", "v.soi", "line 6: expected an order such as"),
+        (HEAD + "1: {1,2}3\n", "v.toi", "line 6: expected an order such as"),
         (HEAD + "1: {1,2},3\n", "v.soc", "strict complete orders (soc), but a ballot has ties"),
         (HEAD + "1: 1,2\n", "v.soc", "(soc), but a ballot leaves items out"),
-        (HEAD + "# NUMBER VOTERS: 9\n1: 1,2,3\n", "v.soc", "has 9 voters, the lines add up to 1"),
+        (
+            HEAD + "# NUMBER VOTERS: x\n1: 1,2,3\n",
+            "v.soc",
+            "VOTERS: expected a whole number",
+        ),
+        (
+            HEAD + "9" * 5000 + ": 1,2,3\n",
+            "v.soc",
+            "line 6: expected a number up to 2^53",
+        ),
+        (
+            HEAD + "1: " + "9" * 5000 + "\n",
+            "v.soi",
+            "line 6: expected a number up to 2^53",
+        ),
+        (HEAD + f"{2**53}: 1,2,3\n1: 3,2,1\n", "v.soc", "expected at most 2^53 voters"),
         (HEAD + "1: 1,2,3\n", "v.txt", "expected data of type soc, soi, toc, toi, got none"),
         (HEAD + "# DATA TYPE: wmd\n1: 1,2,3\n", "v.soc", "toc, toi, got wmd"),
         ("", "v.soc", "the file is empty"),
@@ -107,3 +125,66 @@ def test_binary_files(tmp_path):
         (HEAD + "# DATA TYPE: SOC\n1: 1,2,3\n").replace("apple", "\xe9").encode("latin-1")
     )
     assert load_preflib(path).names[0] == "\xe9"
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("# NUMBER VOTERS: 9\n", "has 9 voters, the lines add up to 5"),
+        ("# NUMBER UNIQUE ORDERS: 3\n", "has 3 different orders, the lines have 2"),
+        ("# ALTERNATIVE NAME 4: fig\n", "has 3 alternatives, the number of names is 4"),
+    ],
+)
+def test_counts_that_disagree_with_the_header(tmp_path, header, told):
+    lines = "3: 1,{2,3}\n2: 3,1,2\n"
+    with pytest.warns(UserWarning, match=told) as caught:
+        votes = load(tmp_path, HEAD + header + lines)
+    assert caught[0].filename == __file__
+    assert votes.n_voters == 5
+    assert votes.n_items == 3
+    with pytest.raises(ValueError, match=f"{told}.*strict=False reads it"):
+        load_preflib(tmp_path / "votes.toc", strict=True)
+    agreeing = "# NUMBER VOTERS: 5\n# NUMBER UNIQUE ORDERS: 2\n"
+    (tmp_path / "votes.toc").write_text(HEAD + agreeing + lines)
+    assert load_preflib(tmp_path / "votes.toc", strict=True).n_voters == 5
+
+
+def test_the_same_order_written_twice_is_one(tmp_path):
+    head = HEAD + "# NUMBER UNIQUE ORDERS: 2\n"
+    with pytest.warns(UserWarning, match="2 different orders, the lines have 1"):
+        load(tmp_path, head + "3: {1,2},3\n2: {2,1},3\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# TITLE" + " " * 200_000 + "\n",
+        "#" + " " * 200_000 + "x\n",
+        "# TITLE:" + " " * 200_000 + "x\n",
+        "1: 1" + " " * 200_000 + "x,2,3\n",
+        "1: " + "{ " * 100_000 + "\n",
+        "1: {1" + " " * 200_000 + ",2 3},3\n",
+        "1: " + "1," * 100_000 + "\n",
+    ],
+)
+def test_long_lines_take_linear_time(tmp_path, line):
+    begin = time.process_time()
+    path = tmp_path / "v.toi"
+    path.write_text(HEAD + line + "1: 1,2,3\n")
+    if line.startswith("#"):
+        assert load_preflib(path).n_voters == 1
+    else:
+        with pytest.raises(ValueError, match="line 6"):
+            load_preflib(path)
+    assert time.process_time() - begin < 1.0
+
+
+def test_alternatives_are_sized_before_there_is_room_for_them(tmp_path, monkeypatch):
+    text = "# NUMBER ALTERNATIVES: 3000000000\n1: 1,2,3\n"
+    with pytest.raises(ValueError, match=r"3,000,000,000 alternatives: .*_LIMIT=280G"):
+        load(tmp_path, text, "v.soi")
+    small = "# NUMBER ALTERNATIVES: 300000\n1: 1,2,3\n"
+    assert load(tmp_path, small, "v.soi").n_items == 300_000
+    monkeypatch.setenv("PERMDIST_MEMORY_LIMIT", "1M")
+    with pytest.raises(ValueError, match="300,000 alternatives: expected to take at most 1 MiB"):
+        load(tmp_path, small, "v.soi")

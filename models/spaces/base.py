@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from permdist._check import FloatArray, IntArray
+from permdist._interrupts import patiently
 from permdist.measures import Measure
 from permdist.measures.placements import place_by_scores
 
@@ -115,7 +116,7 @@ def spread(work: Callable[[int, int], None], cost: FloatArray, threads: int | No
     cuts[0], cuts[-1] = 0, len(cost)
     ranges = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
     if len(ranges) == 1:
-        work(*ranges[0])
+        patiently(total[-1], work, *ranges[0])
         return
     list(_pool(workers).map(lambda part: work(*part), ranges))
 

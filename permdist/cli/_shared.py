@@ -33,6 +33,17 @@ Jobs = Annotated[
 Regroup = Annotated[
     bool, typer.Option("--regroup", help="Gather queries whose lines do not stand together.")
 ]
+QueryFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--query-file",
+        help="Where DATA has no query ids: the file with the number of documents of each query; "
+        "by default DATA.query or DATA.group beside it.",
+    ),
+]
+ZeroBased = Annotated[
+    bool, typer.Option("--zero-based", help="The first feature has number 0 in the file, not 1.")
+]
 Measures = Annotated[
     list[str] | None,
     typer.Option(
@@ -131,6 +142,8 @@ def choose_query(
     model: Path | None,
     raw: bool,
     regroup: bool,
+    query_file: Path | None = None,
+    zero_based: bool = False,
 ) -> OneQuery:
     """Find the query that was asked for, and its scores."""
     import numpy as np
@@ -141,7 +154,9 @@ def choose_query(
 
     learner = None if model is None else load_fitted(model)
     width = None if learner is None else learner.n_features_in_
-    queries = load_letor(file, n_features=width, regroup=regroup)
+    queries = load_letor(
+        file, n_features=width, regroup=regroup, query_file=query_file, zero_based=zero_based
+    )
     number = _number(queries, query, hint)
     if len([one for one in (scores, feature, model) if one is not None]) > 1:
         raise ValueError("--scores, --feature, --model: expected one of them, got several")

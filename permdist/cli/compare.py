@@ -14,8 +14,10 @@ from permdist.cli._shared import (
     Jobs,
     Measures,
     Preset,
+    QueryFile,
     Regroup,
     Seed,
+    ZeroBased,
     command_line,
     kept,
     need_files,
@@ -84,6 +86,8 @@ def compare(
         typer.Option(help="Instances of each identity to check in the report.", min=0, max=10**6),
     ] = 5,
     regroup: Regroup = False,
+    query_file: QueryFile = None,
+    zero_based: ZeroBased = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -108,7 +112,7 @@ def compare(
         by = several[0]
     if jobs == 0:
         raise ValueError("--jobs: expected a number of processes or -1, got 0")
-    parts = _folds(data, folds, seed, regroup)
+    parts = _folds(data, folds, seed, query_file, regroup=regroup, zero_based=zero_based)
     need_folder(output, "the comparison")
     tables = {measure: output / f"{_file_name(title(measure))}.csv" for measure in chosen}
     need_files(output / "report.html", output / "tables.tex", *tables.values())
@@ -157,13 +161,24 @@ def _file_name(text: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in text)
 
 
-def _folds(data: Path, number: int, seed: int, regroup: bool) -> list[Fold]:
+def _folds(
+    data: Path,
+    number: int,
+    seed: int,
+    query_file: Path | None,
+    *,
+    regroup: bool,
+    zero_based: bool,
+) -> list[Fold]:
     from permdist.comparison.parts import check_folds
     from permdist.data import load_letor, load_letor_folds, make_folds
 
     if data.is_dir():
-        return load_letor_folds(data, regroup=regroup)
-    folds = make_folds(load_letor(data, regroup=regroup), number, rng=seed)
+        if query_file is not None:
+            raise ValueError("--query-file: is for a single file; folds have theirs beside them")
+        return load_letor_folds(data, regroup=regroup, zero_based=zero_based)
+    queries = load_letor(data, regroup=regroup, query_file=query_file, zero_based=zero_based)
+    folds = make_folds(queries, number, rng=seed)
     try:
         check_folds(folds)
     except ValueError as error:

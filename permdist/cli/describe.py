@@ -8,7 +8,13 @@ from typing import Annotated
 
 import typer
 
-from permdist.cli._shared import AsJson, Regroup, print_json
+from permdist.cli._shared import (
+    AsJson,
+    QueryFile,
+    Regroup,
+    ZeroBased,
+    print_json,
+)
 from permdist.data.preflib import KINDS
 
 
@@ -20,6 +26,8 @@ def describe(
         ),
     ],
     regroup: Regroup = False,
+    query_file: QueryFile = None,
+    zero_based: ZeroBased = False,
     as_json: AsJson = False,
 ) -> None:
     """Tell what is in a LETOR or PrefLib file (plain, .gz or .bz2)."""
@@ -42,7 +50,8 @@ def describe(
         return
     from permdist.data import load_letor
 
-    description = load_letor(file, regroup=regroup).describe()
+    queries = load_letor(file, regroup=regroup, query_file=query_file, zero_based=zero_based)
+    description = queries.describe()
     if as_json:
         print_json(dataclasses.asdict(description))
     else:

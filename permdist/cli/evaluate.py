@@ -12,7 +12,9 @@ from permdist.cli._shared import (
     AsJson,
     Measures,
     Preset,
+    QueryFile,
     Regroup,
+    ZeroBased,
     print_json,
     read_measures,
 )
@@ -86,6 +88,8 @@ def evaluate(
         str, typer.Option("--labels", help="What the second file is: auto, letor or qrels.")
     ] = "auto",
     regroup: Regroup = False,
+    query_file: QueryFile = None,
+    zero_based: ZeroBased = False,
     as_json: AsJson = False,
 ) -> None:
     """Evaluate a RUN against QRELS, or scores on the documents of a LETOR file, query by query.
@@ -117,7 +121,8 @@ def evaluate(
     if kind == "qrels":
         qrels, run = load_qrels(data), load_run(scores, precision=precision)
     else:
-        queries, complete = load_letor(data, regroup=regroup), True
+        queries = load_letor(data, regroup=regroup, query_file=query_file, zero_based=zero_based)
+        complete = True
         if file_kind(scores) == "run":
             qrels, run = Qrels.from_queries(queries), load_run(scores, precision=precision)
         else:

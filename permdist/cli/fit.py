@@ -13,8 +13,10 @@ from permdist.cli._shared import (
     Jobs,
     Measures,
     Preset,
+    QueryFile,
     Regroup,
     Seed,
+    ZeroBased,
     need_files,
     print_json,
     read_measures,
@@ -47,6 +49,8 @@ def fit(
     preset: Preset = None,
     jobs: Jobs = -1,
     regroup: Regroup = False,
+    query_file: QueryFile = None,
+    zero_based: ZeroBased = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -70,7 +74,7 @@ def fit(
     entry = entries[0]
     chosen = read_measures(measures, preset, DEFAULT)
     need_files(output)
-    train = load_letor(data, regroup=regroup)
+    train = load_letor(data, regroup=regroup, query_file=query_file, zero_based=zero_based)
     parts = {"training": train}
     if validation is None:
         learner = _as_given(entry, chosen[0].name, seed)
@@ -78,7 +82,9 @@ def fit(
         setting: dict[str, Any] = {}
         notes: list[str] = []
     else:
-        held_out = load_letor(validation, n_features=train.n_features, regroup=regroup)
+        held_out = load_letor(
+            validation, n_features=train.n_features, regroup=regroup, zero_based=zero_based
+        )
         parts["validation"] = held_out
         learner, setting, notes = tune(
             entry, train, held_out, chosen[0], seed=seed, n_jobs=jobs, progress=not as_json

@@ -16,11 +16,13 @@ from permdist.cli._shared import (
     ModelFile,
     Noise,
     Preset,
+    QueryFile,
     QueryId,
     Raw,
     Regroup,
     ScoresFile,
     Seed,
+    ZeroBased,
     choose_query,
     command_line,
     heading,
@@ -47,6 +49,8 @@ def inspect(
     ] = None,
     raw: Raw = False,
     regroup: Regroup = False,
+    query_file: QueryFile = None,
+    zero_based: ZeroBased = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -75,6 +79,8 @@ def inspect(
         model=model,
         raw=raw,
         regroup=regroup,
+        query_file=query_file,
+        zero_based=zero_based,
     )
     found = inspect_query(
         one.scores,

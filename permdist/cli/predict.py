@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from permdist.cli._shared import AsJson, DataFile, Regroup, load_fitted, need_files, print_json
+from permdist.cli._shared import (
+    AsJson,
+    DataFile,
+    QueryFile,
+    Regroup,
+    ZeroBased,
+    load_fitted,
+    need_files,
+    print_json,
+)
 
 
 def predict(
@@ -28,6 +37,8 @@ def predict(
         typer.Option("--name", help="The name of a TREC run, without blanks; permdist by default."),
     ] = None,
     regroup: Regroup = False,
+    query_file: QueryFile = None,
+    zero_based: ZeroBased = False,
     as_json: AsJson = False,
 ) -> None:
     """Score the documents of DATA by MODEL."""
@@ -44,7 +55,13 @@ def predict(
         need_files(output)
     run_name = "permdist" if name is None else name
     learner = load_fitted(model)
-    queries = load_letor(data, n_features=learner.n_features_in_, regroup=regroup)
+    queries = load_letor(
+        data,
+        n_features=learner.n_features_in_,
+        regroup=regroup,
+        query_file=query_file,
+        zero_based=zero_based,
+    )
     scores = learner.predict(queries)
     by_line = np.empty_like(scores)
     by_line[queries.rows] = scores

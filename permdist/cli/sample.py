@@ -14,11 +14,13 @@ from permdist.cli._shared import (
     Feature,
     ModelFile,
     Noise,
+    QueryFile,
     QueryId,
     Raw,
     Regroup,
     ScoresFile,
     Seed,
+    ZeroBased,
     choose_query,
     heading,
     need_files,
@@ -73,6 +75,8 @@ def sample(
     ] = None,
     raw: Raw = False,
     regroup: Regroup = False,
+    query_file: QueryFile = None,
+    zero_based: ZeroBased = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -100,6 +104,8 @@ def sample(
         model=model,
         raw=raw,
         regroup=regroup,
+        query_file=query_file,
+        zero_based=zero_based,
     )
     choice("--distribution", distribution, KINDS)
     dist = make_distribution(distribution, one.scores, one.labels, noise=noise, names=one.names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +27,9 @@ class Fold(NamedTuple):
     test: Queries
 
 
-def load_letor_folds(directory: str | os.PathLike[str], *, regroup: bool = False) -> list[Fold]:
+def load_letor_folds(
+    directory: str | os.PathLike[str], *, regroup: bool = False, zero_based: bool = False
+) -> list[Fold]:
     """Read the cross-validation folds of a LETOR collection.
 
     Parameters
@@ -37,6 +40,8 @@ def load_letor_folds(directory: str | os.PathLike[str], *, regroup: bool = False
         on S4 and tests on S5; Fold 2 starts at S2, and so on round). Compressed files will do.
     regroup : bool
         Gather queries whose lines do not stand together, as in `load_letor`.
+    zero_based : bool
+        Whether the first feature has number 0 in the files, as in `load_letor`.
 
     Returns
     -------
@@ -44,6 +49,7 @@ def load_letor_folds(directory: str | os.PathLike[str], *, regroup: bool = False
         All parts have the same number of features.
     """
     root = Path(directory)
+    read = partial(load_letor, regroup=regroup, zero_based=zero_based)
     if not root.is_dir():
         raise ValueError(f"{root}: expected a directory with the folds")
     trees = sorted(
@@ -51,14 +57,12 @@ def load_letor_folds(directory: str | os.PathLike[str], *, regroup: bool = False
         key=lambda entry: int(entry.name[4:]),
     )
     if trees:
-        parts = [
-            [load_letor(_find(tree, part), regroup=regroup) for part in _PARTS] for tree in trees
-        ]
+        parts = [[read(_find(tree, part)) for part in _PARTS] for tree in trees]
         width = max(part.n_features for fold in parts for part in fold)
         return [Fold(*(_widen(part, width) for part in fold)) for fold in parts]
     if not any((root / f"S1.txt{ending}").is_file() for ending in _ENDINGS):
         raise ValueError(f"{root}: expected Fold1, Fold2, ... or S1.txt to S5.txt")
-    pieces = [load_letor(_find(root, f"S{number}"), regroup=regroup) for number in range(1, 6)]
+    pieces = [read(_find(root, f"S{number}")) for number in range(1, 6)]
     width = max(piece.n_features for piece in pieces)
     pieces = [_widen(piece, width) for piece in pieces]
     return _rotate(pieces)

@@ -1,6 +1,7 @@
 """LETOR / SVMlight files: reading with exact errors, writing.
 
-A line is ``label qid:ID index:value ... # comment``. Numbers are scanned by a compiled kernel.
+A line is ``label qid:ID index:value ... # comment``; where it has no ``qid:ID``, the sizes of the
+queries stand in a companion file. Numbers are scanned by a compiled kernel.
 """
 
 from __future__ import annotations
@@ -17,10 +18,21 @@ from numpy.typing import NDArray
 from permdist._check import FloatArray, choice, count
 from permdist._files import read_bytes, read_number, write_atomically
 from permdist._groups import RepeatedQueryError
-from permdist.data.letor_scan import BINARY, FAULTS, NEWLINE, count_lines, scan_lines
+from permdist._interrupts import patiently
+from permdist._limits import need_memory
+from permdist.data.companions import query_numbers, read_companion
+from permdist.data.letor_scan import (
+    BINARY,
+    FAULTS,
+    INDEX,
+    NEWLINE,
+    count_lines,
+    scan_lines,
+)
 from permdist.data.queries import Queries
 
 MAX_FEATURES = 1_000_000
+_FIRST_LINE = re.compile(rb"^[ \t\r]*[^\s#]+[ \t\r]*(qid:)?", re.MULTILINE)
 _DOC_ID = re.compile(rb"docid\s*=\s*(\S+)")
 
 
@@ -30,6 +42,8 @@ def load_letor(
     n_features: int | None = None,
     null: str = "min",
     regroup: bool = False,
+    query_file: str | os.PathLike[str] | None = None,
+    zero_based: bool = False,
 ) -> Queries:
     r"""Read a LETOR or SVMlight ranking file, plain, ``.gz`` or ``.bz2``.
 
@@ -43,6 +57,15 @@ def load_letor(
         LETOR's own conversion; 0 if all are NULL), becomes 0, or is an error.
     regroup : bool
         Gather queries whose lines do not stand together, instead of refusing the file.
+    query_file : path, optional
+        Where the lines have no query ids: the file with the number of documents of each query, in
+        their order. By default the one beside `path`: ``train.txt.query`` or ``train.txt.group``
+        for ``train.txt`` or ``train.txt.gz``, itself compressed or not. Its queries are numbered
+        from 1. A companion of a file with query ids is not looked at, and may not be named.
+    zero_based : bool
+        Whether the first feature has number 0 in the file; by default 1, and a feature 0 is
+        refused. This is never guessed: a file that happens to lack feature 0 would be read
+        differently from the others. `save_letor` always writes from 1.
 
     Returns
     -------
@@ -66,35 +89,54 @@ def load_letor(
     if n_features is not None:
         count("n_features", n_features)
     file = Path(path)
-    buffer = np.frombuffer(read_bytes(file), dtype=np.uint8)
-    lines, width, slow, line, fault = count_lines(buffer)
+    raw = read_bytes(file)
+    buffer = np.frombuffer(raw, dtype=np.uint8)
+    lines, highest, slow, line, fault = patiently(len(raw), count_lines, buffer)
     if fault:
         raise _bad_line(file, line, fault, buffer)
     if lines == 0:
         raise ValueError(f"{file}: expected at least one document, the file has none")
-    if width > MAX_FEATURES:
+    base = 0 if zero_based else 1
+    width = max(highest + 1 - base, 0)
+    if n_features is None and width > MAX_FEATURES:
         raise ValueError(
-            f"{file}: feature numbers up to {width:,} are beyond the limit of {MAX_FEATURES:,}"
+            f"{file}: expected feature numbers up to {MAX_FEATURES:,}, got {highest:,}; pass "
+            "n_features if there are so many"
         )
     if n_features is not None and width > n_features:
-        raise ValueError(f"{file}: expected {n_features} features, found feature number {width}")
-    table = np.zeros((lines, width if n_features is None else n_features))
+        raise ValueError(f"{file}: expected {n_features} features, found feature number {highest}")
+    width = width if n_features is None else n_features
+    size = 9.0 * lines * width + 64.0 * lines + 32.0 * slow + 8.0 * width
+    need_memory(f"{file}: a table of {lines:,} documents x {width:,} features", size)
+    first_line = _FIRST_LINE.search(raw)
+    with_ids = first_line is not None and first_line[1] is not None
+    if with_ids and query_file is not None:
+        raise ValueError(
+            f"query_file: expected none, the lines of {file} have query ids of their own"
+        )
+    companion = None if with_ids else read_companion(file, query_file)
+    table = np.zeros((lines, width))
     text = np.empty((lines, 4), dtype=np.int64)
     labels, numbers, line_of = (np.empty(lines, dtype=np.int64) for _ in range(3))
     late = np.empty((slow, 4), dtype=np.int64)
-    line, fault, n_late, numeric = scan_lines(buffer, table, labels, numbers, line_of, text, late)
+    into = table, labels, numbers, line_of, text, late
+    line, fault, n_late, numeric = patiently(
+        2.0 * len(raw), scan_lines, buffer, *into, with_ids, base
+    )
     if fault:
-        raise _bad_line(file, line, fault, buffer)
+        raise _bad_line(file, line, fault, buffer, base)
     if n_late:
         # Long or exponential numbers: the kernel cannot round them correctly, Python can.
-        raw, late = buffer.tobytes(), late[:n_late]
+        late = late[:n_late]
         values = np.array([float(raw[low:high]) for low, high in late[:, 2:].tolist()])
         for row, _, low, high in late[~np.isfinite(values)][:1]:
             read_number(file, line_of[row], raw[low:high])
         table[late[:, 0], late[:, 1]] = values
     _check_last_line(file, buffer, table, text, line_of)
     qid: NDArray[Any] = numbers
-    if not numeric:
+    if companion is not None:
+        qid = query_numbers(file, *companion, lines)
+    elif not numeric:
         raw_ids = (buffer[low:high].tobytes() for low, high in text[:, :2])
         qid = np.array([raw_id.decode(errors="replace") for raw_id in raw_ids])
     missing = np.isnan(table)
@@ -122,6 +164,7 @@ def save_letor(queries: Queries, path: str | os.PathLike[str]) -> None:
         Query and document ids must be without blanks and ``#``; ids that are whole numbers are
         read back as such.
     path : path
+        With query ids, whatever the queries were read from, and features numbered from 1.
         Compressed if it ends in ``.gz`` or ``.bz2``. Written beside its place and then moved
         there, so that an interrupted run leaves no half a file.
     """
@@ -142,12 +185,19 @@ def save_letor(queries: Queries, path: str | os.PathLike[str]) -> None:
     write_atomically(Path(path), (line.encode() for line in lines()))
 
 
-def _bad_line(file: Path, line: int, fault: int, buffer: NDArray[np.uint8]) -> ValueError:
+def _bad_line(
+    file: Path, line: int, fault: int, buffer: NDArray[np.uint8], base: int = 1
+) -> ValueError:
     """Describe a fault that a kernel found."""
     start = 0 if line == 1 else int(np.flatnonzero(buffer == NEWLINE)[line - 2]) + 1
     text = buffer[start : start + 60].tobytes().split(b"\n")[0].decode(errors="replace")
     shown = "" if fault == BINARY else f": {text!r}"
-    return ValueError(f"{file}, line {line}: {FAULTS[fault]}{shown}")
+    reason = FAULTS[fault]
+    if fault == INDEX and base == 0:
+        reason = "a feature number is below 0"
+    elif fault == INDEX and re.search(r"\s0+:", text):
+        shown += "; zero_based=True, on the command line --zero-based, counts features from 0"
+    return ValueError(f"{file}, line {line}: {reason}{shown}")
 
 
 def _check_last_line(

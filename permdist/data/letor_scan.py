@@ -23,6 +23,7 @@ FAULTS = (
     "a feature's value is not a number",
     "a feature's value is not finite",
     "a number has too many digits",
+    "qid:ID after the label, which the first line does not have",
 )
 (
     BINARY,
@@ -35,6 +36,7 @@ FAULTS = (
     VALUE,
     INFINITE,
     DIGITS,
+    MIXED,
 ) = range(1, len(FAULTS))
 
 NEWLINE, RETURN, SPACE, TAB, HASH, COLON = 10, 13, 32, 9, 35, 58
@@ -46,9 +48,9 @@ POWERS = 10.0 ** np.arange(23)  # exact in double precision
 def count_lines(text: Bytes) -> tuple[int, int, int, int, int]:
     """Count documents, the highest feature number and the values that need slow reading.
 
-    Returns (documents, highest, slow, line, fault).
+    Returns (documents, highest, slow, line, fault); the highest is -1 where there are no features.
     """
-    documents, highest, slow = 0, 0, 0
+    documents, highest, slow = 0, -1, 0
     line, i, n = 0, 0, len(text)
     while i < n:
         line += 1
@@ -76,7 +78,7 @@ def count_lines(text: Bytes) -> tuple[int, int, int, int, int]:
                     else:
                         number = -1
                 i += 1
-            if colon >= 0 and number > 0:
+            if colon >= 0 and number >= 0:
                 highest = max(highest, number)
                 # Shorter values can have too few digits to be difficult.
                 slow += (i - colon - 1) > 14
@@ -97,12 +99,15 @@ def scan_lines(
     line_of: IntArray,
     places: IntArray,
     late: IntArray,
+    with_ids: bool,
+    base: int,
 ) -> tuple[int, int, int, bool]:
     """Fill the arrays with what the lines say.
 
     table (documents, features); labels, numbers (query ids as numbers) and line_of (documents,);
     places (documents, 4): start and end of the query id, start of the comment or -1, number of
     features given; late (values, 4): row, column, start and end of values left to Python.
+    Whether lines have query ids, and which number the first feature has, is known before.
 
     Returns (line, fault, number of late values, whether all query ids are numbers).
     """
@@ -132,24 +137,27 @@ def scan_lines(
         # The query id.
         end = _token_end(text, i)
         is_qid = end - i > 4 and text[i] == 113 and text[i + 1] == 105
-        if not (is_qid and text[i + 2] == 100 and text[i + 3] == COLON):
-            return line, QID, n_late, numeric
-        places[row, 0], places[row, 1] = i + 4, end
-        number = 0
-        minus = text[i + 4] == MINUS
-        begin = i + 4 + minus
-        for j in range(begin, end):
-            if not ZERO <= text[j] <= NINE:
-                numeric = False
-                break
-            if j - begin < 18:
-                number = number * 10 + (text[j] - ZERO)
-        digits = end - begin
-        # More digits do not fit, and a leading zero or the sign of -0 would be lost.
-        numeric = numeric and 1 <= digits <= 18
-        numeric = numeric and not (text[begin] == ZERO and (digits > 1 or minus))
-        numbers[row] = -number if minus else number
-        i = _skip_blanks(text, end)
+        is_qid = is_qid and text[i + 2] == 100 and text[i + 3] == COLON
+        if is_qid != with_ids:
+            return line, QID if with_ids else MIXED, n_late, numeric
+        places[row, 0], places[row, 1] = i, i
+        if with_ids:
+            places[row, 0], places[row, 1] = i + 4, end
+            number = 0
+            minus = text[i + 4] == MINUS
+            begin = i + 4 + minus
+            for j in range(begin, end):
+                if not ZERO <= text[j] <= NINE:
+                    numeric = False
+                    break
+                if j - begin < 18:
+                    number = number * 10 + (text[j] - ZERO)
+            digits = end - begin
+            # More digits do not fit, and a leading zero or the sign of -0 would be lost.
+            numeric = numeric and 1 <= digits <= 18
+            numeric = numeric and not (text[begin] == ZERO and (digits > 1 or minus))
+            numbers[row] = -number if minus else number
+            i = _skip_blanks(text, end)
         places[row, 2], places[row, 3] = -1, 0
         while i < n and text[i] != NEWLINE:
             if text[i] == HASH:
@@ -166,21 +174,22 @@ def scan_lines(
             if colon == i or colon >= end or text[colon] != COLON:
                 negative = text[i] == MINUS and end - i > 2
                 return line, INDEX if negative else PAIR, n_late, numeric
-            if index < 1:
+            if index < base:
                 return line, INDEX, n_late, numeric
-            if given_in[index - 1] == row:
+            column = index - base
+            if given_in[column] == row:
                 return line, TWICE, n_late, numeric
-            given_in[index - 1] = row
+            given_in[column] = row
             value, kind = _number(text, colon + 1, end)
             if kind == VALUE and _is_null(text, colon + 1, end):
                 value = np.nan
             elif kind == DIGITS and n_late < len(late):
-                late[n_late, 0], late[n_late, 1] = row, index - 1
+                late[n_late, 0], late[n_late, 1] = row, column
                 late[n_late, 2], late[n_late, 3] = colon + 1, end
                 n_late += 1
             elif kind != 0:
                 return line, kind, n_late, numeric
-            table[row, index - 1] = value
+            table[row, column] = value
             places[row, 3] += 1
             i = _skip_blanks(text, end)
         row += 1

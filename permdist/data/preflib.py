@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from permdist._check import IntArray
 from permdist._files import read_bytes
+from permdist._limits import need_memory
 from permdist._text import aligned
 from permdist.rankings import BucketOrder, TopK
 
@@ -20,12 +22,14 @@ KINDS = {
     "toc": "complete orders with ties",
     "toi": "incomplete orders with ties",
 }
-_HEADER = re.compile(r"#\s*([^:]+?)\s*:\s*(.*)")
-_NAME = re.compile(r"ALTERNATIVE NAME (\d+)")
-_BUCKET = re.compile(r"\{([^{}]*)\}|([^\s,{}]+)")
-_ITEM = r"\s*[^\s,{}]+\s*"
-_PLACE = rf"(?:{_ITEM}|\s*\{{{_ITEM}(?:,{_ITEM})*\}}\s*)"
+_NAME = re.compile(r"ALTERNATIVE NAME ([0-9]{1,18})")
+# Blanks go first, so that no part of these can match the same text in two ways.
+_BUCKET = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
+_ITEMS = r"[^\s,{}]+"
+_PLACE = rf"(?:{_ITEMS}|\{{{_ITEMS}(?:,{_ITEMS})*\}})"
 _ORDER = re.compile(rf"{_PLACE}(?:,{_PLACE})*")
+_SIGNS = re.compile(r"([,{}])")
+LARGEST = 2**53
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,8 @@ class Preferences:
 
     def bucket_orders(self) -> list[BucketOrder]:
         """Give every ballot as a bucket order; what it leaves out forms a last bucket."""
+        size = 150.0 * len(self.ballots) * self.n_items
+        need_memory(f"{len(self.ballots):,} ballots of {self.n_items:,} alternatives", size)
         result = []
         for ballot in self.ballots:
             listed = {item for bucket in ballot for item in bucket}
@@ -114,13 +120,17 @@ class Preferences:
         return aligned(rows)
 
 
-def load_preflib(path: str | os.PathLike[str]) -> Preferences:
+def load_preflib(path: str | os.PathLike[str], *, strict: bool = False) -> Preferences:
     r"""Read a PrefLib file of orders: ``.soc``, ``.soi``, ``.toc`` or ``.toi``.
 
     Parameters
     ----------
     path : path
         In the format with ``# NAME: value`` headers; ``.gz`` and ``.bz2`` are understood.
+    strict : bool
+        Refuse a file whose ballots disagree with what its header counts: the voters, the
+        different orders, the alternatives that have a name. By default that is a warning, and the
+        ballots are taken as they are.
 
     Returns
     -------
@@ -130,6 +140,11 @@ def load_preflib(path: str | os.PathLike[str]) -> Preferences:
     ------
     ValueError
         With the file, the line and the reason.
+
+    Warns
+    -----
+    UserWarning
+        Where the ballots and the header disagree.
 
     Examples
     --------
@@ -142,6 +157,8 @@ def load_preflib(path: str | os.PathLike[str]) -> Preferences:
     file = Path(path)
     kind = next((part[1:] for part in file.suffixes[::-1] if part[1:] in KINDS), None)
     raw = read_bytes(file)
+    # As text, in lines, and as tuples of numbers.
+    need_memory(f"{file}: its lines", 16.0 * len(raw) + 200.0 * raw.count(b"\n"))
     if b"\0" in raw:
         raise ValueError(f"{file}: binary data: this is not a text file")
     try:
@@ -149,18 +166,21 @@ def load_preflib(path: str | os.PathLike[str]) -> Preferences:
     except UnicodeDecodeError:  # older files are in Latin-1, which reads any bytes
         lines = raw.decode("latin-1").splitlines()
     headers: dict[str, str] = {}
+    n = 0
     ballots: list[tuple[tuple[int, ...], ...]] = []
     counts: list[int] = []
     for number, line in enumerate(lines, 1):
         if line.startswith("#"):
-            header = _HEADER.fullmatch(line.strip())
-            if header:
-                headers[header[1].upper()] = header[2]
+            key, colon, value = line[1:].partition(":")
+            if colon and key.strip():
+                headers[key.strip().upper()] = value.strip()
         elif line.strip():
             where = f"{file}, line {number}"
             if "NUMBER ALTERNATIVES" not in headers:
                 raise ValueError(f"{where}: no '# NUMBER ALTERNATIVES: n' before the first ballot")
-            n = _whole(headers["NUMBER ALTERNATIVES"], f"{file}: NUMBER ALTERNATIVES")
+            if n == 0:
+                n = _whole(headers["NUMBER ALTERNATIVES"], f"{file}: NUMBER ALTERNATIVES")
+                need_memory(f"{file}: {n:,} alternatives", 100.0 * n)
             count, ballot = _read_ballot(line, n, where)
             counts.append(count)
             ballots.append(ballot)
@@ -170,25 +190,60 @@ def load_preflib(path: str | os.PathLike[str]) -> Preferences:
     if declared not in KINDS:
         raise ValueError(f"{file}: expected data of type {', '.join(KINDS)}, got {declared}")
     _check_kind(file, declared, ballots, n)
-    voters = headers.get("NUMBER VOTERS")
-    if voters is not None and _whole(voters, f"{file}: NUMBER VOTERS") != sum(counts):
-        raise ValueError(
-            f"{file}: the header has {voters} voters, the lines add up to {sum(counts)}"
-        )
+    if sum(counts) > LARGEST:
+        raise ValueError(f"{file}: expected at most 2^53 voters, the lines add up to {sum(counts)}")
     names = [f"alternative {item + 1}" for item in range(n)]
-    for key, value in headers.items():
-        name = _NAME.fullmatch(key)
-        if name and 1 <= int(name[1]) <= n:
-            names[int(name[1]) - 1] = value
+    named = {int(found[1]): key for key in headers if (found := _NAME.fullmatch(key))}
+    for number, key in named.items():
+        if 1 <= number <= n:
+            names[number - 1] = headers[key]
+    _check_counts(file, headers, ballots, counts, named, strict)
     title = headers.get("TITLE", "")
     return Preferences(tuple(names), tuple(ballots), np.array(counts), declared, title)
 
 
-def _whole(text: str, where: str) -> int:
-    """Read a positive whole number."""
-    if not text.strip().isdecimal() or int(text) < 1:
-        raise ValueError(f"{where}: expected a positive whole number, got {text.strip()[:40]!r}")
-    return int(text)
+def _check_counts(
+    file: Path,
+    headers: dict[str, str],
+    ballots: list[tuple[tuple[int, ...], ...]],
+    counts: list[int],
+    named: dict[int, str],
+    strict: bool,
+) -> None:
+    """Compare the ballots with what the header counts; warn, or refuse the file."""
+    different = {tuple(tuple(sorted(bucket)) for bucket in ballot) for ballot in ballots}
+    found = {
+        "NUMBER VOTERS": ("voters, the lines add up to", sum(counts)),
+        "NUMBER UNIQUE ORDERS": ("different orders, the lines have", len(different)),
+    }
+    if named:
+        found["NUMBER ALTERNATIVES"] = ("alternatives, the number of names is", len(named))
+    wrong = []
+    for key, (what, number) in found.items():
+        declared = headers.get(key)
+        if declared is not None and _whole(declared, f"{file}: {key}", least=0) != number:
+            wrong.append(f"{declared} {what} {number}")
+    if not wrong:
+        return
+    text = f"{file}: the header has {'; '.join(wrong)}"
+    if strict:
+        raise ValueError(f"{text}; strict=False reads it with a warning")
+    warnings.warn(f"{text}; strict=True refuses such a file", stacklevel=3)
+
+
+def _whole(text: str, where: str, *, least: int = 1) -> int:
+    """Read a whole number."""
+    digits = text.strip()
+    kind = "a positive whole number" if least else "a whole number"
+    if not (digits.isascii() and digits.isdecimal()):
+        raise ValueError(f"{where}: expected {kind}, got {digits[:40]!r}")
+    # The length first: to turn many digits into a number takes long.
+    value = int(digits) if len(digits.lstrip("0")) <= 16 else LARGEST + 1
+    if value > LARGEST:
+        raise ValueError(f"{where}: expected a number up to 2^53, got {digits[:40]!r}")
+    if value < least:
+        raise ValueError(f"{where}: expected {kind}, got {digits[:40]!r}")
+    return value
 
 
 def _read_ballot(line: str, n: int, where: str) -> tuple[int, tuple[tuple[int, ...], ...]]:
@@ -197,11 +252,13 @@ def _read_ballot(line: str, n: int, where: str) -> tuple[int, tuple[tuple[int, .
     if not colon:
         raise ValueError(f"{where}: expected 'count: order', got {line.strip()[:40]!r}")
     count = _whole(number, where)
-    if not _ORDER.fullmatch(text):
-        raise ValueError(f"{where}: expected an order such as '3,{{1,2}},4', got {text.strip()!r}")
+    bare = "".join(piece.strip() for piece in _SIGNS.split(text))
+    if not _ORDER.fullmatch(bare):
+        shown = text.strip()[:40]
+        raise ValueError(f"{where}: expected an order such as '3,{{1,2}},4', got {shown!r}")
     buckets = []
     seen: set[int] = set()
-    for tied, single in _BUCKET.findall(text):
+    for tied, single in _BUCKET.findall(bare):
         bucket = tuple(_whole(item, where) - 1 for item in (tied or single).split(","))
         for item in bucket:
             if item >= n:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from permdist._check import FloatArray, IntArray, RandomState, as_rng, count
+from permdist._limits import need_memory
 from permdist.data.queries import Queries
 
 FAMILIES = 4
@@ -82,6 +83,10 @@ def make_letor(
         raise ValueError(f"empty: expected a share from 0 to below 1, got {empty}")
     if not 0.0 <= noise < np.inf:
         raise ValueError(f"noise: expected a finite non-negative number, got {noise}")
+    # Drawn, joined and scaled.
+    size = 40.0 * n_queries * high * n_features
+    need_memory(f"n_queries, n_documents, n_features: up to {n_queries * high:,} documents", size)
+    need_memory(f"max_grade: {max_grade:,} grades", 40.0 * max_grade)
     generator = as_rng(rng)
     design = _Design(n_features, n_constant, generator)
     parts, labels, sizes = [], [], []

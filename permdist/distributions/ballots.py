@@ -12,6 +12,7 @@ from scipy.sparse import csgraph
 
 from permdist._check import BoolArray, FloatArray, IntArray, as_array, count, finite, integers
 from permdist._kernels import kernel
+from permdist._limits import need_memory
 from permdist.rankings import TopK
 from permdist.rankings.orders import first_fault
 from permdist.rankings.partial import check_subset, refuse_short, refuse_top_as_subset
@@ -65,6 +66,8 @@ class Rankings:
         flat, sizes, ragged = _flatten(orders)
         # From here on the number of items is known; nothing of that size exists yet.
         self.n_items = int(flat.max()) + 1 if n_items is None else count("n_items", n_items)
+        # The estimate, its gradients and what the optimizer remembers of them.
+        need_memory(f"n_items: an estimate for {self.n_items:,} items", 400.0 * self.n_items)
         self.items, self.ptr = flat, np.concatenate([[0], np.cumsum(sizes)])
         self._check_range()
         if not penalized and self.n_items > len(flat):

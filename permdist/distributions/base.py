@@ -22,10 +22,13 @@ from permdist._check import (
     count,
     grades,
 )
+from permdist._interrupts import parts
+from permdist._limits import need_memory
 from permdist.distributions.lattice import Lattice, Shape, fits
 from permdist.distributions.lattice import NotExactError as NotExactError
 from permdist.measures import AUC, KendallTau, Measure, parse
 from permdist.rankings import check_orders, enumerate_orders, order_to_ranks
+from permdist.rankings.orders import FEW_ENTRIES
 
 METHODS = ("auto", "exact", "sample")
 DEFAULT_DRAWS = 10_000
@@ -97,6 +100,7 @@ class Distribution(ABC):
     def names(self) -> tuple[str, ...]:
         """The items' names; their numbers by default."""
         if self._given_names is None:
+            need_memory(f"n_items: the names of {self.n_items:,} items", 70.0 * self.n_items)
             return tuple(str(item) for item in range(self._n_items))
         return self._given_names
 
@@ -145,8 +149,16 @@ class Distribution(ABC):
         -------
         array of int, shape (..., n)
         """
-        shape = batch_shape(size)
-        return self._sample(math.prod(shape), as_rng(rng)).reshape(*shape, self.n_items)
+        shape, generator = batch_shape(size), as_rng(rng)
+        number, n = math.prod(shape), self.n_items
+        if number * n <= FEW_ENTRIES:
+            return self._sample(number, generator).reshape(*shape, n)
+        need_memory(f"size: {number:,} orders of {n:,} items", 8.0 * number * n)
+        # Blocks draw the same numbers one after the other, and Ctrl-C ends them.
+        orders = np.empty((number, n), dtype=np.int64)
+        for a, b in parts(number, 10.0 * n):
+            orders[a:b] = self._sample(b - a, generator)
+        return orders.reshape(*shape, n)
 
     def log_partition(self) -> float:
         """Give the log of the normaliser of the model's own weights."""

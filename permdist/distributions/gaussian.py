@@ -13,17 +13,20 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr
 
 from permdist._check import BoolArray, FloatArray, IntArray, RandomState, choice, scale_of
+from permdist._interrupts import parts, patiently
 from permdist._kernels import kernel
+from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist.distributions.base import DEFAULT_DRAWS, Estimate
 from permdist.distributions.gaps import narrowed
 from permdist.distributions.lattice import NotExactError
-from permdist.distributions.utilities import Noise, RandomUtility, nodes
+from permdist.distributions.utilities import Noise, RandomUtility, at_nodes, need_pairs, nodes
 from permdist.measures import Measure, parse
 from permdist.rankings import check_orders, order_by_scores
 
 REACH = 9.0  # standard deviations beyond which a Gaussian is below 1e-18 of its peak
 NODES, POINTS = 16, 10  # of a panel, and between two neighbouring nodes
+WORK = 60.0  # elementary operations that a node of a panel takes
 STEEP = 8.0  # a change of the log integrand that the points between two nodes still resolve
 MAX_SPREAD = 20_000.0
 # Standard deviations between scores that no noise bridges: Phi(-80 / sqrt(2)) is 0.
@@ -73,6 +76,7 @@ class GaussianScores(RandomUtility):
 
     def pairwise(self) -> FloatArray:
         """Give ``P[i, j] = Phi((s_i - s_j) / (sqrt(2) scale))``; 0 on the diagonal."""
+        need_pairs(self.n_items)
         result = ndtr((self._narrowed[:, None] - self._narrowed[None, :]) / np.sqrt(2.0))
         np.fill_diagonal(result, 0.0)
         return result
@@ -90,7 +94,7 @@ class GaussianScores(RandomUtility):
         # The item at a given position has a utility that is known to about 1.2 / sqrt(n).
         step = min(0.2, 0.8 / np.sqrt(self.n_items))
         standard = self._narrowed
-        x = nodes(standard, -REACH, REACH, 76.0, step)[:, None] - standard
+        x = at_nodes(nodes(standard, -REACH, REACH, 76.0, step), standard)
         density = np.exp(-0.5 * x**2) / np.sqrt(2.0 * np.pi)
         return Noise(density, -x * density, ndtr(-x), ndtr(x), step)
 
@@ -211,15 +215,13 @@ class GaussianScores(RandomUtility):
         flat = order.reshape(-1, self.n_items)
         standard = self._standard
         edges = _panels(standard)
-        result = _posterior_means(
-            flat,
-            standard,
-            edges,
-            _last(standard, edges),
-            _last(-standard, -edges[::-1]),
-            *_rules(),
-            _integration_weights(),
-        )
+        last, mirrored = _last(standard, edges), _last(-standard, -edges[::-1])
+        need_memory(f"orders: gradients of {len(flat):,} orders", 8.0 * flat.size)
+        tables = standard, edges, last, mirrored, *_rules(), _integration_weights()
+        result = np.empty(flat.shape)
+        cost = 2.0 * WORK * last.size
+        for a, b in parts(len(flat), cost):
+            result[a:b] = patiently(cost * (b - a), _posterior_means, flat[a:b], *tables)
         return ((result - standard) / self._scale).reshape(order.shape)
 
     @property
@@ -296,10 +298,13 @@ class GaussianScores(RandomUtility):
 def _log_probs(orders: IntArray, standard: FloatArray) -> FloatArray:
     """Return log-probabilities of orders (rankings, n) for scores in standard deviations."""
     edges = _panels(standard)
+    last, result = _last(standard, edges), np.empty(len(orders))
+    cost, tables = WORK * last.size, (standard, edges, last, *_rules())
     # Rankings that share their last places share the integrals over them: side by side, then.
     by_end = np.lexsort(orders.T)
-    result = np.empty(len(orders))
-    result[by_end] = _nested(orders[by_end], standard, edges, _last(standard, edges), *_rules())
+    for a, b in parts(len(orders), cost):  # one order of many items may take long by itself
+        here = by_end[a:b]
+        result[here] = patiently(cost * (b - a), _nested, orders[here], *tables)
     return result
 
 
@@ -321,6 +326,9 @@ def _panels(means: FloatArray) -> FloatArray:
 
 def _last(means: FloatArray, edges: FloatArray) -> FloatArray:
     """Give the innermost integrals, log Phi, at the nodes, shape (n, panels, nodes)."""
+    # This table, its mirror image, and two more to work with.
+    size = 40.0 * len(means) * len(edges) * NODES
+    need_memory(f"scores: the integrals of {len(means):,} items", size)
     return log_ndtr(_panel_nodes(edges)[None] - means[:, None, None])
 
 

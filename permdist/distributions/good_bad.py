@@ -22,7 +22,9 @@ from permdist._check import (
     grades,
     scale_of,
 )
+from permdist._interrupts import patiently
 from permdist._kernels import kernel
+from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist.distributions.base import (
     DEFAULT_DRAWS,
@@ -337,7 +339,8 @@ class GoodBad(Distribution):
 
     def _by_scores(self, by_weights: FloatArray) -> FloatArray:
         """Carry derivatives by log-weights over to the scores."""
-        return self._scale * _by_scores(by_weights, *self._shape.geometry, *self._levels)
+        inputs = by_weights, *self._shape.geometry, *self._levels
+        return self._scale * patiently(4.0 * by_weights.size, _by_scores, *inputs)
 
     # ---- over sign vectors -------------------------------------------------------------------
 
@@ -396,6 +399,7 @@ class GoodBad(Distribution):
         if self._space != "pairs":
             return super().sample(size, rng)
         shape, chance = batch_shape(size), self.pair_probabilities()
+        need_memory(f"size: {shape} sign matrices", 12.0 * math.prod(shape) * chance.size)
         drawn = as_rng(rng).random((math.prod(shape), *chance.shape)) < chance
         signs = np.where(drawn, 1, -1).astype(np.int8)
         if not self._is_binary:

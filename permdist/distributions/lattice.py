@@ -8,14 +8,17 @@ log-weight for each state and each class that may come next is all that a model 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
 from permdist._check import FloatArray, IntArray
+from permdist._interrupts import parts, patiently
 from permdist._kernels import kernel
+from permdist._limits import need_memory
 from permdist.measures import Measure
 
 MAX_CELLS = 50_000_000
@@ -95,7 +98,7 @@ class Shape:
         strides = np.concatenate([[1], np.cumprod(totals + 1)])
         key = measure, tuple(grades.tolist()), tuple(totals.tolist())
         table = _remembered(*key) if strides[-1] <= MAX_REMEMBERED else grade_table(*key)
-        return _expand(table, *self.geometry, level_of, strides)
+        return patiently(self.n_cells, _expand, table, *self.geometry, level_of, strides)
 
     def sum_pairs(self, pairs: FloatArray) -> FloatArray:
         """Add up what each next item gains over all that come later, shape (states, classes).
@@ -107,7 +110,7 @@ class Shape:
             of one sign the sums have all their digits.
         """
         nothing = np.zeros(0), np.zeros(0, dtype=np.int64)
-        return _sum_pairs(pairs, *nothing, 1.0, *self.geometry)
+        return patiently(self.n_cells, _sum_pairs, pairs, *nothing, 1.0, *self.geometry)
 
     def sum_losses(self, scores: FloatArray, levels: IntArray, factor: float) -> FloatArray:
         """Add up by how much better items of another level come later, shape (states, classes).
@@ -115,7 +118,8 @@ class Shape:
         As `sum_pairs` of ``factor * min(scores[i] - scores[j], 0)`` where the levels differ,
         without a matrix.
         """
-        return _sum_pairs(np.zeros((1, 1)), scores, levels, factor, *self.geometry)
+        inputs = np.zeros((1, 1)), scores, levels, factor, *self.geometry
+        return patiently(self.n_cells, _sum_pairs, *inputs)
 
 
 def grade_table(measure: Measure, grades: tuple[int, ...], totals: tuple[int, ...]) -> FloatArray:
@@ -151,7 +155,7 @@ class Lattice:
     @cached_property
     def forward(self) -> FloatArray:
         """The log of the sum over all ways to reach each state."""
-        return _forward(self.weights, *self._geometry)
+        return self._patiently(_forward, self.weights, *self._geometry)
 
     @property
     def log_partition(self) -> float:
@@ -184,9 +188,8 @@ class Lattice:
     def _steps_added(self, other: Lattice) -> tuple[float, float]:
         _ = self.log_partition, other.log_partition
         theirs = other.weights, other.forward
-        entropy, divergence, largest = _entropies(
-            self.weights, self.forward, *theirs, *self._geometry, other is not self
-        )
+        inputs = self.weights, self.forward, *theirs, *self._geometry, other is not self
+        entropy, divergence, largest = self._patiently(_entropies, *inputs)
         check_digits(largest)
         return entropy, divergence
 
@@ -195,8 +198,8 @@ class Lattice:
     ) -> FloatArray:
         table = steps if steps.size else np.zeros((1, 1))
         along = means if means.size else np.zeros(1)
-        inputs = self.weights, self.forward, *self._geometry
-        result, largest = _adjoint(*inputs, table, along, of_sum, of_mean)
+        inputs = self.weights, self.forward, *self._geometry, table, along, of_sum, of_mean
+        result, largest = self._patiently(_adjoint, *inputs)
         check_digits(largest)
         return result
 
@@ -206,18 +209,19 @@ class Lattice:
 
     def expect_gradient(self, steps: FloatArray) -> FloatArray:
         """Differentiate `expect` by every log-weight, shape (states, classes)."""
-        means = _means(self.weights, self.forward, *self._geometry, steps)
+        means = self._patiently(_means, self.weights, self.forward, *self._geometry, steps)
         return self._adjoint(0.0, steps, means, 1.0)
 
     def rank_marginals(self) -> FloatArray:
         """Return the probability of each position for each item."""
-        return np.minimum(_marginals(self.flows, *self.shape.geometry), 1.0)
+        found = self._patiently(_marginals, self.flows, *self.shape.geometry)
+        return np.minimum(found, 1.0)
 
     def pairwise(self) -> FloatArray:
         """Return the probability that one item is above another."""
         shape = self.shape
         slots = np.concatenate([[0], np.cumsum(shape.sizes + 1)])
-        table = _counts_when_placed(self.flows, *shape.geometry, slots)
+        table = self._patiently(_counts_when_placed, self.flows, *shape.geometry, slots)
         result = np.zeros((len(shape.items),) * 2)
         for number, members in enumerate(shape.classes):
             own = table[:, slots[number] : slots[number + 1]]
@@ -230,15 +234,24 @@ class Lattice:
     def sample(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw orders by walking back from the complete state, shape (size, n)."""
         _ = self.log_partition  # there must be something to draw
-        uniforms = rng.random((size, len(self.shape.items)))
-        taken, largest = _walk_back(self.weights, self.forward, *self._geometry, uniforms)
-        check_digits(largest)
+        n, classes = len(self.shape.items), len(self.shape.classes)
+        need_memory(f"size: {size:,} orders of {n} items", 32.0 * size * n)
+        inputs = self.weights, self.forward, *self._geometry
+        taken = np.empty((size, n), dtype=np.int64)
+        for a, b in parts(size, 5.0 * n * classes):
+            taken[a:b], largest = _walk_back(*inputs, rng.random((b - a, n)))
+            check_digits(largest)
         return self._orders(taken)
 
     def best(self) -> IntArray:
         """Find the path of largest weight."""
         _ = self.log_partition
-        return self._orders(_best_path(self.weights, *self._geometry)[None, :])[0]
+        taken = self._patiently(_best_path, self.weights, *self._geometry)
+        return self._orders(taken[None, :])[0]
+
+    def _patiently(self, kernel: Callable[..., Any], *inputs: Any) -> Any:
+        """Walk the lattice so that Ctrl-C ends it; a cell takes an exponential or so."""
+        return patiently(8.0 * self.weights.size, kernel, *inputs)
 
     def _orders(self, taken: IntArray) -> IntArray:
         """Turn sequences of classes into orders of items."""

@@ -8,13 +8,15 @@ exponent of the best way there: one exponential a cell, no logarithm, no underfl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from permdist._check import FloatArray, IntArray
 from permdist._exp import exp_down
+from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist.distributions.lattice import grade_table
 from permdist.measures import Measure
@@ -67,7 +69,7 @@ class Merges:
     def _shares(self) -> tuple[float, FloatArray]:
         shares = np.empty((2, self._first[-1]))
         inputs = self._goods, self._least, self._sums, self._steps, self._weight, self._first
-        return _forward(*inputs, shares), shares
+        return self._patiently(_forward, *inputs, shares), shares
 
     @property
     def log_sum(self) -> float:
@@ -77,7 +79,7 @@ class Merges:
     def gradient(self) -> Slopes:
         """Differentiate `log_sum`."""
         p, m = len(self._goods) - 1, len(self._sums) - 1
-        return slopes(*_backward(self._shares[1], self._first, p, m))
+        return slopes(*self._patiently(_backward, self._shares[1], self._first, p, m))
 
     def expect(self, steps: FloatArray) -> float:
         """Give the mean of a sum of steps, laid out by `diagonal_steps`."""
@@ -87,11 +89,16 @@ class Merges:
         """Differentiate `expect`."""
         p, m = len(self._goods) - 1, len(self._sums) - 1
         means = self._means(steps)
-        return slopes(*_backward_mean(self._shares[1], steps, means, self._first, p, m))
+        inputs = self._shares[1], steps, means, self._first, p, m
+        return slopes(*self._patiently(_backward_mean, *inputs))
 
     def _means(self, steps: FloatArray) -> FloatArray:
         p, m = len(self._goods) - 1, len(self._sums) - 1
-        return _means(self._shares[1], steps, self._first, p, m)
+        return self._patiently(_means, self._shares[1], steps, self._first, p, m)
+
+    def _patiently(self, kernel: Callable[..., Any], *inputs: Any) -> Any:
+        """Walk the cells so that Ctrl-C ends it."""
+        return patiently(float(self._first[-1]), kernel, *inputs)
 
 
 def slopes(passed: FloatArray, after: FloatArray) -> Slopes:

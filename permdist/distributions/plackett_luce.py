@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,15 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from permdist._check import FloatArray, IntArray, RandomState, as_rng, batch_shape, count
+from permdist._interrupts import parts
 from permdist._kernels import kernel
+from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist.distributions.gaps import narrowed
 from permdist.distributions.lattice import Shape
-from permdist.distributions.utilities import Noise, RandomUtility, nodes
+from permdist.distributions.utilities import Noise, RandomUtility, at_nodes, need_pairs, nodes
 from permdist.rankings import TopK
+from permdist.rankings.orders import FEW_ENTRIES
 from permdist.rankings.partial import (
     check_lists,
     check_subset,
@@ -103,10 +106,17 @@ class PlackettLuce(RandomUtility):
         """
         lists = self._lists(orders, subset)
         flat = lists.reshape(-1, lists.shape[-1])
+        compute: Callable[..., FloatArray]
+        inputs: tuple[Any, ...]
         if self._is_plain:
-            values = _log_prob(flat, self._centred, np.exp(self._centred), not subset)
+            compute, inputs = _log_prob, (self._centred, np.exp(self._centred), not subset)
         else:
-            values = _log_prob_spread(flat, self._scores, not subset)
+            compute, inputs = _log_prob_spread, (self._scores, not subset)
+        if flat.size <= FEW_ENTRIES:
+            values = compute(flat, *inputs)
+        else:
+            ranges = parts(len(flat), 4.0 * self.n_items)
+            values = np.concatenate([compute(flat[a:b], *inputs) for a, b in ranges])
         return values.reshape(lists.shape[:-1])[()]
 
     def log_prob_gradient(
@@ -125,7 +135,10 @@ class PlackettLuce(RandomUtility):
         """
         lists = self._lists(orders, subset)
         flat = lists.reshape(-1, lists.shape[-1])
-        result = _log_prob_gradient(flat, self._centred, not subset)
+        need_memory(f"orders: gradients of {len(flat):,} orders", 8.0 * len(flat) * self.n_items)
+        result = np.empty((len(flat), self.n_items))
+        for a, b in parts(len(flat), 10.0 * self.n_items):
+            result[a:b] = _log_prob_gradient(flat[a:b], self._centred, not subset)
         return result.reshape(*lists.shape[:-1], self.n_items)
 
     def sample_top_k(
@@ -152,10 +165,14 @@ class PlackettLuce(RandomUtility):
         shape = batch_shape(size)
         number = math.prod(shape)
         generator = as_rng(rng)
-        if self._is_plain and kept * 8 < self.n_items:
-            drawn = _draw_top(np.exp(self._centred), generator.random((number, kept)))
-        else:
-            drawn = self._sample(number, generator)[:, :kept]
+        need_memory(f"size: {number:,} lists of {kept:,} items", 8.0 * number * kept)
+        by_tree = self._is_plain and kept * 8 < self.n_items
+        worths, drawn = np.exp(self._centred), np.empty((number, kept), dtype=np.int64)
+        for a, b in parts(number, 20.0 * kept if by_tree else 10.0 * self.n_items):
+            if by_tree:
+                drawn[a:b] = _draw_top(worths, generator.random((b - a, kept)))
+            else:
+                drawn[a:b] = self._sample(b - a, generator)[:, :kept]
         return drawn.reshape(*shape, kept)
 
     def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
@@ -180,6 +197,7 @@ class PlackettLuce(RandomUtility):
 
     def pairwise(self) -> FloatArray:
         """Give ``P[i, j] = 1 / (1 + exp(s_j - s_i))``; 0 on the diagonal."""
+        need_pairs(self.n_items)
         with np.errstate(over="ignore"):
             result = expit(self._scores[:, None] - self._scores[None, :])
         np.fill_diagonal(result, 0.0)
@@ -193,7 +211,7 @@ class PlackettLuce(RandomUtility):
         # The item at a given position has a utility that is known to about 1.24 / sqrt(n).
         step = min(0.25, 0.85 / np.sqrt(self.n_items))
         scores = self._centred
-        x = nodes(scores, LOW, HIGH, HIGH - LOW, step)[:, None] - scores
+        x = at_nodes(nodes(scores, LOW, HIGH, HIGH - LOW, step), scores)
         # Far on either side everything is 0 or 1; there the exponentials need not be computed.
         reach = np.exp(-np.clip(x, -700.0, 700.0))
         density = reach * np.exp(-np.minimum(reach, 1e6))

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from permdist._check import FloatArray, IntArray, count, finite
+from permdist._interrupts import parts
 from permdist._kernels import kernel
+from permdist._limits import need_memory
 from permdist.distributions.base import Distribution
 from permdist.measures import AUC, KendallTau, Measure, Positional, parse
 from permdist.rankings import order_by_scores
@@ -81,16 +83,14 @@ class RandomUtility(Distribution):
 
     @cached_property
     def _marginals(self) -> FloatArray:
-        noise = self._noise()
-        return _marginals(noise.above, noise.below, noise.density * noise.step, self.n_items)
+        return _integrate(self._noise(), self.n_items)
 
     def top_k(self, k: int) -> FloatArray:
         """Give each item's probability to be among the first k."""
         kept = min(count("k", k), self.n_items)
         if "_marginals" in self.__dict__:
             return self._marginals[:, :kept].sum(axis=1)
-        noise = self._noise()
-        return _marginals(noise.above, noise.below, noise.density * noise.step, kept).sum(axis=1)
+        return _integrate(self._noise(), kept).sum(axis=1)
 
     @property
     def _has_marginals(self) -> bool:
@@ -150,7 +150,11 @@ class RandomUtility(Distribution):
         noise = self._noise()
         counted = int(np.max(np.flatnonzero(form.weights), initial=0)) + 1
         weights = np.ascontiguousarray(form.weights[:counted])
-        total, gradient = _expected_sum(*noise[:4], form.gains, weights)
+        total, gradient = 0.0, np.zeros(self.n_items)
+        for a, b in parts(len(noise.above), 4.0 * self.n_items * counted):
+            density, slope, above, below = (table[a:b] for table in noise[:4])
+            inputs = density, slope, above, below, form.gains, weights
+            total = _expected_sum(*inputs, total, gradient)
         return form.offset + noise.step * total, noise.step / self._unit * gradient
 
     @abstractmethod
@@ -171,14 +175,19 @@ class RandomUtility(Distribution):
         counts = np.moveaxis(np.mgrid[0 : m + 1, 0:p], 0, -1)
         kinds, totals = np.array([0, top[0]]), np.array([m, p])
         steps = measure.step(kinds, totals, 1, counts)
-        return measure.offset(kinds, totals) + _expect_steps(
+        tables = (
             np.ascontiguousarray(noise.above[:, good]),
             np.ascontiguousarray(noise.below[:, good]),
             np.ascontiguousarray(noise.above[:, ~good]),
             np.ascontiguousarray(noise.below[:, ~good]),
             np.ascontiguousarray(noise.density[:, good]) * noise.step,
-            np.ascontiguousarray(steps.T),
         )
+        steps, total = np.ascontiguousarray(steps.T), 0.0
+        cost = p * p * np.log2(p + 1.0) + m * m + p * m
+        for a, b in parts(len(noise.above), cost):
+            above, below, above_bad, below_bad, weighted = (table[a:b] for table in tables)
+            total = _expect_steps(above, below, above_bad, below_bad, weighted, steps, total)
+        return measure.offset(kinds, totals) + total
 
     def __repr__(self) -> str:
         shown = np.array2string(self._scores, precision=4, threshold=8, separator=", ")
@@ -200,6 +209,29 @@ def nodes(scores: FloatArray, low: float, high: float, gap: float, step: float) 
     last_of = np.append(np.flatnonzero(starts)[1:], len(ends)) - 1
     last = np.ceil((ends[last_of] + high) / step)
     return np.concatenate([np.arange(a, b + 1) for a, b in zip(first, last, strict=True)]) * step
+
+
+def need_pairs(n_items: int) -> None:
+    """Refuse a table of all pairs of items that does not fit into memory."""
+    need_memory(f"pairwise: all pairs of {n_items:,} items", 24.0 * n_items**2)
+
+
+def at_nodes(x: FloatArray, scores: FloatArray) -> FloatArray:
+    """Give the distance of every node from every score, shape (nodes, n), if all of it fits."""
+    # The noise has four tables of this size, and making them takes about as many.
+    need_memory(f"scores: the noise of {len(scores):,} items", 64.0 * len(x) * len(scores))
+    return x[:, None] - scores
+
+
+def _integrate(noise: Noise, kept: int) -> FloatArray:
+    """Give the probabilities of the first `kept` positions, shape (n, kept)."""
+    nodes, n = noise.above.shape
+    need_memory(f"scores: the positions of {n:,} items", 16.0 * n * kept)
+    weighted, result = noise.density * noise.step, np.zeros((n, kept))
+    # Halving costs a logarithm; the sums are vectorised.
+    for a, b in parts(nodes, 0.1 * n * kept * np.log2(n + 1.0)):
+        _marginals(noise.above[a:b], noise.below[a:b], weighted[a:b], result)
+    return result
 
 
 # ---- kernels ----------------------------------------------------------------------------------
@@ -272,19 +304,20 @@ def _leave_one_out(
 
 
 @kernel
-def _marginals(above: FloatArray, below: FloatArray, weighted: FloatArray, kept: int) -> FloatArray:
-    """Integrate (nodes, n) to the probabilities of the first `kept` positions, (n, kept)."""
+def _marginals(
+    above: FloatArray, below: FloatArray, weighted: FloatArray, result: FloatArray
+) -> None:
+    """Add up (nodes, n) to the probabilities of the first positions, result (n, kept)."""
     n_nodes, n = above.shape
+    kept = result.shape[1]
     out = np.empty((n, kept))
     stack = np.empty((64, 2, kept + 2))
-    result = np.zeros((n, kept))
     for node in range(n_nodes):
         _leave_one_out(above[node], below[node], kept, out, stack)
         for i in range(n):
             if weighted[node, i] > 0.0:
                 for r in range(kept):
                     result[i, r] += weighted[node, i] * out[i, r]
-    return result
 
 
 @kernel
@@ -295,15 +328,15 @@ def _expect_steps(
     below_bad: FloatArray,
     weighted: FloatArray,
     steps: FloatArray,
+    total: float,
 ) -> float:
-    """Sum steps (p, m + 1) over how many goods and bads are above each good item."""
+    """Add to a total: steps (p, m + 1) over how many goods and bads are above each good item."""
     n_nodes, p = above_good.shape
     m = above_bad.shape[1]
     out = np.empty((p, p))
     stack = np.empty((64, 2, p + 2))
     bads = np.empty(m + 1)
     mean = np.empty(p)
-    total = 0.0
     for node in range(n_nodes):
         _leave_one_out(above_good[node], below_good[node], p, out, stack)
         bads[:] = 0.0
@@ -333,8 +366,10 @@ def _expected_sum(
     below: FloatArray,
     gains: FloatArray,
     values: FloatArray,
-) -> tuple[float, FloatArray]:
-    """Give sum_i gains[i] E values[rank of i], and differentiate it by the scores.
+    total: float,
+    result: FloatArray,
+) -> float:
+    """Add sum_i gains[i] E values[rank of i] to a total, its derivatives by the scores to result.
 
     Positions from len(values) on count nothing. At every node, items are gone through one by one:
     each is above or not, or is the one whose position is asked for, marked by its gain and
@@ -343,7 +378,6 @@ def _expected_sum(
     """
     n_nodes, n = above.shape
     kept = len(values)
-    result, total = np.zeros(n), 0.0
     plain, marked = np.empty((n + 1, kept)), np.empty((n + 1, kept))
     by_plain, by_marked = np.empty(kept + 1), np.empty(kept + 1)
     for node in range(n_nodes):
@@ -377,4 +411,4 @@ def _expected_sum(
             for r in range(kept):
                 by_plain[r] = q * by_plain[r] + p * by_plain[r + 1] + mark * by_marked[r]
                 by_marked[r] = q * by_marked[r] + p * by_marked[r + 1]
-    return total, result
+    return total

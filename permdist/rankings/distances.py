@@ -6,15 +6,19 @@ footrule and Spearman also take bucket orders and top-k lists.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from permdist._check import FloatArray, IntArray, choice, finite
+from permdist._interrupts import LONG, parts
 from permdist._inversions import count_inversions, weigh_inversions
 from permdist._kernels import kernel
+from permdist._limits import need_memory
 from permdist.rankings.orders import _inverse, check_orders
 from permdist.rankings.partial import BucketOrder, TopK
 
@@ -98,7 +102,10 @@ def weighted_kendall(
             raise ValueError(f"weights: expected {n} weights, got {table.shape[1]}")
         if (table < 0).any():
             raise ValueError(f"weights: expected no negative weight, got {table.min()}")
-    out = _weighted_kendall(left, _inverse(right), table, first, second, additive)
+    right_ranks, out = _inverse(right), np.empty(len(first))
+    for start, end in parts(len(first), 10.0 * n * math.log2(n + 1.0)):
+        here = first[start:end], second[start:end]
+        out[start:end] = _weighted_kendall(left, right_ranks, table, *here, additive)
     if normalize:
         totals = table.sum(axis=1)
         squares = (table**2).sum(axis=1)
@@ -199,9 +206,16 @@ def distance_matrix(
     """
     choice("distance", distance, DISTANCES)
     left = _side(distance, "a", a)
-    for name, side in (("a", left), ("b", left if b is None else _side(distance, "b", b))):
+    right = left if b is None else _side(distance, "b", b)
+    for name, side in (("a", left), ("b", right)):
         if len(side.shape) != 1:
             raise ValueError(f"{name}: expected shape (rankings, n), got {(*side.shape, '...')}")
+    others = len(left.orders) if b is None else len(right.orders)
+    need_memory(
+        f"a, b: the distances of {len(left.orders):,} x {others:,} rankings",
+        32.0 * len(left.orders) * others,
+        "compare fewer at a time",
+    )
     if b is None:
         first, second = (index.astype(np.int64) for index in np.triu_indices(len(left.orders), 1))
         values = _compute(distance, left, left, first, second, normalize, penalty)
@@ -209,7 +223,6 @@ def distance_matrix(
         result[first, second] = values
         result[second, first] = values
         return result
-    right = _side(distance, "b", b)
     _same_items(left.orders, right.orders)
     first, second = np.indices((len(left.orders), len(right.orders)), dtype=np.int64)
     values = _compute(distance, left, right, first.ravel(), second.ravel(), normalize, penalty)
@@ -283,6 +296,8 @@ def _broadcast(
         first, second = np.broadcast_arrays(rows_a, rows_b)
     except ValueError as error:
         raise ValueError(f"b: batch shape {b} does not broadcast with that of a, {a}") from error
+    if first.size > 1:
+        need_memory(f"a, b: {first.size:,} distances", 32.0 * first.size)
     return first.flatten(), second.flatten(), first.shape
 
 
@@ -321,11 +336,21 @@ def _compute(
     spec = DISTANCES[distance]
     right_ranks = _inverse(right.orders)
     if spec.tied is None or (left.ranks is None and right.ranks is None):
-        values: NDArray[Any] = spec.total(left.orders, right_ranks, first, second)
+        inputs: tuple[Any, ...] = left.orders, right_ranks
+        compare: Callable[..., NDArray[Any]] = spec.total
     else:
         a = _inverse(left.orders).astype(np.float64) if left.ranks is None else left.ranks
         b = right_ranks.astype(np.float64) if right.ranks is None else right.ranks
-        values = spec.tied(a, b, first, second, penalty)
+        inputs, compare = (a, b), partial(spec.tied, penalty=penalty)
+    # No distance takes longer than to compare all pairs of items, or to sort them.
+    n = left.orders.shape[1]
+    cost = min(n * n / 4.0, 10.0 * n * math.log2(n + 1.0)) + 10.0 * n
+    if cost * len(first) <= LONG:
+        values = compare(*inputs, first, second)
+    else:
+        ranges = parts(len(first), cost)
+        found = [compare(*inputs, first[start:end], second[start:end]) for start, end in ranges]
+        values = np.concatenate(found)
     if not normalize:
         return values
     largest = spec.largest(left.orders.shape[1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -18,9 +17,12 @@ from permdist._check import (
     finite,
     integers,
 )
+from permdist._interrupts import parts
 from permdist._kernels import kernel
+from permdist._limits import need_memory
 
 MAX_ENUMERATED = 10
+FEW_ENTRIES = 1_000_000  # of a batch of orders that takes no time and no room to speak of
 
 
 def check_orders(
@@ -137,7 +139,9 @@ def ranks_by_scores(scores: ArrayLike) -> IntArray:
 
 def identity(n_items: int) -> IntArray:
     """Give the order ``0, 1, .., n-1``."""
-    return np.arange(count("n_items", n_items), dtype=np.int64)
+    n = count("n_items", n_items)
+    need_memory(f"n_items: an order of {n:,} items", 8.0 * n)
+    return np.arange(n, dtype=np.int64)
 
 
 def compose(first: ArrayLike, second: ArrayLike) -> IntArray:
@@ -169,8 +173,14 @@ def enumerate_orders(n_items: int) -> IntArray:
             f"n_items: enumeration is limited to {MAX_ENUMERATED} items "
             f"({math.factorial(MAX_ENUMERATED):,} orders), got {n}"
         )
-    flat = itertools.chain.from_iterable(itertools.permutations(range(n)))
-    return np.fromiter(flat, dtype=np.int64, count=n * math.factorial(n)).reshape(-1, n)
+    # One item after the other goes before all orders of the rest, which keep their sequence.
+    orders = np.zeros((1, 1), dtype=np.int64)
+    for size in range(2, n + 1):
+        rest = np.array([[item for item in range(size) if item != top] for top in range(size)])
+        below = rest[:, orders]  # (tops, orders, size - 1)
+        tops = np.broadcast_to(np.arange(size)[:, None, None], (*below.shape[:2], 1))
+        orders = np.concatenate([tops, below], axis=2).reshape(-1, size)
+    return orders
 
 
 def random_orders(
@@ -190,9 +200,15 @@ def random_orders(
     >>> random_orders(4, size=2, rng=0).shape
     (2, 4)
     """
-    shape = batch_shape(size)
-    orders = np.broadcast_to(identity(n_items), (*shape, n_items))
-    return as_rng(rng).permuted(orders, axis=-1)
+    shape, n = batch_shape(size), count("n_items", n_items)
+    number, generator = math.prod(shape), as_rng(rng)
+    if number * n <= FEW_ENTRIES:
+        return generator.permuted(np.broadcast_to(np.arange(n), (*shape, n)), axis=-1)
+    need_memory(f"size, n_items: {number:,} orders of {n:,} items", 8.0 * number * n)
+    result = np.empty((number, n), dtype=np.int64)
+    for a, b in parts(number, 10.0 * n):
+        result[a:b] = generator.permuted(np.broadcast_to(np.arange(n), (b - a, n)), axis=-1)
+    return result.reshape(*shape, n)
 
 
 def rank_addition(orders: ArrayLike, weights: ArrayLike | None = None) -> IntArray:

@@ -21,10 +21,13 @@ from permdist._check import (
     finite,
     integers,
 )
+from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist.rankings.orders import check_orders, describe_fault, first_fault
 
 MAX_EXTENSIONS = 1_000_000
+MAX_FACTORIAL = 20_000
+LOG_10 = math.log(10.0)
 
 
 def check_lists(lists: ArrayLike, n_items: int, *, name: str = "orders") -> IntArray:
@@ -149,7 +152,7 @@ class BucketOrder:
     @property
     def n_extensions(self) -> int:
         """The number of total orders that agree with this one."""
-        return math.prod(math.factorial(len(bucket)) for bucket in self.buckets)
+        return math.prod(_factorial(len(bucket)) for bucket in self.buckets)
 
     def ranks(self, method: str = "average") -> FloatArray:
         """Give each item's 0-based rank; the members of a bucket share one.
@@ -175,10 +178,13 @@ class BucketOrder:
 
     def linear_extensions(self) -> Iterator[IntArray]:
         """List the total orders that agree with this one, up to a million of them."""
-        if self.n_extensions > MAX_EXTENSIONS:
+        # By logarithms first: the number itself may have more digits than can be written.
+        logs = sum(math.lgamma(len(bucket) + 1.0) for bucket in self.buckets)
+        if logs > math.log(MAX_EXTENSIONS) + 1e-9:
+            number = f"{math.exp(logs):,.0f}" if logs < 34.0 else f"about 10^{logs / LOG_10:,.0f}"
             raise ValueError(
                 f"linear_extensions: limited to {MAX_EXTENSIONS:,}, this bucket order has "
-                f"{self.n_extensions:,}; draw some with sample()"
+                f"{number}; draw some with sample()"
             )
         for parts in itertools.product(*map(itertools.permutations, self.buckets)):
             yield np.array(list(itertools.chain.from_iterable(parts)), dtype=np.int64)
@@ -222,8 +228,7 @@ class TopK:
             raise ValueError("items: expected at least one item, got none")
         if len(listed) > n:
             raise ValueError(f"items: expected at most n_items = {n} items, got {len(listed)}")
-        rest = sorted(set(range(n)) - set(listed))
-        check_orders([*listed, *rest][:n], n_items=n, name="items")
+        _check_items(listed, n)
         object.__setattr__(self, "items", tuple(int(item) for item in listed))
         object.__setattr__(self, "n_items", n)
 
@@ -241,15 +246,40 @@ class TopK:
     @property
     def n_extensions(self) -> int:
         """The number of total orders that start with this list."""
-        return math.factorial(self.n_items - self.k)
+        return _factorial(self.n_items - self.k)
 
     def to_bucket_order(self) -> BucketOrder:
         """Put all unlisted items into one last bucket."""
-        rest = sorted(set(range(self.n_items)) - set(self.items))
+        need_memory(f"n_items: a bucket order of {self.n_items:,} items", 300.0 * self.n_items)
+        listed = set(self.items)
+        rest = [item for item in range(self.n_items) if item not in listed]
         return BucketOrder([*([item] for item in self.items), *([rest] if rest else [])])
 
     def __repr__(self) -> str:
         return f"TopK({list(self.items)}, n_items={self.n_items})"
+
+
+def _check_items(listed: list[int], n_items: int) -> None:
+    """Refuse items that repeat or that there are not, without room for those not listed."""
+    array = integers("items", listed, what="item numbers")
+    if array.ndim != 1:
+        raise ValueError(f"items: expected a list of items, got shape {array.shape}")
+    outside, again = (array < 0) | (array >= n_items), np.ones(len(array), dtype=bool)
+    again[np.unique(array, return_index=True)[1]] = False
+    wrong = outside | again
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(f"items: {describe_fault(array, at, n_items)}")
+
+
+def _factorial(n: int) -> int:
+    """Give a factorial, where it is a number that a person can use."""
+    if n > MAX_FACTORIAL:
+        raise ValueError(
+            f"n_extensions: expected up to {MAX_FACTORIAL:,} items in no known order, got "
+            f"{n:,}; take math.lgamma(n + 1) for the logarithm of n!"
+        )
+    return math.factorial(n)
 
 
 def _one_order(order: ArrayLike) -> IntArray:
