@@ -71,6 +71,7 @@ OF_NO_PAPER = {
     "measure_conventions",
     "overview",
     "trust_a_chain",
+    "digits_at_any_scale",
     "unjudged_documents",
 }
 

@@ -31,6 +31,8 @@ MAX_EXPONENT = 4e6
 class NotExactError(ValueError):
     """An exact answer was asked for where there is none: too large, or too few digits."""
 
+    __module__ = "permdist.distributions"  # where users find it
+
 
 @dataclass(frozen=True, eq=False)
 class Shape:
