@@ -105,6 +105,7 @@ class PlackettLuce(RandomUtility):
         flat = lists.reshape(-1, lists.shape[-1])
         centred = self._scores - self._scores.max()
         compute: Callable[..., FloatArray]
+        inputs: tuple[Any, ...]
         if centred.min() > -PLAIN_SPREAD:
             compute, inputs = _log_prob, (centred, np.exp(centred), not subset)
         else:
