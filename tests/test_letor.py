@@ -105,8 +105,8 @@ def test_agrees_with_scikit_learn(tmp_path):
         ),
         ("0 qid:1 1:0.5\n0.5 qid:1 1:0.5\n", "line 2: expected a label: a non-negative integer"),
         ("0 qid:1 1:1\n\n-1 qid:1 1:0.5\n", "line 3: the label is negative: '-1 qid:1 1:0.5'"),
-        ("0 1:0.5\n", "expected qid:ID after the label, the lines have none"),
-        ("0\n", "expected qid:ID after the label, the lines have none"),
+        ("0 1:0.5\n", "line 1: expected qid:ID after the label, got none"),
+        ("0\n", "line 1: expected qid:ID after the label, got none"),
         ("0 qid: 1:0.5\n", "line 1: expected qid:ID after the label"),
         ("0 qid:1 1:0.5 7\n", "line 1: expected index:value"),
         ("0 qid:1 a:0.5\n", "line 1: expected index:value"),
@@ -353,7 +353,7 @@ def test_a_companion_by_name_and_what_can_be_wrong_with_it(tmp_path):
     path, sizes = write(tmp_path, LINES), tmp_path / "sizes"
     sizes.write_text("1 2\r\n")
     assert load_letor(path, query_file=sizes).sizes.tolist() == [1, 2]
-    with pytest.raises(ValueError, match=r"lines have none, .* file.txt.query or file.txt.group"):
+    with pytest.raises(ValueError, match=r"line 1: .* none, .* file.txt.query or file.txt.group"):
         load_letor(path)
     for text, message in (
         ("2\n2\n", "sizes: expected sizes of queries that add up to the 3 documents of .* got 4"),

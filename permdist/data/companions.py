@@ -27,7 +27,9 @@ def companions(file: Path) -> list[Path]:
     ]
 
 
-def read_companion(file: Path, given: str | os.PathLike[str] | None) -> tuple[Path, IntArray]:
+def read_companion(
+    file: Path, given: str | os.PathLike[str] | None, line: int
+) -> tuple[Path, IntArray]:
     """Find and read the numbers of documents of each query of a file, in its order.
 
     Parameters
@@ -36,6 +38,8 @@ def read_companion(file: Path, given: str | os.PathLike[str] | None) -> tuple[Pa
         The file of documents.
     given : path, optional
         The companion; by default the one that lies beside the file.
+    line : int
+        The first line that has no query id.
 
     Returns
     -------
@@ -53,7 +57,7 @@ def read_companion(file: Path, given: str | os.PathLike[str] | None) -> tuple[Pa
     if not found:
         names = " or ".join(place.name for place in companions(file)[:6:3])
         raise ValueError(
-            f"{file}: expected qid:ID after the label, the lines have none, and there is no "
+            f"{file}, line {line}: expected qid:ID after the label, got none, and there is no "
             f"companion {names} beside it; name the file with the number of documents of each "
             "query with query_file=..., on the command line --query-file"
         )

@@ -114,7 +114,9 @@ def load_letor(
         raise ValueError(
             f"query_file: expected none, the lines of {file} have query ids of their own"
         )
-    companion = None if with_ids else read_companion(file, query_file)
+    begin = 0 if first_line is None else first_line.start()
+    line = raw.count(b"\n", 0, begin) + 1
+    companion = None if with_ids else read_companion(file, query_file, line)
     table = np.zeros((lines, width))
     text = np.empty((lines, 4), dtype=np.int64)
     labels, numbers, line_of = (np.empty(lines, dtype=np.int64) for _ in range(3))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from permdist._check import FloatArray, IntArray, count
+from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist.distributions.ballots import Rankings, check_existence, check_names, check_penalty
 from permdist.distributions.newton import (
@@ -87,8 +88,10 @@ def fit_scores(
     flat = (data.items, data.ptr, data.weights / unit, data.rest)
     tolerated = EPSILON * (4.0 + math.sqrt(len(data.weights)))
 
+    entries = 4.0 * len(data.weights) * n
+
     def objective(scores: FloatArray) -> tuple[Callable[[], float], FloatArray]:
-        value, gradient = _likelihood(scores, *flat)
+        value, gradient = patiently(entries, _likelihood, scores, *flat)
         centred = scores - scores.mean()
         total = -value + 0.5 * penalty * float((centred * centred).sum())
         return lambda: total, penalty * centred - gradient
@@ -97,7 +100,7 @@ def fit_scores(
         pull = penalty * np.abs(scores)
         if n <= MAX_MATRIX:
             # A penalty on scores that add up to 0 is a weak comparison of all with all.
-            matrix = _information(scores, *flat) + penalty / n
+            matrix = patiently(n * entries, _information, scores, *flat) + penalty / n
             return Network(matrix, lambda: tolerated * (_sizes(scores, *flat) + pull))
         totals, diagonal, size, charges = _stages(scores, *flat)
 
@@ -112,7 +115,7 @@ def fit_scores(
         return Products(product, lambda right: right / scale, errors, firm, blur=blur)
 
     found = minimize(objective, system, np.zeros(n), max_iter, tol)
-    value, slope = _likelihood(found.scores, *flat)
+    value, slope = patiently(entries, _likelihood, found.scores, *flat)
     slope -= penalty * found.scores
     covariance = None
     if isinstance(found.equations, Network):
