@@ -66,19 +66,19 @@ class Rankings:
         flat, sizes, ragged = _flatten(orders)
         # From here on the number of items is known; nothing of that size exists yet.
         self.n_items = int(flat.max()) + 1 if n_items is None else count("n_items", n_items)
-        # The estimate, its gradients and what the optimizer remembers of them.
-        need_memory(f"n_items: an estimate for {self.n_items:,} items", 400.0 * self.n_items)
         self.items, self.ptr = flat, np.concatenate([[0], np.cumsum(sizes)])
         self._check_range()
-        if not penalized and self.n_items > len(flat):
-            self._refuse_unlisted()
-        self._check_rows()
         short = sizes < self.n_items
         if subset is None and short.any():
             unclear = short if declared is None else short & ~declared
             if unclear.any():
                 row = int(np.argmax(unclear))
                 refuse_short("orders", int(sizes[row]), self.n_items, f"ranking {row}")
+        if not penalized and self.n_items > len(flat):
+            self._refuse_unlisted()
+        # The estimate, its gradients and what the optimizer remembers of them.
+        need_memory(f"n_items: an estimate for {self.n_items:,} items", 400.0 * self.n_items)
+        self._check_rows()
         self.rest = not subset
         self.weights = _check_weights(weights, len(sizes))
         if not ragged:
