@@ -90,9 +90,13 @@ REQUESTS = {
     ),
     "random_orders": lambda: rankings.random_orders(3, HUGE),
     "identity": lambda: rankings.identity(HUGE),
-    "fit by item numbers": lambda: PlackettLuce.fit([[0, 10**9], [10**9, 0]], subset=True),
-    "fit by n_items": lambda: PlackettLuce.fit(TWO, n_items=10**10, subset=True),
-    "fit of top-k": lambda: PlackettLuce.fit([TopK([1], 10**9)]),
+    "fit by item numbers": lambda: PlackettLuce.fit(
+        [[0, 10**9], [10**9, 0]], subset=True, regularization=1.0
+    ),
+    "fit by n_items": lambda: PlackettLuce.fit(
+        TWO, n_items=10**10, subset=True, regularization=1.0
+    ),
+    "fit of top-k": lambda: PlackettLuce.fit([TopK([1], 10**9)], regularization=1.0),
     "chains by draws": lambda: run_chains(GoodBad([1.0, 0.0], [1, 0]), HUGE),
     "chains by chains": lambda: run_chains(GoodBad([1.0, 0.0], [1, 0]), 1, chains=10**9),
     "chains by moments": lambda: run_chains(
