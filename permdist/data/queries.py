@@ -369,9 +369,13 @@ class Queries:
             labels = self.y[low:high]
             if labels.min() == labels.max():
                 continue
-            keys = self.X[low:high] if by == "features" else self.doc_ids[low:high]  # type: ignore[index]
-            _, twin = np.unique(keys, axis=0, return_inverse=True)
-            twin = twin.reshape(-1)
+            keys: list[Any]
+            if by == "features":  # as bytes; adding 0 makes the two zeros alike
+                keys = [row.tobytes() for row in self.X[low:high] + 0.0]
+            else:
+                keys = self.doc_ids[low:high].tolist()  # type: ignore[index]
+            numbers: dict[Any, int] = {}
+            twin = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
             if len(twin) == twin.max() + 1:
                 continue
             lowest = np.full(len(twin), np.iinfo(np.int64).max)
