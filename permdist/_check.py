@@ -155,5 +155,6 @@ def choice(name: str, value: Any, options: Iterable[str]) -> str:
     options = list(options)
     if isinstance(value, str) and value in options:
         return value
-    shown = ", ".join(options)
-    raise ValueError(f"{name}: expected one of {shown}, got {value!r}{hint(value, options)}")
+    shown, given = ", ".join(options), repr(value)
+    given = given if len(given) <= 80 else f"{given[:77]}..."
+    raise ValueError(f"{name}: expected one of {shown}, got {given}{hint(value, options)}")

@@ -185,7 +185,7 @@ def parts_of(name: str) -> dict[str, float]:
         except ValueError:
             weight = np.nan
         if not (np.isfinite(weight) and weight > 0.0):
-            raise ValueError(f"kernel: expected kernels with positive shares, got {name!r}")
+            raise ValueError(f"kernel: expected kernels with positive shares, got {name[:60]!r}")
         parts[kernel_name] = parts.get(kernel_name, 0.0) + weight
     return parts
 
