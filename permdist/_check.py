@@ -150,6 +150,19 @@ def batch_shape(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
     return tuple(count("size", entry, minimum=0) for entry in entries)
 
 
+LONGEST_NAME = 300
+
+
+def short_text(name: str, text: str) -> str:
+    """Check that a text that names something is no longer than such names are."""
+    if len(text) > LONGEST_NAME:
+        raise ValueError(
+            f"{name}: expected at most {LONGEST_NAME} characters, got {len(text):,}, from "
+            f"{text[:20]!r} on"
+        )
+    return text
+
+
 def choice(name: str, value: Any, options: Iterable[str]) -> str:
     """Check one of a few words; suggest the nearest one."""
     options = list(options)

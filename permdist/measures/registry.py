@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from permdist._check import choice
+from permdist._check import choice, short_text
 from permdist._text import hint
 from permdist.measures.base import Measure
 from permdist.measures.judged import RunMeasure
@@ -42,7 +42,7 @@ def parse(text: str | Measure) -> Measure:
         return text
     if not isinstance(text, str):
         raise TypeError(f"measure: expected a Measure or a name, got {type(text).__name__}")
-    match = _PATTERN.fullmatch(from_trec(text.strip().lower()))
+    match = _PATTERN.fullmatch(from_trec(short_text("measure", text).strip().lower()))
     if match is None:
         raise ValueError(
             f"measure: cannot read {text!r}; expected one name such as 'map', 'ndcg@10' or "

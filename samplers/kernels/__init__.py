@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
+from permdist._check import FloatArray, IntArray, short_text
 from permdist._kernels import kernel
 from permdist.samplers import targets
 from permdist.samplers.kernels.adjacent import adjacent
@@ -178,14 +178,14 @@ def _plain_target(
 def parts_of(name: str) -> dict[str, float]:
     """Read the kernels of a mixture and their shares, ``"adjacent+relocation"`` or with numbers."""
     parts: dict[str, float] = {}
-    for part in name.split("+"):
+    for part in short_text("kernel", name).split("+"):
         share, _, kernel_name = part.strip().rpartition(" ")
         try:
             weight = float(share) if share else 1.0
         except ValueError:
             weight = np.nan
         if not (np.isfinite(weight) and weight > 0.0):
-            raise ValueError(f"kernel: expected kernels with positive shares, got {name[:60]!r}")
+            raise ValueError(f"kernel: expected kernels with positive shares, got {name!r}")
         parts[kernel_name] = parts.get(kernel_name, 0.0) + weight
     return parts
 
