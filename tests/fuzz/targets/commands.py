@@ -14,6 +14,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -114,7 +115,9 @@ def check_command(name: str, case: bytes) -> None:
     if code == 2:
         expect(err.strip(), "a complaint where something is wrong")
         raise ValueError(" ".join(err.split())[:500])
-    asked = "--json" in arguments and not {"--help", "-h"} & set(arguments)
+    # Behind another option it may be that option's value.
+    flags = [b for a, b in pairwise(arguments) if not a.startswith("-")]
+    asked = "--json" in flags and not {"--help", "-h"} & set(arguments)
     if code == 0 and asked and out:
         try:
             json.loads(out, parse_constant=_refuse)
