@@ -57,6 +57,11 @@ class Measure(ABC):
     binary: ClassVar[bool] = False  # whether labels matter only as good or bad
     additive: ClassVar[bool] = True  # whether the value is a sum of steps along the ranking
     partial: ClassVar[bool] = False  # whether relevant items may be missing from the ranking
+    defined_kinds: ClassVar[int] = 0  # how many kinds there are; a name may mean another one then
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        Measure.defined_kinds += 1
 
     def __post_init__(self) -> None:
         choice("empty", self.empty, ("zero", "one", "skip"))

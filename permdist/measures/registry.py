@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from permdist._check import choice, short_text
@@ -42,6 +43,12 @@ def parse(text: str | Measure) -> Measure:
         return text
     if not isinstance(text, str):
         raise TypeError(f"measure: expected a Measure or a name, got {type(text).__name__}")
+    return _read(text, Measure.defined_kinds)
+
+
+@lru_cache(maxsize=512)
+def _read(text: str, defined: int) -> Measure:
+    """Read a name, anew whenever more kinds of measures have been defined."""
     match = _PATTERN.fullmatch(from_trec(short_text("measure", text).strip().lower()))
     if match is None:
         raise ValueError(
