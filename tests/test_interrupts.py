@@ -23,7 +23,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 import numpy as np
 from permdist import GaussianScores, GoodBad, PlackettLuce, data, rankings
 from permdist.models import ConvexLoss
-from permdist.models.bounds import TypeTwo
 from permdist.samplers import RestartSampler, run_chains
 
 def labels(n):
@@ -45,7 +44,6 @@ CALLS = {
     "distances": (
         lambda n: rankings.distance_matrix(rankings.random_orders(n // 100 + 2, n, rng=0)), 9, 9000
     ),
-    "walk": (lambda n: TypeTwo("ap", kind="hinge").value(np.arange(float(n)), labels(n)), 4, 26),
     "draws": (lambda n: PlackettLuce(np.zeros(n)).sample(5 * n, rng=0), 9, 10_000),
     "learner": (lambda n: ConvexLoss("ap", n_jobs=1, max_iter=2).fit(query(n)), 9, 8000),
     "thin": (
@@ -70,7 +68,7 @@ for name in sys.argv[1:]:
 """
 GROUPS = (
     ("marginals", "gradient", "expect", "distances", "draws", "order"),
-    ("learner", "walk", "stride", "thin", "lattice"),
+    ("learner", "stride", "thin", "lattice"),
 )
 
 
