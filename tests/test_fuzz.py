@@ -161,7 +161,7 @@ def test_coverage_guides_and_the_same_seed_makes_the_same_cases():
         run(state, seed=3, cases=250)
     assert states[0].pool == states[1].pool
     assert states[0].seen == states[1].seen
-    assert len(states[0].pool) > 8
+    assert len(states[0].pool) > 4
     assert states[0].accepted > 0
     assert make_case(one, [b"a", b"b"], 1, 7) == make_case(one, [b"a", b"b"], 1, 7)
 
