@@ -159,7 +159,7 @@ def fits():
 
     rows = {
         "permdist": harness.seconds(lambda: PlackettLuce.fit(tops, subset=False)),
-        "numpy, minorise-maximise": harness.seconds(by_mm, repeat=3),
+        "numpy, minorize-maximize": harness.seconds(by_mm, repeat=3),
     }
     harness.table("Fitting 10,000 top-3 lists of 10 items", rows)
 

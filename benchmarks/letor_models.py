@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import ttest_rel
 
 from permdist import data
-from permdist.comparison.published import published, recognise
+from permdist.comparison.published import published, recognize
 from permdist.measures import evaluate, parse
 from permdist.models import (
     L3,
@@ -77,17 +77,17 @@ LEARNERS = {
     "ConvexLoss AP, kappa": (ConvexLoss("ap", scale=False), TILTED),
     "ConvexLoss NDCG, kappa": (ConvexLoss("ndcg@10", scale=False), TILTED),
     "ConvexLoss AUC, kappa, 3 views": (
-        ConvexLoss("auc", space="pairs", scale=False, normalise=VIEWS),
+        ConvexLoss("auc", space="pairs", scale=False, normalize=VIEWS),
         TILTED,
     ),
-    "ConvexLoss AP, kappa, 3 views": (ConvexLoss("ap", scale=False, normalise=VIEWS), TILTED),
+    "ConvexLoss AP, kappa, 3 views": (ConvexLoss("ap", scale=False, normalize=VIEWS), TILTED),
     "AdaRank AP": (AdaRank("ap"), {}),
     "AdaRank AP, all accepted": (AdaRank(accept="all", max_iter=500, patience=500, **BOOST), {}),
     "AdaRank NDCG@5, both ways": (AdaRank("ndcg@5", directions="both"), {}),
-    "AdaRank NDCG@10, 3 views": (AdaRank("ndcg@10", directions="both", normalise=VIEWS), {}),
+    "AdaRank NDCG@10, 3 views": (AdaRank("ndcg@10", directions="both", normalize=VIEWS), {}),
     "RankBoost": (RankBoost(**BOOST), {}),
     "RankBoost, raw features": (RankBoost(weak="feature", **BOOST), {}),
-    "RankBoost, 3 views": (RankBoost(normalise=VIEWS, **BOOST), {}),
+    "RankBoost, 3 views": (RankBoost(normalize=VIEWS, **BOOST), {}),
     "RankSVM": (RankSVM(), HINGES),
     "RankSVM, hinge": (RankSVM(loss="hinge"), HINGES),
     "SVMMap": (SVMMap(), HINGES),
@@ -99,10 +99,10 @@ LEARNERS = {
     "RankCosine": (RankCosine(), {}),
     "ApproxNDCG": (ApproxNDCG(), SMOOTH),
     "ApproxNDCG@10": (ApproxNDCG("ndcg@10", beta=1.0), SMOOTH),
-    "ApproxNDCG, 3 views": (ApproxNDCG(normalise=VIEWS), SMOOTH),
+    "ApproxNDCG, 3 views": (ApproxNDCG(normalize=VIEWS), SMOOTH),
     "ApproxAP": (ApproxAP(), SMOOTH),
     "ApproxAP, 3 views": (
-        ApproxAP(normalise=VIEWS),
+        ApproxAP(normalize=VIEWS),
         {"C": [0.01, 0.1, 1.0, 10.0], "alpha": [1.0, 10.0, 100.0]},
     ),
     "SoftRank, recursion": (SoftRank(method="softrank"), {"C": [10.0, 100.0, 1000.0]}),
@@ -214,7 +214,7 @@ def main(folder, wanted):
         )
     if not wanted or "peers" in wanted:
         peers(folds, first)
-    collection = recognise(folds)
+    collection = recognize(folds)
     for row in published(collection, MAP):
         print(f"{row.learner:<30} {row.value:7.4f}  published for {collection}")
 

@@ -18,7 +18,7 @@ from permdist import data, measures
 
 
 def padded_numpy(scores, y, n_queries):
-    """Evaluate in the usual vectorised way, for queries of equal length."""
+    """Evaluate in the usual vectorized way, for queries of equal length."""
     s, labels = scores.reshape(n_queries, -1), y.reshape(n_queries, -1)
     n = s.shape[1]
     ranked = np.take_along_axis(labels, np.argsort(-s, axis=1), axis=1)

@@ -48,12 +48,12 @@ def main(arguments=None):
             print(f"{C:6g} {alpha:7.4g}  {shown}", flush=True)
     figure = Figure(figsize=(12, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for row, (C, colour) in enumerate(zip(PENALTIES, COLOURS, strict=True)):
+    for row, (C, color) in enumerate(zip(PENALTIES, COLOURS, strict=True)):
         for curve, style in zip(table[row].T, CURVES.values(), strict=True):
-            right.plot(ALPHAS * np.sqrt(C), curve, "o" + style, color=colour, markersize=3)
+            right.plot(ALPHAS * np.sqrt(C), curve, "o" + style, color=color, markersize=3)
             if style != ":":
-                left.plot(ALPHAS, curve, "o" + style, color=colour, markersize=3)
-        left.plot([], [], color=colour, label=f"C = {C:g}")
+                left.plot(ALPHAS, curve, "o" + style, color=color, markersize=3)
+        left.plot([], [], color=color, label=f"C = {C:g}")
     for name, style in CURVES.items():
         right.plot([], [], style, color="0.3", label=name)
     left.set(xlabel="alpha", ylabel="MAP, training (dashed) and test")

@@ -1,7 +1,7 @@
 """How far are smooth measures from the measures themselves? Their mean distance along training.
 
 ApproxAP with three factors alpha of scores and three factors beta of positions, ApproxNDCG with
-three alphas; every pass of the stochastic optimiser is followed by a look at all training queries.
+three alphas; every pass of the stochastic optimizer is followed by a look at all training queries.
 ``--data`` takes a folder with LETOR folds, of which the first is used.
 """
 

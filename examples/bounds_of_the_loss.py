@@ -1,4 +1,4 @@
-"""How tight are the bounds that learners minimise? Both types of them, above the loss itself.
+"""How tight are the bounds that learners minimize? Both types of them, above the loss itself.
 
 Type-one bounds over the measure, type-two bounds over F(p) - F(y), and both along all directions of
 w for two sets of points, shaded where condition (9) of Theorem 3 holds: nowhere at |w| = 1. With
@@ -37,11 +37,11 @@ def draw_plane(ax, X, angles, length):
     basic = np.array([BasicLoss("ap").value(score, LABELS) for score in scores])
     one = np.array([TypeOne("ap").value(score, LABELS) for score in scores])
     ax.plot(angles, one, color="#4c72b0", label="type one")
-    for pairs, colour in (("all", "#dd8452"), ("good-bad", "#55a868")):
+    for pairs, color in (("all", "#dd8452"), ("good-bad", "#55a868")):
         loss = TypeTwo("ap", pairs=pairs)
         two, margin = (np.array([f(s, LABELS) for s in scores]) for f in (loss.value, loss.margin))
-        holds, shade = margin >= 1.0 - basic, {"color": colour, "alpha": 0.2, "linewidth": 0}
-        ax.plot(angles, two, color=colour, label=f"type two, {pairs} pairs")
+        holds, shade = margin >= 1.0 - basic, {"color": color, "alpha": 0.2, "linewidth": 0}
+        ax.plot(angles, two, color=color, label=f"type two, {pairs} pairs")
         if holds.any():
             ax.fill_between(angles, -1, 3, holds, label=f"(9) holds, {pairs} pairs", **shade)
         row = f"{two.min():10.4g}{one.min():10.3f}{(two < one).mean():15.0%}{holds.mean():11.0%}"

@@ -1,4 +1,4 @@
-"""Learners that minimise bounds of the loss against learners of pairs, on the same folds.
+"""Learners that minimize bounds of the loss against learners of pairs, on the same folds.
 
 SVMMap, SVMNDCG and PermuRank (type-two bounds), AdaRank (type one), RankSVM and RankBoost (pairs).
 C is chosen on the validation part of every fold, which also says when boosting stops. ``--data``

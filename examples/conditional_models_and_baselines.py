@@ -70,7 +70,7 @@ def main(arguments=None):
             ax.text(column, row, f"{values[row, column]:.3f}", ha="center", va="center")
         ax.set(title=title, aspect="auto", xticks=range(len(columns)), xticklabels=columns)
         ax.set_yticks(range(len(LEARNERS)), list(LEARNERS))
-    keys = [Patch(color=colour, label=name) for name, colour in SHADES.items()]
+    keys = [Patch(color=color, label=name) for name, color in SHADES.items()]
     figure.legend(handles=keys[:3], loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(options.output, dpi=110)
     print(f"\nThe picture: {options.output}")

@@ -61,9 +61,9 @@ def main(arguments=None):
     for ax, (title, some) in zip(figure.subplots(1, 2, sharey=True), parts.items(), strict=True):
         sizes = [len(one) if title == "queries" else one.n_documents / len(one) for one in some]
         print(f"{title:<20}" + "".join(f"{size:9.4g}" for size in sizes))
-        for (name, learner), colour in zip(LEARNERS.items(), COLOURS, strict=True):
+        for (name, learner), color in zip(LEARNERS.items(), COLOURS, strict=True):
             times = [min(seconds(learner, one) for _ in range(3)) for one in some]
-            ax.loglog(sizes, times, "o-", color=colour, label=name)
+            ax.loglog(sizes, times, "o-", color=color, label=name)
             print(f"{name:<20}" + "".join(f"{one:9.4f}" for one in times), flush=True)
         for power, style in ((1, ":"), (2, "--")):
             ax.plot(sizes, 5.0 * (np.array(sizes) / sizes[-1]) ** power, style, color="0.6")

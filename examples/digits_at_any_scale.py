@@ -2,7 +2,7 @@
 
 A good-bad pair model and a Plackett-Luce model of five items, of which the first one's score grows
 from 1 to 1e18. The entropy as log-partition less expected exponent, and the chance of one of two
-close items to be above the other as a softmax of centred scores, lose their digits; the library's
+close items to be above the other as a softmax of centered scores, lose their digits; the library's
 answers are compared with a calculation in 60 digits. ``--data`` takes a LETOR file, of whose first
 suitable query the scores are a feature.
 """

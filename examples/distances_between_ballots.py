@@ -1,6 +1,6 @@
 """How far apart voters are: distances between ballots with ties and open ends.
 
-Simulates two camps of voters who rank their favourites only and draws the Kendall distances
+Simulates two camps of voters who rank their favorites only and draws the Kendall distances
 between all ballots: the camps appear as blocks. With ``--data FILE`` it reads a PrefLib file and
 draws the most frequent ballots instead.
 """

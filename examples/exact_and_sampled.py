@@ -1,6 +1,6 @@
-"""Does a sampled objective lead where the exact one does? Both along the optimisation.
+"""Does a sampled objective lead where the exact one does? Both along the optimization.
 
-The optimiser sees the convex loss over a restart sample; at every iteration the same coefficients
+The optimizer sees the convex loss over a restart sample; at every iteration the same coefficients
 are also judged by all merges of four fixed orders of each class, summed exactly, and the other way
 round.
 """

@@ -1,6 +1,6 @@
 """Rankings by single features, and what comes of adding them: FeatureRank and DiffRank.
 
-(a) interval centres of three features, from all values of an interval and from one third of them;
+(a) interval centers of three features, from all values of an interval and from one third of them;
 (b) Kendall's tau along the additions of FeatureRank with and without balance control, and that of
 its predictions, made without labels; (c) DiffRank's bound and what it bounds. ``--data``: folds.
 """
@@ -21,19 +21,19 @@ STYLES = {"all values": "-", "lowest third": ":", "middle third": "--", "highest
 CURVES = {"objective": "bound, product of Z", "error": "pairs in the wrong order"}
 
 
-def draw_centres(ax, train):
-    """Draw the centres of the features that rise most, fall most and turn most."""
-    whole, finer = (quasi_knn(train.X, train.y, train.ptr, n).centres for n in (K, 3 * K))
+def draw_centers(ax, train):
+    """Draw the centers of the features that rise most, fall most and turn most."""
+    whole, finer = (quasi_knn(train.X, train.y, train.ptr, n).centers for n in (K, 3 * K))
     rise = whole[:, -1] - whole[:, 0]
     turn = np.ptp(whole, axis=1) - np.abs(rise)
-    for feature, colour in zip((rise.argmax(), rise.argmin(), turn.argmax()), COLOURS, strict=True):
+    for feature, color in zip((rise.argmax(), rise.argmin(), turn.argmax()), COLOURS, strict=True):
         lines = [whole[feature], *(finer[feature, third::3] for third in range(3))]
         for line, style in zip(lines, STYLES.values(), strict=True):
-            ax.plot(np.arange(1, K + 1), line, style, color=colour)
-        ax.text(K + 0.15, lines[0][-1], f"feature {feature + 1}", color=colour, va="center")
+            ax.plot(np.arange(1, K + 1), line, style, color=color)
+        ax.text(K + 0.15, lines[0][-1], f"feature {feature + 1}", color=color, va="center")
     for name, style in STYLES.items():
         ax.plot([], [], style, color="0.3", label=name)
-    ax.set(title=f"(a) K = {K} intervals", xlabel="from the least relevant up", ylabel="centre")
+    ax.set(title=f"(a) K = {K} intervals", xlabel="from the least relevant up", ylabel="center")
 
 
 def main(arguments=None):
@@ -49,22 +49,22 @@ def main(arguments=None):
         whole = data.make_letor(2 * options.queries, n_documents=(24, 150), strict=True, rng=9)
         train, test = (whole.where(np.arange(len(whole)) % 2 == part) for part in (0, 1))
     axes = (figure := Figure(figsize=(14, 4.4), layout="constrained")).subplots(1, 3)
-    draw_centres(axes[0], train)
+    draw_centers(axes[0], train)
     ends = np.arange(1, options.cycles + 1) * train.n_features
     heads = "".join(f"{f'cycle {cycle}':>10}" for cycle in range(1, options.cycles + 1))
     print(f"{'tau, training':<25}{heads} predicted      test")
-    for kind, colour in zip((FeatureRank, BLFeatureRank), COLOURS, strict=False):
+    for kind, color in zip((FeatureRank, BLFeatureRank), COLOURS, strict=False):
         learner = kind(intervals=K, cycles=options.cycles).fit(train)
         taus = np.array(learner.history_["train"])
-        axes[1].plot(np.arange(1, len(taus) + 1), taus, color=colour, label=kind.__name__)
+        axes[1].plot(np.arange(1, len(taus) + 1), taus, color=color, label=kind.__name__)
         row = [*taus[ends - 1], learner.score(train), learner.score(test)]
-        axes[1].plot(len(taus) + 5, row[-2], "o", color=colour, label=f"{kind.__name__}, predicted")
+        axes[1].plot(len(taus) + 5, row[-2], "o", color=color, label=f"{kind.__name__}, predicted")
         print(f"{kind.__name__:<25}" + "".join(f"{tau:10.4f}" for tau in row))
     axes[1].set(title="(b) two ways to add", xlabel="addition", ylabel="Kendall's tau, training")
     history = DiffRank(intervals=K, cycles=options.cycles).fit(train).history_
-    for (key, name), colour in zip(CURVES.items(), COLOURS, strict=False):
+    for (key, name), color in zip(CURVES.items(), COLOURS, strict=False):
         values = np.array(history[key])
-        axes[2].plot(np.arange(1, len(values) + 1), values, color=colour, label=name)
+        axes[2].plot(np.arange(1, len(values) + 1), values, color=color, label=name)
         print(f"{name:<25}" + "".join(f"{value:10.4f}" for value in values[ends - 1]))
     axes[2].set(title="(c) DiffRank", xlabel="round", ylabel="relative to all pairs, training")
     for ax in axes:

@@ -1,7 +1,7 @@
 """Why do good rankings suffice? The exponent F soon outgrows the loss.
 
 Ten queries with ten fixed rankings each: how far F falls below that of the best ranking, averaged
-over the first iterations of the optimiser, against the loss of the ranking. At w = 0 all falls are
+over the first iterations of the optimizer, against the loss of the ranking. At w = 0 all falls are
 0 and the loss decides; after an iteration or two it hardly counts.
 """
 

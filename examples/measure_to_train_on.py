@@ -1,6 +1,6 @@
 """Which measure should be trained on? Six smooth measures, each tested by all six.
 
-Approx maximises a smooth version of each measure, with settings chosen by that measure on the
+Approx maximizes a smooth version of each measure, with settings chosen by that measure on the
 validation part of every fold. Columns compare with the learner that was trained on the tested
 measure itself, paired by query. ``--data`` takes a folder with LETOR folds.
 """
@@ -53,8 +53,8 @@ def main(arguments=None):
     for row, column in np.ndindex(means.shape):
         shown = f"{means[row, column]:+.4f}" if row != column else f"{values[row, row].mean():.4f}"
         style = {"weight": "bold"} if row == column else {}
-        colour = "white" if abs(ratios[row, column]) > 2.5 else "black"
-        ax.text(column, row, shown, ha="center", va="center", color=colour, **style)
+        color = "white" if abs(ratios[row, column]) > 2.5 else "black"
+        ax.text(column, row, shown, ha="center", va="center", color=color, **style)
     ax.set(xlabel="tested by", ylabel="trained on")
     ax.set_xticks(range(len(MEASURES)), MEASURES)
     ax.set_yticks(range(len(MEASURES)), MEASURES)

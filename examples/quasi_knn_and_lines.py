@@ -1,6 +1,6 @@
 """What does quasi-KNN see that a line does not? One curved feature, then all of a collection.
 
-(a) relevance as a curve of the feature, as in Figure 9 of Wang et al., and three interval centres;
+(a) relevance as a curve of the feature, as in Figure 9 of Wang et al., and three interval centers;
 (b) Kendall's tau on new values by the number of intervals, with noise added to the relevance; (c)
 tau of every feature on test queries, against its values up or down. ``--data``: LETOR folds.
 """
@@ -33,21 +33,21 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     x, new = (rng := np.random.default_rng(0)).uniform(-5.0, 4.0, (2, ENDS[1], 1))
     first, second, third = (figure := Figure((14, 4.4), layout="constrained")).subplots(1, 3)
-    centres = quasi_knn(x, relevance(x, 0.0), ENDS, 3).centres[0]
-    nearest = np.abs(x - centres).argmin(axis=1)
-    for number, colour in enumerate(COLOURS):
+    centers = quasi_knn(x, relevance(x, 0.0), ENDS, 3).centers[0]
+    nearest = np.abs(x - centers).argmin(axis=1)
+    for number, color in enumerate(COLOURS):
         group = x[nearest == number]
-        first.plot(group, relevance(group), ".", color=colour, markersize=4)
-        first.axvline(centres[number], color=colour, linestyle=":")
-    first.set(title="(a) values by their nearest centre", xlabel="feature", ylabel="relevance")
-    print("centres, from the least relevant up: " + ", ".join(f"{one:.2f}" for one in centres))
-    for noise, colour in zip((0.0, 3.0, 10.0), COLOURS, strict=True):
+        first.plot(group, relevance(group), ".", color=color, markersize=4)
+        first.axvline(centers[number], color=color, linestyle=":")
+    first.set(title="(a) values by their nearest center", xlabel="feature", ylabel="relevance")
+    print("centers, from the least relevant up: " + ", ".join(f"{one:.2f}" for one in centers))
+    for noise, color in zip((0.0, 3.0, 10.0), COLOURS, strict=True):
         known, truth = (relevance(one, noise * rng.normal(size=ENDS[1])) for one in (x, new))
         ranks = [quasi_knn(x, known, ENDS, size).ranks(new, ENDS)[0] for size in SIZES]
         taus = [float(TAU.from_scores(one, truth)) for one in ranks]
         line = float(TAU.from_scores(np.sign(TAU.from_scores(x[:, 0], known)) * new[:, 0], truth))
-        second.plot(SIZES, taus, color=colour, label=f"noise {noise:g}")
-        second.axhline(line, color=colour, linestyle=":")
+        second.plot(SIZES, taus, color=color, label=f"noise {noise:g}")
+        second.axhline(line, color=color, linestyle=":")
         print(f"noise {noise:2g}: tau by value {line:.4f}, by {K} intervals {taus[K - 1]:.4f}")
     second.set(title="(b) new values; dotted: a line", xlabel="intervals", ylabel="Kendall's tau")
     second.legend(frameon=False, ncols=3, bbox_to_anchor=(1.0, 0.9), loc="center right")

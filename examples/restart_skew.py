@@ -1,4 +1,4 @@
-"""Which restarts should a sample favour? Accuracy against the skew towards good or bad rankings.
+"""Which restarts should a sample favor? Accuracy against the skew towards good or bad rankings.
 
 On the left, two restart states, the best and the worst ranking, chosen nine times to one, evenly,
 or one to nine. On the right, eleven states from best to worst, chosen by the weight exp(k loss).

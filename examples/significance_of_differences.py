@@ -64,8 +64,8 @@ def main(arguments=None):
     p[pairs] = p.T[pairs] = adjust(alone, "holm")
     right.imshow(np.log10(np.maximum(p, 1e-3)), cmap="viridis", vmin=-3.0, vmax=0.0)
     for i, j in zip(*np.nonzero(~np.eye(len(p), dtype=bool)), strict=True):
-        colour = "black" if p[i, j] > 0.1 else "white"
-        right.text(j, i, f"{p[i, j]:.3f}", ha="center", va="center", color=colour)
+        color = "black" if p[i, j] > 0.1 else "white"
+        right.text(j, i, f"{p[i, j]:.3f}", ha="center", va="center", color=color)
     right.set(title="p of paired t-tests, NDCG@1, by Holm")
     right.set_xticks(range(len(LEARNERS)), list(LEARNERS), rotation=30)
     right.set_yticks(range(len(LEARNERS)), list(LEARNERS))

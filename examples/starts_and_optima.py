@@ -1,4 +1,4 @@
-"""Where do optimisers end? Four objectives from many starting points, one of them convex.
+"""Where do optimizers end? Four objectives from many starting points, one of them convex.
 
 The convex loss has one optimum; the expected gain, SoftRank and ApproxAP may have many. Learners
 start at 0 (circled) and at random coefficients; drawn are how far the objective ends above the
@@ -43,7 +43,7 @@ def main(arguments=None):
     figure = Figure(figsize=(12, 4.4), layout="constrained")
     axes = figure.subplots(1, 2)
     print(f"{'':<13}  objective: from 0   lowest  highest   MAP: from 0   lowest  highest")
-    for place, ((name, learner), colour) in enumerate(zip(LEARNERS.items(), COLOURS, strict=True)):
+    for place, ((name, learner), color) in enumerate(zip(LEARNERS.items(), COLOURS, strict=True)):
         ends = []
         for coefficients in starts:
             start.coef_ = coefficients
@@ -56,7 +56,7 @@ def main(arguments=None):
         ends[0] -= ends[0].min()
         side = place + np.linspace(-0.3, 0.3, len(starts))
         for ax, one in zip(axes, ends, strict=True):
-            ax.plot(side, one, "o", color=colour, alpha=0.7)
+            ax.plot(side, one, "o", color=color, alpha=0.7)
             ax.plot(side[0], one[0], "o", color="black", fillstyle="none", markersize=11)
     axes[0].set(ylabel="objective a query, above the lowest end")
     axes[1].set(ylabel="MAP on test queries")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray
+from permdist._typing import FloatArray
 from permdist.measures import Measure
 from permdist.models.attributes import Attribute, Columns, Numbers
 from permdist.models.base import Card, Ranker, Settings
@@ -21,7 +21,7 @@ LARGEST = 1.0 - 1e-12  # a feature that ranks everything perfectly would get an 
 class AdaRank(Ranker):
     """Boosting on queries: each round adds the feature that ranks the hardest queries best.
 
-    Minimises the exponential type-one bound ``sum_q exp(-E_q)`` of any measure E in [0, 1]. In
+    Minimizes the exponential type-one bound ``sum_q exp(-E_q)`` of any measure E in [0, 1]. In
     round t the feature with the largest weighted measure ``phi = sum_q P(q) E_q(feature)`` is
     added with weight ``alpha = log((1 + phi) / (1 - phi)) / 2``; then ``P(q)`` becomes proportional
     to ``exp(-E_q)`` under the model so far.
@@ -44,7 +44,7 @@ class AdaRank(Ranker):
     patience : int
     directions : {"up", "both"}
         Whether a feature always ranks large values first, or the better of both ways.
-    normalise : bool, str or sequence of str
+    normalize : bool, str or sequence of str
         How to scale every feature within its query, as in `MLE`.
     early_stopping : int, optional
         Stop after so many rounds without a better measure on `eval_set`, and keep the best.
@@ -84,8 +84,8 @@ class AdaRank(Ranker):
 
     card: ClassVar[Card] = Card(
         paper="Xu and Li 2007",
-        optimises="any measure in [0, 1]",
-        minimises="sum exp(-measure), boosting",
+        optimizes="any measure in [0, 1]",
+        minimizes="sum exp(-measure), boosting",
         cost="n log n a round",
     )
     settings: ClassVar[Settings] = {
@@ -115,7 +115,7 @@ class AdaRank(Ranker):
         accept: str = "better",
         patience: int = 50,
         directions: str = "up",
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         early_stopping: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -125,7 +125,7 @@ class AdaRank(Ranker):
         self.accept = accept
         self.patience = patience
         self.directions = directions
-        self.normalise = normalise
+        self.normalize = normalize
         self.early_stopping = early_stopping
         self.verbose = verbose
 

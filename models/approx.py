@@ -1,4 +1,4 @@
-"""Smooth versions of measures, maximised: ApproxAP, ApproxNDCG and their like."""
+"""Smooth versions of measures, maximized: ApproxAP, ApproxNDCG and their like."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, as_rng
+from permdist._check import as_rng
+from permdist._typing import FloatArray
 from permdist.measures import NDCG, RR, Measure
 from permdist.models.base import Card, Settings
 from permdist.models.history import Watch
@@ -29,10 +30,10 @@ SMOOTH: Settings = {"C": [0.03, 0.1, 1.0, 10.0, 100.0], "alpha": [1.0, 10.0, 100
 
 
 class Approx(Listwise):
-    """Maximises a measure whose positions are smoothed.
+    """Maximizes a measure whose positions are smoothed.
 
     A position is ``1 + sum_j sigmoid(alpha (s_j - s_i))``; "among the first k" and "above" become
-    sigmoids of positions with the factor beta. Minimises ``sum_q 1 - measure + |w|^2 / C``, which
+    sigmoids of positions with the factor beta. Minimizes ``sum_q 1 - measure + |w|^2 / C``, which
     is not convex.
 
     Parameters
@@ -43,7 +44,7 @@ class Approx(Listwise):
     alpha, beta : float
         How steep the sigmoids of scores and of positions are.
     sigmoid : {"logistic", "tanh", "erf", "arctan"}
-    optimiser : {"lbfgs", "stochastic"}
+    optimizer : {"lbfgs", "stochastic"}
         L-BFGS on all queries; or steps along the gradient of one query after the other, in a new
         order each time, as in Algorithm 1 of the paper.
     learning_rate : float
@@ -53,15 +54,15 @@ class Approx(Listwise):
     random_state : int, optional
         The seed of the order of queries.
     C : float
-        The larger, the weaker the regularisation; ``numpy.inf`` for none.
-    normalise : bool, str or sequence of str
+        The larger, the weaker the regularization; ``numpy.inf`` for none.
+    normalize : bool, str or sequence of str
         How to scale every feature within its query, as in `MLE`.
     max_iter, tol : int, float
-        When the optimiser stops: iterations (or passes over the queries), and the largest entry of
+        When the optimizer stops: iterations (or passes over the queries), and the largest entry of
         the gradient.
     early_stopping : int, optional
         Stop after so many iterations without a better measure on `eval_set`, and keep the best.
-        The stochastic optimiser keeps the best of all its models whenever there is an `eval_set`.
+        The stochastic optimizer keeps the best of all its models whenever there is an `eval_set`.
     warm_start : bool
         Whether `fit` starts from the coefficients of the last one.
     n_jobs : int, optional
@@ -84,8 +85,8 @@ class Approx(Listwise):
 
     card: ClassVar[Card] = Card(
         paper="Qin, Liu and Li 2008",
-        optimises="AP, NDCG, precision, RR, tau",
-        minimises="1 - measure at smooth positions",
+        optimizes="AP, NDCG, precision, RR, tau",
+        minimizes="1 - measure at smooth positions",
         cost="windows of n^2",
     )
     settings: ClassVar[Settings] = {**SMOOTH, "measure": ["ndcg@10"], "beta": [1.0]}
@@ -93,7 +94,7 @@ class Approx(Listwise):
         "alpha": POSITIVE,
         "beta": POSITIVE,
         "sigmoid": OneOf(tuple(SIGMOIDS)),
-        "optimiser": OneOf(("lbfgs", "stochastic")),
+        "optimizer": OneOf(("lbfgs", "stochastic")),
         "learning_rate": POSITIVE,
         "annealing": Whole(1, 100),
     }
@@ -105,12 +106,12 @@ class Approx(Listwise):
         alpha: float = 10.0,
         beta: float = 10.0,
         sigmoid: str = "logistic",
-        optimiser: str = "lbfgs",
+        optimizer: str = "lbfgs",
         learning_rate: float = 0.01,
         annealing: int = 1,
         random_state: int | None = 0,
         C: float = 100.0,
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         max_iter: int = 100,
         tol: float = 1e-5,
         early_stopping: int | None = None,
@@ -121,7 +122,7 @@ class Approx(Listwise):
         super().__init__(
             C=C,
             measure=measure,
-            normalise=normalise,
+            normalize=normalize,
             max_iter=max_iter,
             tol=tol,
             early_stopping=early_stopping,
@@ -132,15 +133,15 @@ class Approx(Listwise):
         self.alpha = alpha
         self.beta = beta
         self.sigmoid = sigmoid
-        self.optimiser = optimiser
+        self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.annealing = annealing
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.annealing > 1 and self.optimiser == "stochastic":
-            raise ValueError("annealing: only with optimiser='lbfgs'")
+        if self.annealing > 1 and self.optimizer == "stochastic":
+            raise ValueError("annealing: only with optimizer='lbfgs'")
         code_of(self._measure())
 
     def _work(self, batch: Batch, alpha: float) -> Work:
@@ -180,14 +181,14 @@ class Approx(Listwise):
         return self._work(batch, float(self.alpha)), 5.0 * np.diff(batch.ptr).astype(float) ** 2
 
     def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
-        if self.optimiser == "stochastic":
+        if self.optimizer == "stochastic":
             self._learn_by_steps(features, batch, watch, start)
             return
         final = float(self.alpha)
         cost = self._kernel(batch)[1]
         for stage in range(int(self.annealing) - 1, -1, -1):
             work = self._work(batch, final / 4.0**stage)
-            self._optimise(self._sum(batch, work, cost), features, watch, start)
+            self._optimize(self._sum(batch, work, cost), features, watch, start)
             start = self.coef_
 
     def _learn_by_steps(
@@ -227,7 +228,7 @@ class ApproxNDCG(Approx):
     True
     """
 
-    card: ClassVar[Card] = Approx.card._replace(optimises="NDCG")
+    card: ClassVar[Card] = Approx.card._replace(optimizes="NDCG")
     settings: ClassVar[Settings] = SMOOTH
 
 
@@ -242,7 +243,7 @@ class ApproxAP(Approx):
     True
     """
 
-    card: ClassVar[Card] = Approx.card._replace(optimises="AP")
+    card: ClassVar[Card] = Approx.card._replace(optimizes="AP")
     settings: ClassVar[Settings] = SMOOTH
 
     def __init__(
@@ -252,12 +253,12 @@ class ApproxAP(Approx):
         alpha: float = 10.0,
         beta: float = 10.0,
         sigmoid: str = "logistic",
-        optimiser: str = "lbfgs",
+        optimizer: str = "lbfgs",
         learning_rate: float = 0.01,
         annealing: int = 1,
         random_state: int | None = 0,
         C: float = 100.0,
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         max_iter: int = 100,
         tol: float = 1e-5,
         early_stopping: int | None = None,
@@ -270,12 +271,12 @@ class ApproxAP(Approx):
             alpha=alpha,
             beta=beta,
             sigmoid=sigmoid,
-            optimiser=optimiser,
+            optimizer=optimizer,
             learning_rate=learning_rate,
             annealing=annealing,
             random_state=random_state,
             C=C,
-            normalise=normalise,
+            normalize=normalize,
             max_iter=max_iter,
             tol=tol,
             early_stopping=early_stopping,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from permdist._check import FloatArray
+from permdist._typing import FloatArray
 from permdist.models.rules import LARGEST_COUNT, Whole, is_number, shown
 
 LARGEST_WIDTH = 10_000_000

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from permdist._check import FloatArray, IntArray
 from permdist._files import write_atomically
 from permdist._groups import group_queries
+from permdist._typing import FloatArray, IntArray
 from permdist.data import Queries
 from permdist.measures import Measure, evaluate, parse
 from permdist.models.attributes import LARGEST_WIDTH
@@ -46,17 +46,17 @@ class Card(NamedTuple):
     Attributes
     ----------
     paper : str
-    optimises : str
+    optimizes : str
         What it wants to be good at.
-    minimises : str
+    minimizes : str
         Its objective, summed over queries; most add ``|w|^2 / C``.
     cost : str
         How one evaluation grows with the n documents of a query.
     """
 
     paper: str
-    optimises: str
-    minimises: str
+    optimizes: str
+    minimizes: str
     cost: str
 
 
@@ -69,14 +69,14 @@ class Ranker(Declared):
     Attributes
     ----------
     coef_ : array of float, shape (features,)
-        Where `normalise` names several methods, one such block for each.
+        Where `normalize` names several methods, one such block for each.
     n_iter_ : int
-        Iterations of the optimiser.
+        Iterations of the optimizer.
     history_ : dict of lists
         ``objective`` and ``seconds`` at every iteration, what else the learner's page names, and
         the validation ``measure`` where there is an `eval_set`.
     converged_ : bool
-        Whether the optimiser stopped because nothing was left to gain.
+        Whether the optimizer stopped because nothing was left to gain.
     n_features_in_ : int
     feature_names_in_ : array of str, shape (features,)
         Where the features of `fit` had names: the columns of a data frame, or those of `Queries`.
@@ -94,7 +94,7 @@ class Ranker(Declared):
         """Set the fitted attributes; tell `watch` about every iteration."""
 
     def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
-        """Score documents by their features, already normalised; ptr matters with `by_query`."""
+        """Score documents by their features, already normalized; ptr matters with `by_query`."""
         return features @ self.coef_
 
     def __sklearn_tags__(self) -> Any:
@@ -129,8 +129,8 @@ class Ranker(Declared):
             Validation data: its measure is noted at every iteration and, with `early_stopping`,
             decides when to stop and which coefficients to keep.
         warm_start_from : Ranker, optional
-            A fitted linear learner of the same features, to start from: one that minimises an
-            easy bound, say, before one that minimises a tight one.
+            A fitted linear learner of the same features, to start from: one that minimizes an
+            easy bound, say, before one that minimizes a tight one.
 
         Returns
         -------
@@ -212,7 +212,7 @@ class Ranker(Declared):
             Features with other names than those of `fit`, or in another order, are refused. Where
             only one of the two had names there is a warning, as of scikit-learn's estimators.
         qid : array, shape (documents,), optional
-            Needed only with `normalise`, and by learners that add up rankings: both look at whole
+            Needed only with `normalize`, and by learners that add up rankings: both look at whole
             queries.
         """
         self._need_fit()
@@ -222,7 +222,7 @@ class Ranker(Declared):
             return self._finite_scores(features, np.array([0, len(features)]))
         ids = X.qid if isinstance(X, Queries) else qid
         if ids is None:
-            who = type(self).__name__ if self.by_query else "normalise"
+            who = type(self).__name__ if self.by_query else "normalize"
             raise TypeError(f"qid: {who} needs the query of each document")
         queries = Queries(features, np.zeros(len(features), int), ids).normalize(views)
         return self._finite_scores(queries.X, queries.ptr)
@@ -322,7 +322,7 @@ class Ranker(Declared):
 
     def _views(self) -> tuple[str, ...]:
         """Name the versions of the features that are put side by side."""
-        return Views().read("normalise", self.get_params(deep=False).get("normalise", False))
+        return Views().read("normalize", self.get_params(deep=False).get("normalize", False))
 
     def _need_fit(self) -> None:
         if not hasattr(self, "history_"):
@@ -359,7 +359,7 @@ class Ranker(Declared):
             return
         if tuple(self.views_) != self._views():
             raise ValueError(
-                f"normalise: expected {tuple(self.views_)} as before (warm_start), got "
+                f"normalize: expected {tuple(self.views_)} as before (warm_start), got "
                 f"{self._views()}"
             )
         before = len(self.coef_) // len(self.views_)
@@ -380,7 +380,7 @@ class Ranker(Declared):
             )
         if len(other.coef_) != width or tuple(other.views_) != self._views():
             raise ValueError(
-                f"warm_start_from: expected {width} coefficients for features normalised in the "
+                f"warm_start_from: expected {width} coefficients for features normalized in the "
                 f"same way, got {len(other.coef_)}"
             )
         named = getattr(self, "feature_names_in_", None)

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, as_rng
+from permdist._check import as_rng
+from permdist._typing import FloatArray, IntArray
 from permdist.distributions.lattice import Lattice, Shape
 from permdist.measures import Measure
 from permdist.models.base import Card, Settings
@@ -25,7 +26,7 @@ class BoltzRank(Descent):
     """Expected measure, and closeness to a target, under ``Pr(y) proportional to exp F(y)``.
 
     F is minus the energy, ``2 / (n (n - 1)) sum (s_j - s_k)`` over all pairs with j above k,
-    whatever their labels. Minimises ``sum_q mix (1 - E[measure]) + (1 - mix) H + |w|^2 / C``, where
+    whatever their labels. Minimizes ``sum_q mix (1 - E[measure]) + (1 - mix) H + |w|^2 / C``, where
     H is the cross entropy to the same distribution with the labels as scores.
 
     Parameters
@@ -37,18 +38,18 @@ class BoltzRank(Descent):
         Labels are multiplied by it in the target.
     exact : int
         Queries of up to so many documents are summed over all their rankings, by a dynamic
-        programme over subsets; 12 at most.
+        program over subsets; 12 at most.
     sample_size : int
         Longer queries are summed over so many rankings, drawn once: sorted by label plus noise,
         from next to none to much more than the labels differ by.
     C : float
-        The larger, the weaker the regularisation; ``numpy.inf`` for none.
+        The larger, the weaker the regularization; ``numpy.inf`` for none.
     random_state : int, optional
         The seed of these rankings.
-    normalise : bool, str or sequence of str
+    normalize : bool, str or sequence of str
         How to scale every feature within its query, as in `MLE`.
     max_iter, tol : int, float
-        When the optimiser stops: iterations, and the largest entry of the gradient.
+        When the optimizer stops: iterations, and the largest entry of the gradient.
     early_stopping : int, optional
         Stop after so many iterations without a better measure on `eval_set`, and keep the best.
     warm_start : bool
@@ -72,8 +73,8 @@ class BoltzRank(Descent):
 
     card: ClassVar[Card] = Card(
         paper="Volkovs and Zemel 2009",
-        optimises="any measure, in expectation",
-        minimises="1 - E[measure], and cross entropy",
+        optimizes="any measure, in expectation",
+        minimizes="1 - E[measure], and cross entropy",
         cost="sample size x n, or 2^n",
     )
     settings: ClassVar[Settings] = {
@@ -99,7 +100,7 @@ class BoltzRank(Descent):
         sample_size: int = 100,
         C: float = 1000.0,
         random_state: int | None = 0,
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         max_iter: int = 100,
         tol: float = 1e-5,
         early_stopping: int | None = None,
@@ -114,7 +115,7 @@ class BoltzRank(Descent):
         self.sample_size = sample_size
         self.C = C
         self.random_state = random_state
-        self.normalise = normalise
+        self.normalize = normalize
         self.max_iter = max_iter
         self.tol = tol
         self.early_stopping = early_stopping
@@ -214,7 +215,7 @@ class _Sampled:
         slopes, losses, target = [], [], []
         for a, b in bounds:
             label = batch.labels[a:b]
-            # From next to none to much more than neighbouring labels differ by.
+            # From next to none to much more than neighboring labels differ by.
             gap = float(np.ptp(label)) / (len(np.unique(label)) - 1)
             noise = gap * np.geomspace(0.1, 10.0, size)[:, None] * rng.gumbel(size=(size, b - a))
             orders = np.argsort(-(label + noise), axis=1)

@@ -1,4 +1,4 @@
-"""Upper bounds of ``1 - measure``, each with an exact value: what bound-based learners minimise.
+"""Upper bounds of ``1 - measure``, each with an exact value: what bound-based learners minimize.
 
 Type-one bounds are functions of the measure itself; type-two bounds compare the scores of perfect
 permutations with those of all others. The latter run over merges of the classes, each in its best
@@ -16,10 +16,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray, choice, finite, grades
+from permdist._check import choice, finite, grades
 from permdist._groups import group_queries
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.distributions.lattice import MAX_CELLS, Lattice, Shape, fits, grade_table
 from permdist.measures import AP, AUC, NDCG, Measure, parse
 
@@ -296,7 +297,7 @@ class _Merges:
         return self._unit * total
 
     def sum_of_exponentials(self) -> float:
-        """Sum ``e exp(-x)`` over all pairs, by dynamic programmes over subsets."""
+        """Sum ``e exp(-x)`` over all pairs, by dynamic programs over subsets."""
         n = len(self.scores)
         shape = Shape.of_orders(n)
         place = n - 1.0 - 2.0 * shape.counts.sum(axis=1)

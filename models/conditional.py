@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import optimize
 
-from permdist._check import FloatArray, choice
+from permdist._check import choice
+from permdist._typing import FloatArray
 from permdist.measures import AUC, Measure
 from permdist.models.descent import Descent, Loss
 from permdist.models.inputs import need_draws
@@ -32,7 +33,7 @@ class Conditional(Descent):
         for `orders` fixed random orders of goods and bads; a fixed restart sample. The default
         depends on the learner.
     C : float
-        The larger, the weaker the regularisation ``|w|^2 / C``; ``numpy.inf`` for none.
+        The larger, the weaker the regularization ``|w|^2 / C``; ``numpy.inf`` for none.
     kappa : float
         The weight of the loss beside the likelihood, where a learner has both.
     scale : bool
@@ -41,18 +42,18 @@ class Conditional(Descent):
         wants a C that is smaller by their typical number.
     graded : bool
         Whether all pairs of different labels count, or only those of good and bad.
-    normalise : bool, str or sequence of str
+    normalize : bool, str or sequence of str
         How to scale every feature within its query: not at all, to the range from 0 to 1, or by
         any of the methods of `permdist.data.Queries.normalize`. Several of them give the learner
         as many versions of every feature, side by side.
     orders : int
         For the lattice: fixed orders of each class.
     sample_size, skew : int, float
-        For restarts: rankings of each query, and which restart states are favoured.
+        For restarts: rankings of each query, and which restart states are favored.
     random_state : int, optional
         The seed of whatever is drawn.
     max_iter, tol : int, float
-        When the optimiser stops: iterations, and the largest entry of the gradient.
+        When the optimizer stops: iterations, and the largest entry of the gradient.
     early_stopping : int, optional
         Stop after so many iterations without a better measure on `eval_set`, and keep the best.
     warm_start : bool
@@ -82,7 +83,7 @@ class Conditional(Descent):
         kappa: float = 1.0,
         scale: bool = True,
         graded: bool = False,
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         orders: int = 4,
         sample_size: int = 100,
         skew: float = -10.0,
@@ -100,7 +101,7 @@ class Conditional(Descent):
         self.kappa = kappa
         self.scale = scale
         self.graded = graded
-        self.normalise = normalise
+        self.normalize = normalize
         self.orders = orders
         self.sample_size = sample_size
         self.skew = skew

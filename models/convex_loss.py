@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from permdist._check import FloatArray
+from permdist._typing import FloatArray
 from permdist.models.base import Card, Settings
 from permdist.models.conditional import Conditional, Loss
 from permdist.models.spaces import Batch
@@ -13,7 +13,7 @@ from permdist.models.spaces import Batch
 class ConvexLoss(Conditional):
     """The convex upper bound of likelihood plus expected loss.
 
-    Minimises ``sum_q log sum_y exp(F(y) - F(best) + kappa loss(y)) + |w|^2 / C``: convex in every
+    Minimizes ``sum_q log sum_y exp(F(y) - F(best) + kappa loss(y)) + |w|^2 / C``: convex in every
     space. ``kappa=0`` is `MLE`. Over interleavings, the log-sum L of a query is never below
     ``max_y [F(y) - F(best) + kappa loss(y)]``. As kappa grows, ``L / kappa`` at ``w = kappa w'``
     comes to this structured hinge loss at ``w'`` (for kappa 1), if ``C`` grows like kappa as well;
@@ -38,8 +38,8 @@ class ConvexLoss(Conditional):
 
     card: ClassVar[Card] = Card(
         paper="Dubey et al. 2009",
-        optimises="any measure, by a convex bound",
-        minimises="log sum_y exp(F(y) - F(best) + kappa loss(y))",
+        optimizes="any measure, by a convex bound",
+        minimizes="log sum_y exp(F(y) - F(best) + kappa loss(y))",
         cost="goods x bads",
     )
     settings: ClassVar[Settings] = {

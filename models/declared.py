@@ -122,7 +122,7 @@ class Declared(BaseEstimator):  # type: ignore[misc]
             except ValueError as error:
                 raise ValueError(
                     f"fit: {error}; are features or parameters too large? Smaller ones, or "
-                    "normalise=True, may help"
+                    "normalize=True, may help"
                 ) from error
 
 

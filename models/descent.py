@@ -14,7 +14,7 @@ from scipy import optimize
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import ThreadpoolController
 
-from permdist._check import FloatArray
+from permdist._typing import FloatArray
 from permdist.models.base import Ranker
 from permdist.models.history import Watch
 from permdist.models.spaces import Batch
@@ -32,14 +32,14 @@ def _libraries() -> ThreadpoolController:
 def few_threads(size: int) -> AbstractContextManager[Any]:
     """Keep linear algebra on one thread where matrices are small.
 
-    The many small products of an optimiser gain nothing from more, and wait for threads that
+    The many small products of an optimizer gain nothing from more, and wait for threads that
     other work keeps busy.
     """
     return _libraries().limit(limits=1, user_api="blas") if size < SMALL else nullcontext()
 
 
 class Descent(Ranker):
-    """A linear ranker that minimises ``loss(X w) + |w|^2 / C``.
+    """A linear ranker that minimizes ``loss(X w) + |w|^2 / C``.
 
     A learner gives `_prepare`; `history_` also has ``gradient``, its largest entry.
     """
@@ -59,11 +59,11 @@ class Descent(Ranker):
 
     def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
         loss = self._prepare(batch)
-        self._optimise(
+        self._optimize(
             loss, features, watch, start if start.any() else self._start(features, batch)
         )
 
-    def _optimise(self, loss: Loss, features: FloatArray, watch: Watch, start: FloatArray) -> float:
+    def _optimize(self, loss: Loss, features: FloatArray, watch: Watch, start: FloatArray) -> float:
         """Run L-BFGS; set `coef_` and `converged_`, and give the value that was reached."""
         params = self.get_params(deep=False)
         C, held_out = float(params.get("C", np.inf)), watch.held_out
@@ -114,7 +114,7 @@ class Descent(Ranker):
         if len(watch) == 0 and not self.converged_:
             advice = "space='lattice', or " if "space" in params else ""
             warnings.warn(
-                f"{type(self).__name__}: the optimiser could not take a step ({result.message}); "
+                f"{type(self).__name__}: the optimizer could not take a step ({result.message}); "
                 f"try {advice}other features",
                 ConvergenceWarning,
                 stacklevel=3,

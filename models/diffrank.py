@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.measures import Measure
 from permdist.models.base import Card
 from permdist.models.feature_rank import LARGEST, FeatureRank
@@ -24,9 +24,9 @@ class DiffRank(FeatureRank):
     Pairs (i above j in truth) have the distribution ``D proportional to exp(-(H_i - H_j) / U_q)``,
     where U_q is the largest difference of ranks, n - 1. Feature after feature,
     ``r = sum D (h_i - h_j) / U_q`` gives the weight ``log((1 + r) / (1 - r)) / 2``. The share of
-    pairs in the wrong order never exceeds the product of the normalisers Z of D, round by round.
+    pairs in the wrong order never exceeds the product of the normalizers Z of D, round by round.
 
-    D factorises, as in `RankBoost`: a round costs O(documents), not O(pairs).
+    D factorizes, as in `RankBoost`: a round costs O(documents), not O(pairs).
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class DiffRank(FeatureRank):
         Rounds over all features.
     measure : Measure or str
         What `score` and early stopping look at; it plays no part in the objective.
-    normalise : bool, str or sequence of str
+    normalize : bool, str or sequence of str
         How to scale every feature within its query, as in `MLE`.
     early_stopping : int, optional
         Stop after so many additions without a better measure on `eval_set`, and keep the best.
@@ -48,7 +48,7 @@ class DiffRank(FeatureRank):
     Attributes
     ----------
     weights_ : list of float
-    centres_ : array of float, shape (features, intervals)
+    centers_ : array of float, shape (features, intervals)
     history_ : dict of lists
         ``objective`` is the exponential loss, relative to that of H = 0, which is the product of
         all Z; ``error`` the share of pairs in the wrong order, which it bounds (Lemma 3); ``z``.
@@ -69,8 +69,8 @@ class DiffRank(FeatureRank):
 
     card: ClassVar[Card] = Card(
         paper="Wang et al.",
-        optimises="pairs in the right order",
-        minimises="sum exp(-(H_i - H_j) / U)",
+        optimizes="pairs in the right order",
+        minimizes="sum exp(-(H_i - H_j) / U)",
         cost="n log n an addition",
     )
 
@@ -84,7 +84,7 @@ class DiffRank(FeatureRank):
         intervals: int = 8,
         cycles: int = 1,
         measure: str | Measure = "tau",
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         early_stopping: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -92,14 +92,14 @@ class DiffRank(FeatureRank):
             intervals=intervals,
             cycles=cycles,
             measure=measure,
-            normalise=normalise,
+            normalize=normalize,
             early_stopping=early_stopping,
             verbose=verbose,
         )
         self.prec = prec
 
     def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
-        h = Intervals(np.asarray(self.centres_)).ranks(features, ptr)
+        h = Intervals(np.asarray(self.centers_)).ranks(features, ptr)
         return self._totals(self.weights_, len(h)) @ h
 
     @staticmethod
@@ -112,11 +112,11 @@ class DiffRank(FeatureRank):
     def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
         if start.any():
             raise ValueError("warm_start_from: rankings are added here, not coefficients")
-        centres = quasi_knn(features, batch.labels, batch.ptr, self.intervals).centres
-        h = Intervals(centres).ranks(features, batch.ptr)
+        centers = quasi_knn(features, batch.labels, batch.ptr, self.intervals).centers
+        h = Intervals(centers).ranks(features, batch.ptr)
         held_out, held_out_scores = watch.held_out, None
         if held_out is not None:
-            held_out_h = Intervals(centres).ranks(held_out.X, held_out.ptr)
+            held_out_h = Intervals(centers).ranks(held_out.X, held_out.ptr)
             held_out_scores = np.zeros(len(held_out.X))
         order = np.lexsort((-batch.labels, batch.query_of))
         prec = len(features) if self.prec is None else min(int(self.prec), len(features))
@@ -150,7 +150,7 @@ class DiffRank(FeatureRank):
                 break
         if watch.stops_early and watch.best is not None:
             weights = weights[: watch.best]
-        self.weights_, self.centres_ = weights, centres
+        self.weights_, self.centers_ = weights, centers
         self.converged_ = True
 
 

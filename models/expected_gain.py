@@ -1,4 +1,4 @@
-"""Expected gain, with restarts of the optimiser against its local optima."""
+"""Expected gain, with restarts of the optimizer against its local optima."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, as_rng
+from permdist._check import as_rng
+from permdist._typing import FloatArray
 from permdist.measures import Measure
 from permdist.models.attributes import Attribute, Numbers
 from permdist.models.base import Card, Ranker, Settings
@@ -21,9 +22,9 @@ SMALLEST = 1e-300
 
 
 class ExpectedGain(Conditional):
-    """Maximises the sum over queries of the log of the expected gain.
+    """Maximizes the sum over queries of the log of the expected gain.
 
-    The objective is ``-sum_q log E[measure] + |w|^2 / C``. It is not convex: the optimiser starts
+    The objective is ``-sum_q log E[measure] + |w|^2 / C``. It is not convex: the optimizer starts
     several times, first from the maximum likelihood estimate over pairs, then near it, and
     `restarts_` tells what each start came to.
 
@@ -32,7 +33,7 @@ class ExpectedGain(Conditional):
     distribution : {"good-bad", "plackett-luce", "gaussian"}
         Under which the expectation is taken; exactly for all of them, but for restart samples.
     n_starts : int
-        How often the optimiser starts.
+        How often the optimizer starts.
 
     Notes
     -----
@@ -53,8 +54,8 @@ class ExpectedGain(Conditional):
 
     card: ClassVar[Card] = Card(
         paper="Dubey et al. 2009",
-        optimises="any measure, in expectation",
-        minimises="-log E[measure]",
+        optimizes="any measure, in expectation",
+        minimizes="-log E[measure]",
         cost="goods x bads",
     )
     settings: ClassVar[Settings] = {
@@ -81,7 +82,7 @@ class ExpectedGain(Conditional):
         kappa: float = 1.0,
         scale: bool = True,
         graded: bool = False,
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         orders: int = 4,
         sample_size: int = 100,
         skew: float = -10.0,
@@ -100,7 +101,7 @@ class ExpectedGain(Conditional):
             kappa=kappa,
             scale=scale,
             graded=graded,
-            normalise=normalise,
+            normalize=normalize,
             orders=orders,
             sample_size=sample_size,
             skew=skew,
@@ -138,7 +139,7 @@ class ExpectedGain(Conditional):
 
         return loss
 
-    def _optimise(self, loss: Loss, features: FloatArray, watch: Watch, start: FloatArray) -> float:
+    def _optimize(self, loss: Loss, features: FloatArray, watch: Watch, start: FloatArray) -> float:
         rng = as_rng(self.random_state)
         found: list[float] = []
         best: tuple[float, FloatArray, bool, dict[str, list[float]]] | None = None
@@ -146,7 +147,7 @@ class ExpectedGain(Conditional):
             spread = 0.0 if number == 0 else 0.5 * max(1.0, float(np.abs(start).max()))
             begin = start + spread * rng.normal(size=len(start))
             watch.restart()
-            value = super()._optimise(loss, features, watch, begin)
+            value = super()._optimize(loss, features, watch, begin)
             found.append(value)
             merit = value
             if watch.stops_early and watch.held_out is not None:

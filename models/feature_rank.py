@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
+from permdist._typing import FloatArray, IntArray
 from permdist.measures import KendallTau, Measure
 from permdist.models.attributes import Attribute, Numbers
 from permdist.models.base import Card, Ranker, Settings
@@ -38,7 +38,7 @@ class FeatureRank(Ranker):
         Rounds over all features.
     measure : Measure or str
         What `score` and early stopping look at; the weights always use Kendall's tau.
-    normalise : bool, str or sequence of str
+    normalize : bool, str or sequence of str
         How to scale every feature within its query, as in `MLE`.
     early_stopping : int, optional
         Stop after so many additions without a better measure on `eval_set`, and keep the best.
@@ -48,7 +48,7 @@ class FeatureRank(Ranker):
     ----------
     weights_ : list of float
         One for each addition, feature after feature, cycle after cycle.
-    centres_ : array of float, shape (features, intervals that some query fills)
+    centers_ : array of float, shape (features, intervals that some query fills)
     history_ : dict of lists
         ``objective`` is ``sum_q exp(-E_q)``; ``train`` the mean of E along training, which under
         balance control is better than what `predict` can do without labels.
@@ -74,8 +74,8 @@ class FeatureRank(Ranker):
 
     card: ClassVar[Card] = Card(
         paper="Wang et al.",
-        optimises="Kendall's tau",
-        minimises="sum exp(-tau), rank addition",
+        optimizes="Kendall's tau",
+        minimizes="sum exp(-tau), rank addition",
         cost="n log n an addition",
     )
     settings: ClassVar[Settings] = {"cycles": [3], "early_stopping": [200]}
@@ -86,7 +86,7 @@ class FeatureRank(Ranker):
         "history_",
         "converged_",
         "weights_",
-        "centres_",
+        "centers_",
     )
     rules: ClassVar[Mapping[str, Rule]] = {
         **USUAL,
@@ -95,10 +95,10 @@ class FeatureRank(Ranker):
     }
     attributes: ClassVar[Mapping[str, Attribute]] = {
         "weights_": Numbers((None,), listed=True),
-        "centres_": Numbers(("width", None)),
+        "centers_": Numbers(("width", None)),
     }
     by_query: ClassVar[bool] = True
-    centres_: FloatArray
+    centers_: FloatArray
     weights_: list[float]
 
     def __init__(
@@ -107,19 +107,19 @@ class FeatureRank(Ranker):
         intervals: int = 8,
         cycles: int = 1,
         measure: str | Measure = "tau",
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         early_stopping: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.intervals = intervals
         self.cycles = cycles
         self.measure = measure
-        self.normalise = normalise
+        self.normalize = normalize
         self.early_stopping = early_stopping
         self.verbose = verbose
 
     def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
-        h = Intervals(np.asarray(self.centres_)).ranks(features, ptr)
+        h = Intervals(np.asarray(self.centers_)).ranks(features, ptr)
         combined = np.zeros(len(features))
         for number, weight in enumerate(self.weights_):
             rank_within(combined + weight * h[number % len(h)], ptr, combined)
@@ -134,12 +134,12 @@ class FeatureRank(Ranker):
     def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
         if start.any():
             raise ValueError("warm_start_from: rankings are added here, not coefficients")
-        centres = quasi_knn(features, batch.labels, batch.ptr, self.intervals).centres
-        h = Intervals(centres).ranks(features, batch.ptr)
+        centers = quasi_knn(features, batch.labels, batch.ptr, self.intervals).centers
+        h = Intervals(centers).ranks(features, batch.ptr)
         held_out, held_out_h = watch.held_out, None
         held_out_ranks = np.zeros(0)
         if held_out is not None:
-            held_out_h = Intervals(centres).ranks(held_out.X, held_out.ptr)
+            held_out_h = Intervals(centers).ranks(held_out.X, held_out.ptr)
             held_out_ranks = np.zeros(len(held_out.X))
         measure = KendallTau(ties="average")
 
@@ -173,7 +173,7 @@ class FeatureRank(Ranker):
                 break
         if watch.stops_early and watch.best is not None:
             weights = weights[: watch.best]
-        self.weights_, self.centres_ = weights, centres
+        self.weights_, self.centers_ = weights, centers
         self.converged_ = True
 
 

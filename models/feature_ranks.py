@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 
 
 class Intervals(NamedTuple):
@@ -16,39 +16,39 @@ class Intervals(NamedTuple):
 
     Attributes
     ----------
-    centres : array of float, shape (features, intervals)
+    centers : array of float, shape (features, intervals)
         The mean value of each feature among documents of each degree of relevance, from the least
         relevant interval up.
     """
 
-    centres: FloatArray
+    centers: FloatArray
 
     def ranks(self, features: FloatArray, ptr: IntArray) -> FloatArray:
         """Rank the documents of each query by each feature, shape (features, documents).
 
-        A value belongs to the interval with the nearest centre; higher intervals rank higher.
-        Inside an interval larger values rank higher where its centre is above the one before it
+        A value belongs to the interval with the nearest center; higher intervals rank higher.
+        Inside an interval larger values rank higher where its center is above the one before it
         (for the first: below the one after it), lower where it is below, and the same where the
         two are equal. The top has rank n, the last rank 1, and equal ones share their mean.
         """
         result = np.empty(features.shape[::-1])
-        for k, (column, centres) in enumerate(zip(features.T, self.centres, strict=True)):
-            _rank_values(np.ascontiguousarray(column), centres, ptr, result[k])
+        for k, (column, centers) in enumerate(zip(features.T, self.centers, strict=True)):
+            _rank_values(np.ascontiguousarray(column), centers, ptr, result[k])
         return result
 
 
 def quasi_knn(features: FloatArray, labels: IntArray, ptr: IntArray, intervals: int) -> Intervals:
-    """Find the interval centres of every feature.
+    """Find the interval centers of every feature.
 
     Each query's documents, from the least relevant up, are cut into intervals of equal length; a
-    centre is the mean of the values of all queries in the same interval. A query with fewer
+    center is the mean of the values of all queries in the same interval. A query with fewer
     documents than intervals fills some of them only; an interval that no query fills is left out.
 
     Examples
     --------
     >>> import numpy as np
     >>> found = quasi_knn(np.array([[0.9], [0.1], [0.5]]), np.array([2, 0, 1]), np.array([0, 3]), 3)
-    >>> found.centres
+    >>> found.centers
     array([[0.1, 0.5, 0.9]])
     """
     sums = np.zeros((features.shape[1], intervals))
@@ -63,21 +63,21 @@ def quasi_knn(features: FloatArray, labels: IntArray, ptr: IntArray, intervals: 
 
 
 @kernel
-def _rank_values(column: FloatArray, centres: FloatArray, ptr: IntArray, out: FloatArray) -> None:
+def _rank_values(column: FloatArray, centers: FloatArray, ptr: IntArray, out: FloatArray) -> None:
     """Fill in the ranks of one feature's values inside each query."""
-    k = len(centres)
+    k = len(centers)
     for q in range(len(ptr) - 1):
         a, n = ptr[q], ptr[q + 1] - ptr[q]
         interval, inner = np.empty(n), np.empty(n)
         for i in range(n):
-            nearest, distance = 0, abs(column[a + i] - centres[0])
+            nearest, distance = 0, abs(column[a + i] - centers[0])
             for c in range(1, k):
-                if abs(column[a + i] - centres[c]) < distance:
-                    nearest, distance = c, abs(column[a + i] - centres[c])
+                if abs(column[a + i] - centers[c]) < distance:
+                    nearest, distance = c, abs(column[a + i] - centers[c])
             slope = 1.0
             if k > 1:
                 before = max(nearest, 1)
-                slope = np.sign(centres[before] - centres[before - 1])
+                slope = np.sign(centers[before] - centers[before - 1])
             interval[i] = nearest
             inner[i] = slope * column[a + i]
         # Two stable sorts, the second by interval: documents from the top down.

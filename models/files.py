@@ -105,8 +105,8 @@ def _is_learner(kind: Any) -> bool:
 def _make(kind: type[Ranker], params: dict[str, Any]) -> Ranker:
     """Make a learner that is not fitted, and check its parameters as `fit` does."""
     values = {name: _number(value) for name, value in params.items()}
-    if isinstance(values.get("normalise"), list):
-        values["normalise"] = tuple(values["normalise"])
+    if isinstance(values.get("normalize"), list):
+        values["normalize"] = tuple(values["normalize"])
     learner = kind(**values)
     learner._check_parameters()
     return learner

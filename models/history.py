@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from permdist._check import FloatArray
+from permdist._typing import FloatArray
 from permdist.data import Queries
 from permdist.measures import Measure, evaluate
 
@@ -21,7 +21,7 @@ class Watch:
     name : str
         The learner's, for what is printed.
     held_out : Queries, optional
-        Validation data, already normalised.
+        Validation data, already normalized.
     measure : Measure
         What to judge it by.
     patience : int, optional

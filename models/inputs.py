@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from permdist._check import FloatArray
 from permdist._limits import need_memory
 from permdist._tables import column_names, dense, differing_columns, refuse_masks
+from permdist._typing import FloatArray
 from permdist.data import Queries
 from permdist.models.rules import LARGEST, SMALLEST
 from permdist.models.spaces import Batch
@@ -110,7 +110,7 @@ def need_range(features: FloatArray) -> None:
     if largest > LARGEST or 0.0 < largest < SMALLEST:
         raise ValueError(
             f"X: expected features of a size from {SMALLEST:g} to {LARGEST:g}, the largest is "
-            f"{largest:g}; scale them, or use normalise=True"
+            f"{largest:g}; scale them, or use normalize=True"
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from permdist._check import FloatArray
+from permdist._typing import FloatArray
 from permdist.models.base import Card, Settings
 from permdist.models.conditional import Conditional, Loss
 from permdist.models.spaces import Batch
@@ -13,7 +13,7 @@ from permdist.models.spaces import Batch
 class L3(Conditional):
     """Likelihood plus expected loss: L3 = L1 + kappa L2.
 
-    Minimises ``sum_q log sum_y exp(F(y) - F(best)) + kappa E[loss] + |w|^2 / C``, with the
+    Minimizes ``sum_q log sum_y exp(F(y) - F(best)) + kappa E[loss] + |w|^2 / C``, with the
     expectation under ``exp F``. The second part is not convex. `ConvexLoss` is a convex upper
     bound of it for the same `kappa`.
 
@@ -31,8 +31,8 @@ class L3(Conditional):
 
     card: ClassVar[Card] = Card(
         paper="Dubey et al. 2009",
-        optimises="likelihood and expected loss",
-        minimises="-log Pr(best) + kappa E[1 - measure]",
+        optimizes="likelihood and expected loss",
+        minimizes="-log Pr(best) + kappa E[1 - measure]",
         cost="goods x bads",
     )
     settings: ClassVar[Settings] = {

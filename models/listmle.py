@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, as_rng
+from permdist._check import as_rng
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.measures import Measure
 from permdist.models.base import Card, Settings
 from permdist.models.listwise import Listwise, Work
@@ -31,13 +32,13 @@ class ListMLE(Listwise):
     random_state : int, optional
         The seed of that order.
     C : float
-        The larger, the weaker the regularisation ``|w|^2 / C``; ``numpy.inf`` for none.
+        The larger, the weaker the regularization ``|w|^2 / C``; ``numpy.inf`` for none.
     measure : Measure or str
         What `score` and early stopping look at; it plays no part in the objective.
-    normalise : bool, str or sequence of str
+    normalize : bool, str or sequence of str
         How to scale every feature within its query, as in `MLE`.
     max_iter, tol : int, float
-        When the optimiser stops: iterations, and the largest entry of the gradient.
+        When the optimizer stops: iterations, and the largest entry of the gradient.
     early_stopping : int, optional
         Stop after so many iterations without a better measure on `eval_set`, and keep the best.
     warm_start : bool
@@ -60,8 +61,8 @@ class ListMLE(Listwise):
 
     card: ClassVar[Card] = Card(
         paper="Xia et al. 2008",
-        optimises="likelihood of the labels' order",
-        minimises="-log Pr(labels' order), Plackett-Luce",
+        optimizes="likelihood of the labels' order",
+        minimizes="-log Pr(labels' order), Plackett-Luce",
         cost="n",
     )
     settings: ClassVar[Settings] = {"C": [1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0]}
@@ -75,7 +76,7 @@ class ListMLE(Listwise):
         random_state: int | None = 0,
         C: float = 100.0,
         measure: str | Measure = "ndcg@10",
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         max_iter: int = 200,
         tol: float = 1e-5,
         early_stopping: int | None = None,
@@ -86,7 +87,7 @@ class ListMLE(Listwise):
         super().__init__(
             C=C,
             measure=measure,
-            normalise=normalise,
+            normalize=normalize,
             max_iter=max_iter,
             tol=tol,
             early_stopping=early_stopping,

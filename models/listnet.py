@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.measures import Measure
 from permdist.models.base import Card, Settings
 from permdist.models.listwise import Listwise, Work
@@ -53,8 +53,8 @@ class ListNet(Listwise):
 
     card: ClassVar[Card] = Card(
         paper="Cao et al. 2007",
-        optimises="choices of the top k",
-        minimises="cross entropy of Plackett-Luce models",
+        optimizes="choices of the top k",
+        minimizes="cross entropy of Plackett-Luce models",
         cost="n^k",
     )
     settings: ClassVar[Settings] = {
@@ -76,7 +76,7 @@ class ListNet(Listwise):
         temperature: float = 1.0,
         C: float = 100.0,
         measure: str | Measure = "ndcg@10",
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         max_iter: int = 200,
         tol: float = 1e-5,
         early_stopping: int | None = None,
@@ -87,7 +87,7 @@ class ListNet(Listwise):
         super().__init__(
             C=C,
             measure=measure,
-            normalise=normalise,
+            normalize=normalize,
             max_iter=max_iter,
             tol=tol,
             early_stopping=early_stopping,

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray
+from permdist._typing import FloatArray
 from permdist.measures import Measure
 from permdist.models.descent import Descent, Loss
 from permdist.models.rules import USUAL, Rule
@@ -19,19 +19,19 @@ Work = Callable[[int, int, FloatArray, FloatArray, FloatArray], None]
 
 
 class Listwise(Descent):
-    """A linear learner that minimises ``sum_q loss(scores of q, labels of q) + |w|^2 / C``.
+    """A linear learner that minimizes ``sum_q loss(scores of q, labels of q) + |w|^2 / C``.
 
     Parameters
     ----------
     C : float
-        The larger, the weaker the regularisation; ``numpy.inf`` for none.
+        The larger, the weaker the regularization; ``numpy.inf`` for none.
     measure : Measure or str
         What `score` and early stopping look at; it plays no part in the objective.
-    normalise : bool, str or sequence of str
+    normalize : bool, str or sequence of str
         How to scale every feature within its query: not at all, to the range from 0 to 1, or by
         any of the methods of `permdist.data.Queries.normalize`.
     max_iter, tol : int, float
-        When the optimiser stops: iterations, and the largest entry of the gradient.
+        When the optimizer stops: iterations, and the largest entry of the gradient.
     early_stopping : int, optional
         Stop after so many iterations without a better measure on `eval_set`, and keep the best.
     warm_start : bool
@@ -48,7 +48,7 @@ class Listwise(Descent):
         *,
         C: float = 100.0,
         measure: str | Measure = "ndcg@10",
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         max_iter: int = 200,
         tol: float = 1e-5,
         early_stopping: int | None = None,
@@ -58,7 +58,7 @@ class Listwise(Descent):
     ) -> None:
         self.C = C
         self.measure = measure
-        self.normalise = normalise
+        self.normalize = normalize
         self.max_iter = max_iter
         self.tol = tol
         self.early_stopping = early_stopping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from permdist._check import FloatArray
+from permdist._typing import FloatArray
 from permdist.models.base import Card, Settings
 from permdist.models.conditional import Conditional, Loss
 from permdist.models.spaces import Batch
@@ -13,7 +13,7 @@ from permdist.models.spaces import Batch
 class MLE(Conditional):
     """Maximum likelihood under the good-bad pair model: L1.
 
-    Minimises ``sum_q log sum_y exp(F(y) - F(best)) + |w|^2 / C``, which is convex. Over pairs, the
+    Minimizes ``sum_q log sum_y exp(F(y) - F(best)) + |w|^2 / C``, which is convex. Over pairs, the
     default, it is logistic regression on the differences of good and bad documents. `measure`
     plays no part in the objective, but for restart samples, which it shapes; nor does `kappa`.
 
@@ -34,8 +34,8 @@ class MLE(Conditional):
 
     card: ClassVar[Card] = Card(
         paper="Dubey et al. 2009",
-        optimises="likelihood of the best ranking",
-        minimises="log sum_y exp(F(y) - F(best))",
+        optimizes="likelihood of the best ranking",
+        minimizes="log sum_y exp(F(y) - F(best))",
         cost="pairs of a query, windowed",
     )
     settings: ClassVar[Settings] = {

@@ -10,13 +10,14 @@ import numpy as np
 from scipy import optimize
 from sklearn.exceptions import ConvergenceWarning
 
-from permdist._check import FloatArray, IntArray, as_rng
+from permdist._check import as_rng
 from permdist._kernels import kernel
 from permdist._text import plural
+from permdist._typing import FloatArray, IntArray
 from permdist.measures import Measure
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.history import Watch
-from permdist.models.planes import minimise
+from permdist.models.planes import minimize
 from permdist.models.rules import USUAL, OneOf, Rule
 from permdist.models.spaces import Batch
 from permdist.models.spaces.restart import exponents
@@ -31,7 +32,7 @@ class PermuRank(Ranker):
     """Scores perfect permutations above all others, a few of each at a time.
 
     Every query keeps a set B of perfect permutations and a set C of imperfect ones. Each round
-    minimises ``sum_q 1/|B| sum_{p in B} sum_{y in C} (1 - E(y)) max(0, 1 - (F(p) - F(y)))
+    minimizes ``sum_q 1/|B| sum_{p in B} sum_{y in C} (1 - E(y)) max(0, 1 - (F(p) - F(y)))
     + |w|^2 / C`` with the query-level F of all pairs, and adds the perfect permutation of smallest
     F and the imperfect one of largest F to the sets. It ends where no set changes.
 
@@ -46,14 +47,14 @@ class PermuRank(Ranker):
         F is the mean of ``+-(s_k - s_l)`` over pairs of different labels, as in SVMmap, or over all
         pairs, as in equation (2) of the paper. See the notes.
     C : float
-        The larger, the weaker the regularisation. Where data are noisy, a large one lets the model
+        The larger, the weaker the regularization. Where data are noisy, a large one lets the model
         run from one working set to the next.
     max_iter : int
         Rounds at most.
     tol : float
-        How well each round is minimised: the duality gap, or the gradient, relative. It is made
+        How well each round is minimized: the duality gap, or the gradient, relative. It is made
         finer where no set changes any more, down to 1e-6.
-    normalise : bool, str or sequence of str
+    normalize : bool, str or sequence of str
         How to scale every feature within its query, as in `MLE`.
     early_stopping : int, optional
         Stop after so many rounds without a better measure on `eval_set`, and keep the best.
@@ -94,9 +95,9 @@ class PermuRank(Ranker):
 
     card: ClassVar[Card] = Card(
         paper="Xu et al. 2008",
-        optimises="any measure in [0, 1]",
-        minimises="type-two hinge on working sets",
-        cost="n log n a round, and a quadratic programme",
+        optimizes="any measure in [0, 1]",
+        minimizes="type-two hinge on working sets",
+        cost="n log n a round, and a quadratic program",
     )
     settings: ClassVar[Settings] = {
         "C": [1e-4, 1e-3, 0.01, 0.1],
@@ -120,7 +121,7 @@ class PermuRank(Ranker):
         C: float = 0.01,
         max_iter: int = 50,
         tol: float = 1e-3,
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         early_stopping: int | None = None,
         warm_start: bool = False,
         random_state: int | None = 0,
@@ -132,7 +133,7 @@ class PermuRank(Ranker):
         self.C = C
         self.max_iter = max_iter
         self.tol = tol
-        self.normalise = normalise
+        self.normalize = normalize
         self.early_stopping = early_stopping
         self.warm_start = warm_start
         self.random_state = random_state
@@ -151,7 +152,7 @@ class PermuRank(Ranker):
         w, stable, tol = np.array(start), False, float(self.tol)
         unsolved, failed = 0, 0
         for _ in range(self.max_iter):
-            w, value, solved = self._minimise(sets.flat(), w, tol)
+            w, value, solved = self._minimize(sets.flat(), w, tol)
             unsolved, failed = (0, failed) if solved else (unsolved + 1, failed + 1)
             if not np.isfinite(value):
                 raise ValueError("X: the loss overflows; scale the features down")
@@ -177,12 +178,12 @@ class PermuRank(Ranker):
             warnings.warn(
                 f"PermuRank: {plural(failed, 'round was', 'rounds were')} not solved "
                 f"(last objective {value:.3g}); use a smaller C or smaller features "
-                "(normalise=True)",
+                "(normalize=True)",
                 ConvergenceWarning,
                 stacklevel=4,
             )
 
-    def _minimise(
+    def _minimize(
         self, flat: Flat, start: FloatArray, tol: float
     ) -> tuple[FloatArray, float, bool]:
         kind = LOSSES.index(self.loss)
@@ -193,7 +194,7 @@ class PermuRank(Ranker):
             return value, flat.perfect.T @ by_good + flat.imperfect.T @ by_bad
 
         if kind < 2:
-            found = minimise(risk, start, float(self.C), tol=tol, max_iter=INNER)
+            found = minimize(risk, start, float(self.C), tol=tol, max_iter=INNER)
             return found.w, found.value, found.converged
 
         def objective(w: FloatArray) -> tuple[float, FloatArray]:
@@ -300,7 +301,7 @@ def most_violated(scores: FloatArray, labels: IntArray) -> tuple[IntArray, IntAr
     """Give the perfect permutation of smallest F and the imperfect one of largest F.
 
     The former has every label's documents in ascending order of their scores. The latter is the
-    ranking by score or, where that is perfect, the one that exchanges the two neighbours of
+    ranking by score or, where that is perfect, the one that exchanges the two neighbors of
     different labels whose scores are closest.
 
     Examples

@@ -1,7 +1,7 @@
 """Cutting planes: the minimum of a convex risk and the square of w, with a certificate.
 
 Every plane is a lower bound of the risk that touches it somewhere; the largest of them is
-minimised by a small quadratic programme, whose value is a lower bound of the minimum.
+minimized by a small quadratic program, whose value is a lower bound of the minimum.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from permdist._check import FloatArray
+from permdist._typing import FloatArray
 from permdist.models.descent import Descent, Loss, few_threads
 from permdist.models.history import Watch
 
@@ -21,8 +21,8 @@ IDLE = 30  # a plane that carried no weight so many times goes
 SHORTEST = 0.05
 NOTHING = 1e-12  # a value that is so small beside the risk at 0 is no different from 0
 STEEP = 1e4  # a square of slopes that is larger beside the heights may be lost to rounding
-STALLED = 10  # programmes in a row that were not solved and brought nothing
-WASTE = 2e9  # elementary operations of programmes that were not solved; some seconds
+STALLED = 10  # programs in a row that were not solved and brought nothing
+WASTE = 2e9  # elementary operations of programs that were not solved; some seconds
 MAX_STEPS = 100  # an interior point method that works takes far fewer
 
 Risk = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -51,7 +51,7 @@ class Minimum(NamedTuple):
     planes: int
 
 
-def minimise(
+def minimize(
     risk: Risk,
     start: FloatArray,
     C: float,
@@ -60,7 +60,7 @@ def minimise(
     max_iter: int = 1000,
     note: Note | None = None,
 ) -> Minimum:
-    """Minimise ``risk(w) + |w|^2 / C`` for a convex risk that is never negative.
+    """Minimize ``risk(w) + |w|^2 / C`` for a convex risk that is never negative.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def minimise(
     Notes
     -----
     Where slopes are so steep, or C so large, that the square of w is lost to rounding beside the
-    risk, quadratic programmes are not solved to their tolerance. Where that brings the search to
+    risk, quadratic programs are not solved to their tolerance. Where that brings the search to
     a halt, C is taken ten times smaller. The value and its lower bound are those of the C that was
     asked for, so that such a minimum is not called converged unless it is.
     """
@@ -119,7 +119,7 @@ def minimise(
             weights, solved = _dual(0.5 * used * gram, heights)
         if weights is None:
             warnings.warn(
-                "the quadratic programme of the cutting planes was not solved; the best "
+                "the quadratic program of the cutting planes was not solved; the best "
                 f"coefficients so far are off by {best_value - lower:.3g} at most",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -146,7 +146,7 @@ def minimise(
 def learn_by_planes(
     learner: Descent, loss: Loss, features: FloatArray, watch: Watch, start: FloatArray
 ) -> None:
-    """Minimise a loss that is convex but not smooth; set `coef_` and `converged_`."""
+    """Minimize a loss that is convex but not smooth; set `coef_` and `converged_`."""
     held_out = watch.held_out
 
     def risk(w: FloatArray) -> tuple[float, FloatArray]:
@@ -159,7 +159,7 @@ def learn_by_planes(
 
     params = learner.get_params(deep=False)
     with few_threads(features.size):
-        found = minimise(
+        found = minimize(
             risk,
             start,
             float(params["C"]),
@@ -174,14 +174,14 @@ def learn_by_planes(
         gap = (found.value - found.lower) / found.value
         warnings.warn(
             f"{type(learner).__name__}: stopped with a duality gap of {gap:.2g} of the objective; "
-            "use a smaller C, smaller features (normalise=True) or a larger max_iter",
+            "use a smaller C, smaller features (normalize=True) or a larger max_iter",
             ConvergenceWarning,
             stacklevel=5,
         )
 
 
 def _dual(hessian: FloatArray, heights: FloatArray) -> tuple[FloatArray | None, bool]:
-    """Maximise ``heights @ a - a @ hessian @ a / 2`` over weights a that add up to 1.
+    """Maximize ``heights @ a - a @ hessian @ a / 2`` over weights a that add up to 1.
 
     Returns the weights, None where there are none to speak of, and whether they are good to the
     tolerance.

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.measures import Measure
 from permdist.models.base import Card
 from permdist.models.listwise import Listwise, Work
@@ -20,7 +20,7 @@ class RankCosine(Listwise):
 
     The loss of a query is ``(1 - cos(y, s)) / 2`` with the labels y and scores s as vectors: from
     0 to 1 for every query, whatever its length. It is not convex. Where all scores are 0 the angle
-    is undefined, and the optimiser starts from the sum of label-weighted features instead.
+    is undefined, and the optimizer starts from the sum of label-weighted features instead.
 
     The angle does not depend on the length of w, so there is no penalty: C is infinite. A finite
     one would only pull w towards 0.
@@ -45,8 +45,8 @@ class RankCosine(Listwise):
 
     card: ClassVar[Card] = Card(
         paper="Qin, Zhang et al. 2008",
-        optimises="agreement with labels",
-        minimises="(1 - cos(labels, scores)) / 2",
+        optimizes="agreement with labels",
+        minimizes="(1 - cos(labels, scores)) / 2",
         cost="n",
     )
     measure_judges: ClassVar[bool] = True
@@ -56,7 +56,7 @@ class RankCosine(Listwise):
         *,
         C: float = np.inf,
         measure: str | Measure = "ndcg@10",
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         max_iter: int = 200,
         tol: float = 1e-5,
         early_stopping: int | None = None,
@@ -67,7 +67,7 @@ class RankCosine(Listwise):
         super().__init__(
             C=C,
             measure=measure,
-            normalise=normalise,
+            normalize=normalize,
             max_iter=max_iter,
             tol=tol,
             early_stopping=early_stopping,

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.measures import Measure
 from permdist.models.attributes import Attribute, Columns, Numbers, Table
 from permdist.models.base import Card, Ranker, Settings
@@ -30,7 +30,7 @@ class RankBoost(Ranker):
     ``alpha = log((1 + r) / (1 - r)) / 2``. The exponential loss over all pairs falls by the factor
     ``sqrt(1 - r^2)`` or more.
 
-    D factorises, so r is a sum over documents, ``r = sum_i potential(i) h(i)``: a round costs
+    D factorizes, so r is a sum over documents, ``r = sum_i potential(i) h(i)``: a round costs
     O(documents x features), however many pairs there are.
 
     Parameters
@@ -47,7 +47,7 @@ class RankBoost(Ranker):
         Whether all queries have the same share of the first D, or all pairs.
     measure : Measure or str
         What `score` and early stopping look at; it plays no part in the objective.
-    normalise : bool, str or sequence of str
+    normalize : bool, str or sequence of str
         How to scale every feature within its query, as in `MLE`.
     early_stopping : int, optional
         Stop after so many rounds without a better measure on `eval_set`, and keep the best.
@@ -82,8 +82,8 @@ class RankBoost(Ranker):
 
     card: ClassVar[Card] = Card(
         paper="Freund et al. 2003",
-        optimises="pairs in the right order",
-        minimises="sum exp(H(i) - H(j)), boosting",
+        optimizes="pairs in the right order",
+        minimizes="sum exp(H(i) - H(j)), boosting",
         cost="n x features a round",
     )
     settings: ClassVar[Settings] = {
@@ -115,7 +115,7 @@ class RankBoost(Ranker):
         thresholds: int | None = 255,
         scale: bool = False,
         measure: str | Measure = "ap",
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         early_stopping: int | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -125,7 +125,7 @@ class RankBoost(Ranker):
         self.thresholds = thresholds
         self.scale = scale
         self.measure = measure
-        self.normalise = normalise
+        self.normalize = normalize
         self.early_stopping = early_stopping
         self.n_jobs = n_jobs
         self.verbose = verbose

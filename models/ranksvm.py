@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.measures import Measure
 from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent, Loss
@@ -22,7 +22,7 @@ from permdist.models.spaces.base import spread
 class RankSVM(Descent):
     """A linear ranking function with a margin between documents of different labels.
 
-    Minimises ``sum_q weight_q sum_pairs max(0, 1 - (s_i - s_j))^e + |w|^2 / C`` over all pairs
+    Minimizes ``sum_q weight_q sum_pairs max(0, 1 - (s_i - s_j))^e + |w|^2 / C`` over all pairs
     with a higher label of i, by sorting: O(n log n) for a query of n documents.
 
     Parameters
@@ -31,12 +31,12 @@ class RankSVM(Descent):
         e = 2, which is smooth and goes to L-BFGS (`tol` bounds the gradient); or e = 1, by cutting
         planes (`tol` bounds the duality gap, relative to the objective).
     C : float
-        The larger, the weaker the regularisation.
+        The larger, the weaker the regularization.
     scale : bool
         Whether the weight of a query is 1 over its number of pairs, or 1.
     measure : Measure or str
         What `score` and early stopping look at; it plays no part in the objective.
-    normalise : bool, str or sequence of str
+    normalize : bool, str or sequence of str
         How to scale every feature within its query, as in `MLE`.
     max_iter, tol : int, float
         When to stop; the default of `tol` is 1e-5 for the gradient and 1e-3 for the gap.
@@ -71,8 +71,8 @@ class RankSVM(Descent):
 
     card: ClassVar[Card] = Card(
         paper="Joachims 2002",
-        optimises="pairs in the right order",
-        minimises="hinges over pairs",
+        optimizes="pairs in the right order",
+        minimizes="hinges over pairs",
         cost="n log n",
     )
     settings: ClassVar[Settings] = {"C": [3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]}
@@ -91,7 +91,7 @@ class RankSVM(Descent):
         C: float = 1.0,
         scale: bool = True,
         measure: str | Measure = "ap",
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         max_iter: int = 1000,
         tol: float | None = None,
         early_stopping: int | None = None,
@@ -103,7 +103,7 @@ class RankSVM(Descent):
         self.C = C
         self.scale = scale
         self.measure = measure
-        self.normalise = normalise
+        self.normalize = normalize
         self.max_iter = max_iter
         self.tol = tol
         self.early_stopping = early_stopping

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from permdist._check import choice
-from permdist.data.queries import NORMALISATIONS
+from permdist.data.queries import NORMALIZATIONS
 from permdist.measures import parse
 
 LARGEST_COUNT = 2**31 - 1
@@ -207,7 +207,7 @@ class Views(Rule):
             raise ValueError(f"{name}: expected at least one method")
         if len(views) > MOST_VIEWS:
             raise ValueError(f"{name}: expected at most {MOST_VIEWS} methods, got {len(views):,}")
-        return tuple(choice(name, view, NORMALISATIONS) for view in views)
+        return tuple(choice(name, view, NORMALIZATIONS) for view in views)
 
 
 POSITIVE = Number(SMALLEST)
@@ -219,7 +219,7 @@ BASIC: Mapping[str, Rule] = {
     "early_stopping": Whole(optional=True),
     "n_jobs": Whole(1, MOST_THREADS, also=(-1,), optional=True),
     "measure": MeasureName(),
-    "normalise": Views(),
+    "normalize": Views(),
 }
 # What they mean to the learners of this package.
 USUAL: Mapping[str, Rule] = {

@@ -11,9 +11,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray, choice, finite
+from permdist._check import choice, finite
 from permdist._exp import exp_down
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.measures import AP, NDCG, RR, KendallTau, Measure, Precision
 
 SIGMOIDS = ("logistic", "tanh", "erf", "arctan")

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray
 from permdist._kernels import kernel
+from permdist._typing import FloatArray
 from permdist.distributions import GaussianScores
 from permdist.measures import Measure
 from permdist.models.attributes import Attribute, Numbers
@@ -21,9 +21,9 @@ from permdist.models.spaces import Batch
 
 
 class SoftRank(Listwise):
-    """Maximises NDCG, or another measure of positions, in expectation over noise in the scores.
+    """Maximizes NDCG, or another measure of positions, in expectation over noise in the scores.
 
-    Minimises ``sum_q 1 - E[measure] + |w|^2 / C``, which is not convex.
+    Minimizes ``sum_q 1 - E[measure] + |w|^2 / C``, which is not convex.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ class SoftRank(Listwise):
         Rank probabilities by quadrature; or by the recursion of the paper, which takes the events
         that others are above a document as independent.
     C : float
-        The larger, the weaker the regularisation; ``numpy.inf`` for none.
-    normalise : bool, str or sequence of str
+        The larger, the weaker the regularization; ``numpy.inf`` for none.
+    normalize : bool, str or sequence of str
         How to scale every feature within its query, as in `MLE`.
     max_iter, tol : int, float
-        When the optimiser stops: iterations, and the largest entry of the gradient.
+        When the optimizer stops: iterations, and the largest entry of the gradient.
     early_stopping : int, optional
         Stop after so many iterations without a better measure on `eval_set`, and keep the best.
     warm_start : bool
@@ -70,8 +70,8 @@ class SoftRank(Listwise):
 
     card: ClassVar[Card] = Card(
         paper="Taylor et al. 2008",
-        optimises="NDCG, precision",
-        minimises="1 - E[measure] under Gaussian noise",
+        optimizes="NDCG, precision",
+        minimizes="1 - E[measure] under Gaussian noise",
         cost="n^2 x nodes",
     )
     settings: ClassVar[Settings] = {
@@ -94,7 +94,7 @@ class SoftRank(Listwise):
         noise: float | str = 1.0,
         method: str = "exact",
         C: float = 1000.0,
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         max_iter: int = 100,
         tol: float = 1e-5,
         early_stopping: int | None = None,
@@ -105,7 +105,7 @@ class SoftRank(Listwise):
         super().__init__(
             C=C,
             measure=measure,
-            normalise=normalise,
+            normalize=normalize,
             max_iter=max_iter,
             tol=tol,
             early_stopping=early_stopping,

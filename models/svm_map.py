@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from permdist._check import FloatArray
+from permdist._typing import FloatArray
 from permdist.measures import Measure
 from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent, Loss
@@ -18,7 +18,7 @@ from permdist.models.spaces import Batch, StructuredHinge
 class SVMMap(Descent):
     """The structural SVM for average precision.
 
-    Minimises ``sum_q max_y [1 - AP(y) - (F(best) - F(y))] + |w|^2 / C`` with
+    Minimizes ``sum_q max_y [1 - AP(y) - (F(best) - F(y))] + |w|^2 / C`` with
     ``F(y) = 1/pairs sum y_gb (s_g - s_b)``, a type-two bound of ``sum_q 1 - AP``. The worst ranking
     of each query is found exactly, by a longest path over merges of goods and bads in O(goods x
     bads); cutting planes then close the duality gap.
@@ -28,13 +28,13 @@ class SVMMap(Descent):
     measure : Measure or str
         Any measure: the search is exact for all of them.
     C : float
-        The larger, the weaker the regularisation. In the form ``|w|^2 / 2 + C' / m sum hinges`` of
+        The larger, the weaker the regularization. In the form ``|w|^2 / 2 + C' / m sum hinges`` of
         the papers, C' is ``m C / 2`` for m queries.
     graded : bool
         Whether all pairs of different labels count, or only those of good and bad.
     scale : bool
         Whether to divide score differences by the number of pairs of each query.
-    normalise : bool, str or sequence of str
+    normalize : bool, str or sequence of str
         How to scale every feature within its query, as in `MLE`.
     max_iter, tol : int, float
         When to stop: iterations, and the duality gap relative to the objective.
@@ -67,8 +67,8 @@ class SVMMap(Descent):
 
     card: ClassVar[Card] = Card(
         paper="Yue et al. 2007",
-        optimises="AP, or any measure",
-        minimises="max_y [1 - measure(y) - (F(best) - F(y))]",
+        optimizes="AP, or any measure",
+        minimizes="max_y [1 - measure(y) - (F(best) - F(y))]",
         cost="goods x bads",
     )
     settings: ClassVar[Settings] = {"C": [3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]}
@@ -82,7 +82,7 @@ class SVMMap(Descent):
         C: float = 1.0,
         graded: bool = False,
         scale: bool = True,
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         max_iter: int = 1000,
         tol: float = 1e-3,
         early_stopping: int | None = None,
@@ -94,7 +94,7 @@ class SVMMap(Descent):
         self.C = C
         self.graded = graded
         self.scale = scale
-        self.normalise = normalise
+        self.normalize = normalize
         self.max_iter = max_iter
         self.tol = tol
         self.early_stopping = early_stopping
@@ -129,7 +129,7 @@ class SVMNDCG(SVMMap):
     True
     """
 
-    card: ClassVar[Card] = SVMMap.card._replace(paper="Chakrabarti et al. 2008", optimises="NDCG")
+    card: ClassVar[Card] = SVMMap.card._replace(paper="Chakrabarti et al. 2008", optimizes="NDCG")
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class SVMNDCG(SVMMap):
         C: float = 1.0,
         graded: bool = False,
         scale: bool = True,
-        normalise: bool | str | Sequence[str] = False,
+        normalize: bool | str | Sequence[str] = False,
         max_iter: int = 1000,
         tol: float = 1e-3,
         early_stopping: int | None = None,
@@ -151,7 +151,7 @@ class SVMNDCG(SVMMap):
             C=C,
             graded=graded,
             scale=scale,
-            normalise=normalise,
+            normalize=normalize,
             max_iter=max_iter,
             tol=tol,
             early_stopping=early_stopping,

@@ -30,15 +30,15 @@ class Learners(Sequence[type[Ranker]]):
 
     def to_markdown(self) -> str:
         """Write the table for a README."""
-        lines = ["| learner | from | optimises | minimises | one evaluation |", "|" + " --- |" * 5]
+        lines = ["| learner | from | optimizes | minimizes | one evaluation |", "|" + " --- |" * 5]
         for name, card in self.cards.items():
             # A bar inside a cell would end it.
-            cells = [f"`{name}`", card.paper, card.optimises, f"`{card.minimises}`", card.cost]
+            cells = [f"`{name}`", card.paper, card.optimizes, f"`{card.minimizes}`", card.cost]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        head = ("learner", "from", "optimises", "minimises", "one evaluation")
+        head = ("learner", "from", "optimizes", "minimizes", "one evaluation")
         rows = [head, *((name, *card) for name, card in self.cards.items())]
         widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
         return "\n".join(
@@ -48,7 +48,7 @@ class Learners(Sequence[type[Ranker]]):
 
 
 def all_learners() -> Learners:
-    """List every learner with its paper, its objective, what it optimises and its cost.
+    """List every learner with its paper, its objective, what it optimizes and its cost.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from permdist._check import FloatArray
+from permdist._typing import FloatArray
 from permdist.data import Queries
 from permdist.measures import Evaluation, Measure, evaluate, parse
 from permdist.models.base import Ranker

@@ -7,10 +7,14 @@ part is loaded when it is first used, so that ``import permdist`` costs next to 
 from __future__ import annotations
 
 import importlib
+import sys
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
     from permdist import (
         comparison,
         data,
@@ -60,10 +64,26 @@ __all__ = [
 
 # In a checkout, `samplers` and `models` lie beside this folder and only an installation maps them
 # to `permdist.samplers` and `permdist.models`. Python started in the checkout's root finds this
-# folder before any installed copy, so the root has to serve them.
-_checkout = Path(__file__).resolve().parent.parent
-if (_checkout / "samplers" / "__init__.py").is_file() and (_checkout / "pyproject.toml").is_file():
-    __path__.append(str(_checkout))
+# folder before any installed copy, so these two are looked up in the root, and nothing else is.
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+class _Checkout:
+    """Finds `permdist.samplers` and `permdist.models` in a checkout."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """Return where one of the two packages is, None for anything else."""
+        if name not in ("permdist.samplers", "permdist.models"):
+            return None
+        folder = _ROOT / name.rpartition(".")[2]
+        return spec_from_file_location(
+            name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+        )
+
+
+if (_ROOT / "samplers" / "__init__.py").is_file() and (_ROOT / "pyproject.toml").is_file():
+    sys.meta_path.append(_Checkout)  # type: ignore[arg-type]
 
 
 def __getattr__(name: str) -> Any:

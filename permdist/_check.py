@@ -10,12 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from permdist._tables import dense, refuse_masks, without_nulls
 from permdist._text import hint
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-AnyIntArray = NDArray[np.integer[Any]]
-BoolArray = NDArray[np.bool_]
-RandomState = int | np.random.Generator | None
+from permdist._typing import BoolArray, FloatArray, IntArray, RandomState
 
 
 def as_rng(rng: RandomState) -> np.random.Generator:

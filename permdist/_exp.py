@@ -1,4 +1,4 @@
-"""An exponential that the compiler can vectorise: loops over it run several entries at a time."""
+"""An exponential that the compiler can vectorize: loops over it run several entries at a time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ to_bits: Any = _bits_of
 
 @kernel(fuse=True, inline=True)
 def exp_down(x: float) -> float:
-    """exp(x) for x <= 0 to the last digit, 0 below -708, in operations that vectorise.
+    """exp(x) for x <= 0 to the last digit, 0 below -708, in operations that vectorize.
 
     x = k log 2 + r with |r| <= log(2) / 2, a Taylor polynomial in r, and k put into the exponent.
     """

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from permdist._check import IntArray
 from permdist._tables import refuse_masks
+from permdist._typing import IntArray
 
 LARGEST_WITHOUT_IDS = 1000
 

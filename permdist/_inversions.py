@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 
 
 @kernel
 def count_inversions(values: IntArray, spare: IntArray, n: int) -> int:
     """Count pairs ``i < j`` with ``values[i] > values[j]``, i, j < n; both arrays are used up.
 
-    Up to 160 values all pairs are compared, which vectorises: below that size nothing is faster.
+    Up to 160 values all pairs are compared, which vectorizes: below that size nothing is faster.
     Beyond, insertion sort in runs of eight, then a bottom-up merge sort: an element of the right
     run that goes first passes all that is left of the left run.
     """

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray, RandomState, as_rng, choice, finite, grades
+from permdist._check import as_rng, choice, finite, grades
 from permdist._text import aligned, plural
+from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.distributions import Distribution, GaussianScores, GoodBad, PlackettLuce
 from permdist.distributions.base import Estimate
 from permdist.measures import Measure, parse

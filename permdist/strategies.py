@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from permdist._check import FloatArray, IntArray
+from permdist._typing import FloatArray, IntArray
 from permdist.data import Queries
 from permdist.distributions import GaussianScores, GoodBad, PlackettLuce
 from permdist.rankings import BucketOrder, TopK

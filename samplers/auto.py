@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from permdist._check import AnyIntArray, FloatArray, IntArray
+from permdist._typing import AnyIntArray, FloatArray, IntArray
 from permdist.rankings import order_to_ranks
 from permdist.samplers.kernels import KERNELS, advancer, mixture_of, parts_of
 from permdist.samplers.targets import COSTS, Problem
@@ -93,9 +93,9 @@ def _worst_ess(orders: AnyIntArray, values: FloatArray) -> float:
 
 def _ess(values: FloatArray) -> float:
     """Divide the draws by their autocorrelation time, summed until pairs of it turn negative."""
-    centred = values - values.mean()
+    centered = values - values.mean()
     size = 1 << (2 * len(values) - 1).bit_length()
-    power = np.abs(np.fft.rfft(centred, size)) ** 2
+    power = np.abs(np.fft.rfft(centered, size)) ** 2
     covariance = np.fft.irfft(power, size)[: len(values) // 2 * 2]
     pairs = covariance.reshape(-1, 2).sum(axis=1) / covariance[0]
     end = int(np.argmax(pairs <= 0.0)) if (pairs <= 0.0).any() else len(pairs)

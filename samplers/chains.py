@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import AnyIntArray, FloatArray, IntArray
+from permdist._typing import AnyIntArray, FloatArray, IntArray
 from permdist.distributions import Distribution
 from permdist.rankings import order_to_ranks
 from permdist.samplers.moments import Moments
@@ -31,7 +31,7 @@ class Chains:
     orders : array of int, shape (chain, draw, n)
         The draws; empty of draws if only moments were kept.
     log_weight : array of float, shape (chain, draw)
-        The unnormalised log-probability of each draw; NaN for independent draws of
+        The unnormalized log-probability of each draw; NaN for independent draws of
         `GaussianScores`, for which it would cost far more than they do (ask its `log_prob`).
         Where log-weights are beyond 1e6, a constant is left out of them so that digits remain.
     names : tuple of str
@@ -46,7 +46,7 @@ class Chains:
         How long it took, all chains together.
     complete : bool
         False if the run was interrupted.
-    normaliser : float or None
+    normalizer : float or None
         The log of the sum of all weights, where it is known.
     dist : Distribution or None
         The distribution; None for chains that were loaded from a file.
@@ -63,7 +63,7 @@ class Chains:
     accept_rate: FloatArray
     seconds: float
     complete: bool = True
-    normaliser: float | None = None
+    normalizer: float | None = None
     dist: Distribution | None = None
     moments: list[Moments] = field(default_factory=list)
 
@@ -86,8 +86,8 @@ class Chains:
 
     @property
     def log_prob(self) -> FloatArray:
-        """The log-probability of each draw; up to a constant where `normaliser` is None."""
-        return self.log_weight - (0.0 if self.normaliser is None else self.normaliser)
+        """The log-probability of each draw; up to a constant where `normalizer` is None."""
+        return self.log_weight - (0.0 if self.normalizer is None else self.normalizer)
 
     @property
     def ranks(self) -> IntArray:

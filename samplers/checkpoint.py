@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from permdist._check import AnyIntArray, FloatArray
 from permdist._files import write_atomically
 from permdist._seals import seal, unseal
+from permdist._typing import AnyIntArray, FloatArray
 from permdist.samplers.resuming import check_header, check_meta
 from permdist.samplers.targets import Problem
 

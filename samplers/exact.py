@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from permdist._check import IntArray, RandomState, batch_shape
+from permdist._check import batch_shape
+from permdist._typing import IntArray, RandomState
 from permdist.distributions import Distribution, GoodBad, WeightedOrders
 from permdist.rankings import check_orders
 

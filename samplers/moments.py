@@ -1,7 +1,7 @@
 """Running moments of a chain, in memory that does not grow with its length.
 
 Draws are added up in blocks. There is room for a fixed number of blocks; when it is full,
-neighbours are joined and blocks become twice as long. The blocks' means, a short chain themselves,
+neighbors are joined and blocks become twice as long. The blocks' means, a short chain themselves,
 tell how precise the overall means are.
 """
 
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from permdist._check import AnyIntArray, FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist._typing import AnyIntArray, FloatArray, IntArray
 
 BLOCKS = 512
 

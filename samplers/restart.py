@@ -1,8 +1,8 @@
 """The restart sampler: walks of single flips from rankings that span all losses.
 
-It draws a sample of rankings once, before a learner's optimisation: from rankings of every
+It draws a sample of rankings once, before a learner's optimization: from rankings of every
 quality, by steps that change the quality little. The sample does not follow any distribution of
-the model, which is why the optimiser sees one and the same function throughout.
+the model, which is why the optimizer sees one and the same function throughout.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray, RandomState, as_rng, count, finite, grades
+from permdist._check import as_rng, count, finite, grades
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist._limits import need_memory
 from permdist._text import aligned
+from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.measures import Measure, parse
 from permdist.samplers.kernels.randomness import pick, weigh
 
@@ -71,7 +72,7 @@ class RestartSampler:
     - ``(bads above g + goods below b + 1) / (n + 2)`` if g is above b,
     - ``(goods above b + bads below g + 1) / (n + 2)`` if b is above g,
 
-    which favours flips that change the loss little. Only these flips are proposed, so no step is
+    which favors flips that change the loss little. Only these flips are proposed, so no step is
     rejected; the law is that of drawing pairs until one is accepted.
 
     Parameters
@@ -81,7 +82,7 @@ class RestartSampler:
     rungs : int
         The number of restart states; 2 are the best and the worst ranking only.
     skew : float
-        Below 0 it favours good restart states, above 0 bad ones.
+        Below 0 it favors good restart states, above 0 bad ones.
     walk : int
         Rankings taken from each walk, the restart state among them.
     stride : int
@@ -261,7 +262,7 @@ def _blocks(order: IntArray, is_good: Any, sizes: IntArray) -> int:
 def flip_once(
     order: IntArray, is_good: Any, sizes: IntArray, blocks: int, weights: FloatArray, rng: Any
 ) -> int:
-    """Flip one pair of neighbouring blocks; give the new number of blocks."""
+    """Flip one pair of neighboring blocks; give the new number of blocks."""
     n = len(order)
     first_good = is_good[order[0]]
     all_goods = 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from permdist._check import AnyIntArray, FloatArray, IntArray
+from permdist._typing import AnyIntArray, FloatArray, IntArray
 from permdist.distributions import GaussianScores
 from permdist.samplers.moments import BLOCKS, Moments
 from permdist.samplers.targets import SORTED, Problem, State, restore

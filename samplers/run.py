@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import IntArray, RandomState, as_rng, choice, count
+from permdist._check import as_rng, choice, count
 from permdist._limits import need_memory
 from permdist._text import hint
+from permdist._typing import IntArray, RandomState
 from permdist.distributions import Distribution
 from permdist.rankings import check_orders
 from permdist.samplers.auto import applicable, choose_kernel, default_thin
@@ -65,8 +66,8 @@ def run_chains(
         Draws thrown away at the beginning; half as many as `draws` by default.
     chains : int
     kernel : str or mapping
-        ``"adjacent"`` swaps two neighbours, ``"transposition"`` any two items; ``"relocation"``
-        puts an item where its full conditional says; ``"flip"`` exchanges items of neighbouring
+        ``"adjacent"`` swaps two neighbors, ``"transposition"`` any two items; ``"relocation"``
+        puts an item where its full conditional says; ``"flip"`` exchanges items of neighboring
         blocks of equal labels (`GoodBad` over orders); ``"exact"`` draws independently.
         ``"adjacent+relocation"`` takes both equally often, ``{"adjacent": 9, "relocation": 1}``
         in other shares. ``"auto"`` is exact where that is affordable, else what gave the most
@@ -163,7 +164,7 @@ def run_chains(
         accept_rate=moved[:, 1] / np.maximum(1, moved[:, 0]),
         seconds=seconds,
         complete=complete,
-        normaliser=problem.normaliser,
+        normalizer=problem.normalizer,
         dist=dist,
         moments=[worker.moments for worker in workers if worker.moments is not None],
     )

@@ -1,6 +1,6 @@
-"""What a chain has to know of a distribution: the log-weight when two neighbours change places.
+"""What a chain has to know of a distribution: the log-weight when two neighbors change places.
 
-Every kernel is made of swaps of neighbours. A target answers two questions about them, `peek` (the
+Every kernel is made of swaps of neighbors. A target answers two questions about them, `peek` (the
 log-weight that a swap would lead to) and `swap` (do it), both in constant time for the models of
 the library. A user's own log-weight answers by computing it anew.
 """
@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.distributions import Distribution, GoodBad, PlackettLuce, WeightedOrders
 from permdist.distributions.lattice import MAX_CELLS, MAX_EXPONENT, grade_table
 from permdist.rankings import random_orders
 
-# What the numbers of a target mean. In LEVELS two neighbours of different labels change the
+# What the numbers of a target mean. In LEVELS two neighbors of different labels change the
 # log-weight by the difference of their scores, and by the tilt's table; in SORTED, besides, like
 # items never pass each other. LUCE and LUCE_LOGS keep the sums of the worths from each position
 # on, or their logs where worths would overflow. In MATRIX entry [i, j] is what i above j adds.
@@ -67,7 +67,7 @@ class Problem:
     ----------
     dist : Distribution
     target : Target
-    normaliser : float or None
+    normalizer : float or None
         The log of the sum of all weights, where it is known.
     function, change : callables, optional
         The log-weight of one order, and what a swap changes, for a target without a form of its
@@ -78,7 +78,7 @@ class Problem:
 
     dist: Distribution
     target: Target
-    normaliser: float | None
+    normalizer: float | None
     function: Callable[..., float] | None = None
     change: Callable[..., float] | None = None
     compiled: bool = True
@@ -122,18 +122,18 @@ def problem_of(dist: Distribution) -> Problem:
     if isinstance(dist, GoodBad):
         return _good_bad(dist)
     if isinstance(dist, PlackettLuce):
-        scores = dist._centred
+        scores = dist._centered
         if np.ptp(scores) <= LARGEST_WORTH:
             return Problem(dist, _target(LUCE, np.exp(scores)), 0.0)
         return Problem(dist, _target(LUCE_LOGS, scores), 0.0)
     if isinstance(dist, WeightedOrders):
-        normaliser = dist.log_partition() if dist._is_small or dist._is_listed else None
+        normalizer = dist.log_partition() if dist._is_small or dist._is_listed else None
         if dist.pair_weights is not None:
             table = dist._pair_losses if is_wide(dist) else dist.pair_weights
-            return Problem(dist, _target(MATRIX, table=table), _normaliser(dist))
+            return Problem(dist, _target(MATRIX, table=table), _normalizer(dist))
         function, compiled = dist.single_log_weight()
         target = _target(FUNCTION)
-        return Problem(dist, target, normaliser, function, dist.swap_change, compiled)
+        return Problem(dist, target, normalizer, function, dist.swap_change, compiled)
 
     def log_prob(order: IntArray) -> float:
         return float(dist.log_prob(order))
@@ -146,7 +146,7 @@ def is_wide(dist: Distribution) -> bool:
     return abs(dist._reference) > MAX_EXPONENT
 
 
-def _normaliser(dist: Distribution) -> float | None:
+def _normalizer(dist: Distribution) -> float | None:
     """Return the log-partition function, less what chains leave out; None where unknown."""
     if not dist._is_small:
         return None
@@ -179,7 +179,7 @@ def _good_bad(dist: GoodBad) -> Problem:
         np.concatenate([[1], np.cumprod(totals + 1)[:-1]]).astype(np.int64),
         table,
     )
-    return Problem(dist, target, _normaliser(dist))
+    return Problem(dist, target, _normalizer(dist))
 
 
 def _target(kind: int, scores: FloatArray | None = None, table: FloatArray | None = None) -> Target:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from permdist._check import AnyIntArray, FloatArray, IntArray
+from permdist._typing import AnyIntArray, FloatArray, IntArray
 from permdist.distributions import Distribution, GaussianScores
 from permdist.samplers.checkpoint import Checkpoint
 from permdist.samplers.exact import drawn_orders

@@ -180,7 +180,7 @@ class HalvesAlike(Uniform):
 
 
 class Chain(Uniform):
-    """Each draw is the one before with two neighbours swapped."""
+    """Each draw is the one before with two neighbors swapped."""
 
     def _sample(self, size, rng):
         drawn = np.empty((size, self.n_items), dtype=np.int64)

@@ -647,22 +647,22 @@ def list_mle(scores, labels):
     )
 
 
-def quasi_knn_order(values, centres):
+def quasi_knn_order(values, centers):
     """Rank values by equations (6) to (8), pair by pair: each value's number of beaten ones."""
-    k = len(centres)
-    interval = [min(range(k), key=lambda c: abs(v - centres[c])) for v in values]
+    k = len(centers)
+    interval = [min(range(k), key=lambda c: abs(v - centers[c])) for v in values]
 
     def better(i, j):
         if interval[i] != interval[j]:
             return interval[i] > interval[j]
         upper = max(interval[i], 1)
-        return (values[i] - values[j]) * (centres[upper] - centres[upper - 1]) > 0
+        return (values[i] - values[j]) * (centers[upper] - centers[upper - 1]) > 0
 
     return [sum(better(i, j) for j in range(len(values))) for i in range(len(values))]
 
 
 def diff_rank(h, labels, qid, sizes, prec, rounds):
-    """DiffRank pair by pair: the weights, the normalisers and the errors of the first rounds."""
+    """DiffRank pair by pair: the weights, the normalizers and the errors of the first rounds."""
     place = {}
     for query in set(qid):
         members = [i for i in range(len(labels)) if qid[i] == query]

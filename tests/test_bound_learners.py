@@ -22,7 +22,7 @@ from permdist.models import (
     planes,
 )
 from permdist.models.permurank import LOSSES, WorkingSets, _pair_losses, most_violated
-from permdist.models.planes import minimise
+from permdist.models.planes import minimize
 from permdist.models.spaces import Batch, StructuredHinge
 
 
@@ -105,8 +105,8 @@ def test_rankboost_separates_what_can_be_separated():
     learner = RankBoost(max_iter=5).fit(X, y)
     assert learner.score(X, y, np.zeros(6)) == 1.0
     assert np.isfinite(learner.predict(X)).all()
-    neighbours = np.array([[1.0], [np.nextafter(1.0, 2.0)]])  # no number lies between them
-    assert RankBoost(max_iter=1).fit(neighbours, [0, 1]).predict(neighbours)[1] > 0.0
+    neighbors = np.array([[1.0], [np.nextafter(1.0, 2.0)]])  # no number lies between them
+    assert RankBoost(max_iter=1).fit(neighbors, [0, 1]).predict(neighbors)[1] > 0.0
 
 
 # ---- RankSVM -------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def test_loss_augmented_inference_equals_enumeration(name):
         np.testing.assert_allclose(gradient, quotient, atol=1e-6)
 
 
-def test_the_quadratic_programme_is_solved_to_its_optimum(queries):
+def test_the_quadratic_program_is_solved_to_its_optimum(queries):
     """Against subgradient-free truth: the value of a smooth solver started at the answer."""
     from scipy.optimize import minimize as descend
 
@@ -195,7 +195,7 @@ def test_a_minimum_at_zero_is_reported(queries):
         SVMNDCG("ndcg@2", C=1e-6).fit(noise, queries.y, queries.qid)
 
 
-def test_a_programme_that_fails_is_reported(queries, monkeypatch):
+def test_a_program_that_fails_is_reported(queries, monkeypatch):
     monkeypatch.setattr(planes, "_dual", lambda hessian, heights: (None, False))
     with pytest.warns(ConvergenceWarning) as told:
         learner = SVMMap().fit(queries)
@@ -204,7 +204,7 @@ def test_a_programme_that_fails_is_reported(queries, monkeypatch):
 
 
 def test_cutting_planes_find_a_known_minimum():
-    found = minimise(lambda w: (abs(w[0] - 3.0), np.array([np.sign(w[0] - 3.0)])), np.zeros(1), 4.0)
+    found = minimize(lambda w: (abs(w[0] - 3.0), np.array([np.sign(w[0] - 3.0)])), np.zeros(1), 4.0)
     assert found.w[0] == pytest.approx(2.0, abs=1e-2)  # |w - 3| + w^2 / 4
     assert found.converged
     assert found.lower <= 2.0 + 1e-9 <= found.value + 1e-3
@@ -313,16 +313,16 @@ def test_a_fit_that_fails_changes_nothing(queries):
 
 
 def test_normalise_belongs_to_the_fit(queries):
-    learner = RankSVM(warm_start=True, normalise="minmax").fit(queries)
+    learner = RankSVM(warm_start=True, normalize="minmax").fit(queries)
     before = learner.predict(queries)
-    learner.set_params(normalise=("raw", "rank"))
+    learner.set_params(normalize=("raw", "rank"))
     np.testing.assert_array_equal(learner.predict(queries), before)
     with pytest.raises(ValueError, match="as before"):
         learner.fit(queries)
     for wrong in (3, {"raw"}):
-        with pytest.raises(TypeError, match="normalise: expected"):
-            RankSVM(normalise=wrong).fit(queries)
-    RankSVM(normalise=None, max_iter=2).fit(queries)
+        with pytest.raises(TypeError, match="normalize: expected"):
+            RankSVM(normalize=wrong).fit(queries)
+    RankSVM(normalize=None, max_iter=2).fit(queries)
 
 
 def test_clear_words(queries, tmp_path):

@@ -205,7 +205,7 @@ def test_p_values_are_no_smaller_than_they_say():
     coins = (rng.random((times, 60)) < share) - share
     uniform_enough(
         [
-            chance.centred([row.sum()], [(s * (1 - s)).sum()])
+            chance.centered([row.sum()], [(s * (1 - s)).sum()])
             for row, s in zip(coins, share, strict=True)
         ]
     )
@@ -220,7 +220,7 @@ def test_p_values_are_small_where_something_is_wrong():
     assert chance.multinomial(np.array([95, 3, 2]), np.array([1.0, 0.0, 0.0]), rng) == 0.0
     assert chance.binomial([3], 1000, [0.0]) == 0.0
     assert chance.binomial([3], 1000, [0.0], slack=0.01) == 1.0
-    assert chance.centred([200.0], [1000.0]) < 1e-7
+    assert chance.centered([200.0], [1000.0]) < 1e-7
     assert chance.symmetric(np.ones((60, 1))) < 1e-10
     assert chance.mean(np.full(1000, 0.5), 0.7, 1.0) < 1e-10
     assert np.isnan(chance.binomial([3], 10, [np.nan]))

@@ -308,8 +308,8 @@ def test_files_without_a_checksum_are_read_and_checked(chains, tmp_path):
         (lambda d: d.drop_vars("log_weight"), "'log_weight' is missing|No variable named"),
         (lambda d: d.assign_attrs(thin=0), "thin, tune, seconds: got 0"),
         (lambda d: d.assign_attrs(seconds=np.nan), "thin, tune, seconds"),
-        (lambda d: d.assign_attrs(normaliser="Infinity"), "normaliser: expected a finite number"),
-        (lambda d: d.assign_attrs(normaliser="["), "Expecting value"),
+        (lambda d: d.assign_attrs(normalizer="Infinity"), "normalizer: expected a finite number"),
+        (lambda d: d.assign_attrs(normalizer="["), "Expecting value"),
         (lambda d: d.assign_coords(item=["x"] * 8), "item: expected 8 different names, got 1"),
         (lambda d: d.isel(position=slice(0, 3)), "item: expected 3 different names, got 8"),
     ):

@@ -67,11 +67,11 @@ def test_entries_are_read_from_text_learners_and_mappings():
     assert [entry.name for entry in entries] == ["mine", "tried", "text"]
     assert [len(entry.combinations()) for entry in entries] == [1, 2, 1]
     assert read_entries([mine])[0].name == "MLE(C=3.0)"
-    texts = read_entries("L3[measure=ndcg@10[gain=linear],C=1,scale=False,normalise=None]")
+    texts = read_entries("L3[measure=ndcg@10[gain=linear],C=1,scale=False,normalize=None]")
     assert texts[0].combinations() == [
-        {"C": 1, "scale": False, "measure": "ndcg@10[gain=linear]", "normalise": None}
+        {"C": 1, "scale": False, "measure": "ndcg@10[gain=linear]", "normalize": None}
     ]
-    assert texts[0].given == ("measure", "C", "scale", "normalise")
+    assert texts[0].given == ("measure", "C", "scale", "normalize")
 
 
 def test_a_measure_that_only_judges_follows_the_selection():
@@ -110,8 +110,8 @@ def test_entries_of_the_wrong_kind():
     with pytest.raises(ValueError, match=r"expected values of 'C' in a list, got 1.0"):
         read_entries({"x": (models.MLE(), {"C": 1.0})})
     assert read_entries("MLE[C=1|1|2]")[0].combinations() == [{"C": 1}, {"C": 2}]
-    tuples = read_entries('MLE[normalise=("raw","rank"),C=1]')[0].combinations()
-    assert tuples == [{"C": 1, "normalise": ("raw", "rank")}]
+    tuples = read_entries('MLE[normalize=("raw","rank"),C=1]')[0].combinations()
+    assert tuples == [{"C": 1, "normalize": ("raw", "rank")}]
 
 
 # ---- statistics --------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def test_dataset(chains):
     np.testing.assert_array_equal(dataset["distance_to_mode"], kendall(chains.orders, MODEL.mode()))
     np.testing.assert_allclose(dataset["ap"], AP()(chains.orders, MODEL.labels))
     assert dataset.attrs["kernel"] == "adjacent"
-    assert dataset.attrs["normalised"] == 1
+    assert dataset.attrs["normalized"] == 1
     other = chains.to_dataset(["ap"], labels=[0, 1, 0, 0, 0])
     assert not np.allclose(other["ap"], dataset["ap"])
 

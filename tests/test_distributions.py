@@ -228,7 +228,7 @@ def test_estimates_are_floats():
         (
             lambda: GoodBad([0.0, 1.0], [1, 0], tilt="ap", space="pairs"),
             ValueError,
-            "over pairs only AUC factorises",
+            "over pairs only AUC factorizes",
         ),
         (lambda: WeightedOrders(3), TypeError, "log_weight: expected a function"),
         (

@@ -18,26 +18,26 @@ def strict():
 
 
 def test_the_worked_example():
-    """The centre of the third interval is below the second's: 0.4 is ranked above 0.5."""
-    centres = np.array([[0.9, 0.6, 0.3, 0.2, 0.15, 0.1, 0.05, 0.0]])
-    ranks = Intervals(centres).ranks(np.array([[0.4], [0.5]]), np.array([0, 2]))
-    assert Intervals(centres).ranks(np.array([[0.35], [0.4]]), np.array([0, 2]))[0, 0] == 2.0
+    """The center of the third interval is below the second's: 0.4 is ranked above 0.5."""
+    centers = np.array([[0.9, 0.6, 0.3, 0.2, 0.15, 0.1, 0.05, 0.0]])
+    ranks = Intervals(centers).ranks(np.array([[0.4], [0.5]]), np.array([0, 2]))
+    assert Intervals(centers).ranks(np.array([[0.35], [0.4]]), np.array([0, 2]))[0, 0] == 2.0
     assert ranks[0].tolist() == [2.0, 1.0]
 
 
 def test_weak_rankers_pair_by_pair():
     rng = np.random.default_rng(0)
     for k in (1, 2, 5, 8):
-        values, centres = rng.random(9), rng.random(k)
-        ranks = Intervals(centres[None]).ranks(values[:, None], np.array([0, 9]))[0]
+        values, centers = rng.random(9), rng.random(k)
+        ranks = Intervals(centers[None]).ranks(values[:, None], np.array([0, 9]))[0]
         if k == 1:
             assert ranks.tolist() == (1.0 + np.argsort(np.argsort(values))).tolist()
         else:
-            assert ranks.tolist() == [1.0 + w for w in naive.quasi_knn_order(values, centres)]
+            assert ranks.tolist() == [1.0 + w for w in naive.quasi_knn_order(values, centers)]
 
 
-def test_interval_centres(strict):
-    found = quasi_knn(strict.X, strict.y, strict.ptr, 3).centres
+def test_interval_centers(strict):
+    found = quasi_knn(strict.X, strict.y, strict.ptr, 3).centers
     gathered = [[], [], []]
     for query in strict:
         order = np.argsort(query.y, kind="stable")
@@ -45,13 +45,13 @@ def test_interval_centres(strict):
             gathered[t * 3 // len(order)].append(query.X[i])
     for k in range(3):
         np.testing.assert_allclose(found[:, k], np.mean(gathered[k], axis=0))
-    many = quasi_knn(strict.X, strict.y, strict.ptr, 40).centres
+    many = quasi_knn(strict.X, strict.y, strict.ptr, 40).centers
     assert np.isfinite(many).all()
 
 
 def test_feature_rank_step_by_step(strict):
     learner = FeatureRank(intervals=4).fit(strict)
-    h = Intervals(learner.centres_).ranks(strict.X, strict.ptr)
+    h = Intervals(learner.centers_).ranks(strict.X, strict.ptr)
     tau, H = KendallTau(ties="average"), np.zeros(len(strict.y))
     spans = list(zip(strict.ptr[:-1], strict.ptr[1:], strict=True))
 
@@ -90,7 +90,7 @@ def test_balance_control_never_adds_a_worse_ranking(strict):
 @pytest.mark.parametrize("prec", [None, 3])
 def test_diff_rank_pair_by_pair(strict, prec):
     learner = DiffRank(prec=prec).fit(strict)
-    h = Intervals(learner.centres_).ranks(strict.X, strict.ptr)
+    h = Intervals(learner.centers_).ranks(strict.X, strict.ptr)
     sizes = np.repeat(strict.sizes, strict.sizes)
     rows = naive.diff_rank(h, strict.y, strict.qid, sizes, prec or 10**9, len(h))
     np.testing.assert_allclose(learner.weights_, [row[0] for row in rows], rtol=1e-9, atol=1e-12)
@@ -152,5 +152,5 @@ def test_perfect_features_do_not_underflow():
 
 def test_intervals_that_no_query_fills_are_left_out():
     learner = FeatureRank().fit(np.arange(4.0)[:, None], [0, 1, 2, 0], [0] * 4)
-    assert learner.centres_.shape == (1, 4)
+    assert learner.centers_.shape == (1, 4)
     assert learner.predict(np.arange(4.0)[:, None], [0] * 4).tolist() == [1.0, 3.0, 4.0, 2.0]

@@ -41,7 +41,7 @@ LEGAL = {
     "random_state": {"None", "2**70", "10**5000"},
     "early_stopping": {"None"},
     "space": {"None"},
-    "normalise": {"None"},
+    "normalize": {"None"},
     "thresholds": {"None"},
     "prec": {"None"},
     "kappa": {"2**70"},
@@ -98,7 +98,7 @@ def test_extreme_parameters_end_in_a_model_or_in_words(name, queries):
         for value in (1e-100, 2**70, 1e100):
             learner = quick(kind, **{parameter: value})
             if parameter == "learning_rate":
-                learner.set_params(optimiser="stochastic")
+                learner.set_params(optimizer="stochastic")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 with contextlib.suppress(ValueError):

@@ -168,11 +168,11 @@ def test_theorem_three(scores, alpha):
 def test_stochastic_optimiser_keeps_the_best_of_its_models():
     whole = data.make_letor(60, n_features=8, rng=0)
     train, held_out = whole.where(np.arange(60) < 40), whole.where(np.arange(60) >= 40)
-    learner = ApproxNDCG(optimiser="stochastic", max_iter=8, learning_rate=0.3)
+    learner = ApproxNDCG(optimizer="stochastic", max_iter=8, learning_rate=0.3)
     learner.fit(train, eval_set=held_out)
     assert learner.score(held_out) == pytest.approx(max(learner.history_["measure"]))
     assert len(learner.history_["objective"]) == 8
-    again = ApproxNDCG(optimiser="stochastic", max_iter=8, learning_rate=0.3)
+    again = ApproxNDCG(optimizer="stochastic", max_iter=8, learning_rate=0.3)
     np.testing.assert_array_equal(again.fit(train, eval_set=held_out).coef_, learner.coef_)
 
 
@@ -258,7 +258,7 @@ def test_refusals():
         (lambda: Approx("err").fit(queries), "has no smooth version"),
         (lambda: Approx(alpha=0.0).fit(queries), "alpha: expected a positive number"),
         (lambda: Approx(sigmoid="step").fit(queries), "sigmoid: expected one of"),
-        (lambda: Approx(optimiser="adam").fit(queries), "optimiser: expected one of"),
+        (lambda: Approx(optimizer="adam").fit(queries), "optimizer: expected one of"),
         (lambda: SoftRank("ap").fit(queries), "no sum over positions"),
         (lambda: SoftRank(noise=0.0).fit(queries), "noise: expected a positive number"),
         (lambda: SoftRank(noise="guess").fit(queries), "noise: expected a positive number"),
@@ -294,10 +294,10 @@ def test_cut_offs_are_kept_or_refused():
 
 def test_strong_regularisation_with_stochastic_steps():
     queries = data.make_letor(10, n_documents=(5, 12), n_features=3, rng=0)
-    learner = Approx(C=1e-4, optimiser="stochastic", max_iter=50).fit(queries)
+    learner = Approx(C=1e-4, optimizer="stochastic", max_iter=50).fit(queries)
     assert np.isfinite(learner.coef_).all()
     with pytest.raises(ValueError, match="annealing: only with"):
-        Approx(optimiser="stochastic", annealing=2).fit(queries)
+        Approx(optimizer="stochastic", annealing=2).fit(queries)
 
 
 def test_every_stage_of_annealing_has_its_own_patience():
@@ -358,7 +358,7 @@ def test_damaged_files_are_found_out(tmp_path):
     path = tmp_path / "learner.json"
     for learner, name, value in (
         (DiffRank(), "weights_", ["nan"]),
-        (DiffRank(), "centres_", [[]] * 3),
+        (DiffRank(), "centers_", [[]] * 3),
         (DiffRank(), "views_", ["zz"]),
         (ListMLE(), "history_", 3),
         (ListMLE(), "coef_", None),
@@ -372,5 +372,5 @@ def test_damaged_files_are_found_out(tmp_path):
         path.write_text(json.dumps(stored))
         with pytest.raises((ValueError, TypeError), match=r"damaged|expected"):
             load(path)
-    ListMLE(normalise=("raw", "rank"), max_iter=2).fit(queries).save(path)
-    assert load(path).normalise == ("raw", "rank")
+    ListMLE(normalize=("raw", "rank"), max_iter=2).fit(queries).save(path)
+    assert load(path).normalize == ("raw", "rank")

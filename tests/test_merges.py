@@ -1,4 +1,4 @@
-"""The vectorised two-class programme against the general lattice."""
+"""The vectorized two-class program against the general lattice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEASURES = ("auc", "ap", "ndcg", "ndcg@3", "p@2", "rr", "wta", "err", "tau")
 
 
 def both_ways(model, measure):
-    """Give log-partition, its gradient, expectation and its gradient by both programmes."""
+    """Give log-partition, its gradient, expectation and its gradient by both programs."""
     steps = model._shape.steps_of(parse(measure), model.labels)
     lattice = model._lattice
     offset = parse(measure).offset(*np.unique(model.labels, return_counts=True))

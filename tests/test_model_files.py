@@ -18,7 +18,7 @@ from permdist.models.files import from_dict, to_dict
 KINDS = {kind.__name__: kind for kind in all_learners()}
 VARIANTS = {name: {} for name in KINDS} | {
     "RankBoost, raw": {"weak": "feature"},
-    "MLE, two views": {"normalise": ("raw", "rank")},
+    "MLE, two views": {"normalize": ("raw", "rank")},
     "MLE, no penalty": {"C": math.inf},
 }
 FREE = {"converged_", "restarts_", "weights_", "alphas_", "features_", "noise_"}
@@ -135,16 +135,16 @@ def test_every_value_is_checked(name, files):
         (
             "DiffRank",
             "state",
-            "centres_",
+            "centers_",
             [[]] * 3,
-            r"centres_: expected shape 3 x any, got \(3, 0",
+            r"centers_: expected shape 3 x any, got \(3, 0",
         ),
         (
             "DiffRank",
             "state",
-            "centres_",
+            "centers_",
             [[1.0], [1.0, 2.0], [1.0]],
-            "centres_: expected an array",
+            "centers_: expected an array",
         ),
         ("RankBoost", "state", "coef_", [1.0, 2.0, 3.0], "coef_ or stumps_: expected one of them"),
         ("RankBoost", "state", "stumps_", {"feature": [0]}, "stumps_: expected a dict of feature"),

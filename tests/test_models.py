@@ -63,8 +63,8 @@ LEARNERS = {
     "L3 interleavings": L3("ap", space="interleavings", max_iter=20),
     "ConvexLoss AUC": ConvexLoss("auc", space="pairs"),
     "ConvexLoss AP": ConvexLoss("ap"),
-    "ConvexLoss AP, three views": ConvexLoss("ap", normalise=("raw", "zscore", "rank")),
-    "ConvexLoss NDCG, normalised": ConvexLoss("ndcg", normalise=True, scale=True, kappa=5.0),
+    "ConvexLoss AP, three views": ConvexLoss("ap", normalize=("raw", "zscore", "rank")),
+    "ConvexLoss NDCG, normalized": ConvexLoss("ndcg", normalize=True, scale=True, kappa=5.0),
     "ConvexLoss interleavings": ConvexLoss("rr", space="interleavings"),
     "ConvexLoss restart": ConvexLoss("ap", space="restart", sample_size=30),
     "AdaRank": AdaRank("ap"),
@@ -74,7 +74,7 @@ LEARNERS = {
     "RankBoost": RankBoost(max_iter=20),
     "RankBoost, raw features": RankBoost(weak="feature", max_iter=20, scale=True),
     "RankSVM": RankSVM(),
-    "RankSVM, hinge": RankSVM(loss="hinge", normalise=True),
+    "RankSVM, hinge": RankSVM(loss="hinge", normalize=True),
     "SVMMap": SVMMap(),
     "SVMNDCG": SVMNDCG("ndcg", graded=True, C=30.0),
     "ListNet": ListNet(),
@@ -88,7 +88,7 @@ LEARNERS = {
     "Approx": Approx("rr", sigmoid="erf", annealing=2, max_iter=15),
     "ApproxAP": ApproxAP(max_iter=20),
     "ApproxNDCG": ApproxNDCG(max_iter=20),
-    "ApproxNDCG, stochastic": ApproxNDCG(optimiser="stochastic", max_iter=10, learning_rate=0.1),
+    "ApproxNDCG, stochastic": ApproxNDCG(optimizer="stochastic", max_iter=10, learning_rate=0.1),
     "FeatureRank": FeatureRank(),
     "BLFeatureRank": BLFeatureRank(cycles=2),
     "DiffRank": DiffRank(prec=10),
@@ -145,7 +145,7 @@ def test_contract(learner, queries, tmp_path):
 
 @pytest.mark.parametrize("name", DESCENTS)
 def test_the_objective_and_its_gradient(name, queries):
-    """The whole objective, from features to the regularised value, against a quotient."""
+    """The whole objective, from features to the regularized value, against a quotient."""
     learner = clone(LEARNERS[name])
     features, batch = learner._training(queries)
     loss = learner._prepare(batch)
@@ -171,7 +171,7 @@ def test_convex_learners_find_the_minimum_from_anywhere(name, queries):
         if seed is not None:
             start = np.random.default_rng(seed).normal(size=len(start))
         watch = Watch("test", held_out=None, measure=AP(), patience=None, verbose=False)
-        values.append(learner._optimise(loss, features, watch, start))
+        values.append(learner._optimize(loss, features, watch, start))
     assert max(values) - min(values) < 2e-3 * (1.0 + abs(values[0]))
 
 
@@ -341,7 +341,7 @@ def test_start_from_another_learner(name, queries):
         clone(learner).fit(queries, warm_start_from=RankBoost(max_iter=2).fit(queries))
     with pytest.raises(NotFittedError, match="AdaRank: call fit first"):
         clone(learner).fit(queries, warm_start_from=AdaRank())
-    other = AdaRank(normalise="rank").fit(queries)
+    other = AdaRank(normalize="rank").fit(queries)
     with pytest.raises(ValueError, match="warm_start_from: expected 8 coefficients"):
         clone(learner).fit(queries, warm_start_from=other)
 
@@ -369,15 +369,15 @@ def test_refusals(queries):
         (lambda: MLE(tol=-1).fit(queries), ValueError, "tol: expected a number from 0 to 1"),
         (lambda: MLE(space="pears").fit(queries), ValueError, "did you mean 'pairs'"),
         (lambda: ConvexLoss(kappa=-1).fit(queries), ValueError, "kappa: expected"),
-        (lambda: ConvexLoss("ap", space="pairs").fit(queries), ValueError, "only AUC factorises"),
+        (lambda: ConvexLoss("ap", space="pairs").fit(queries), ValueError, "only AUC factorizes"),
         (lambda: ConvexLoss("app").fit(queries), ValueError, "app"),
         (lambda: ExpectedGain(distribution="x").fit(queries), ValueError, "distribution"),
         (lambda: MLE().predict(X), NotFittedError, "MLE: call fit first"),
         (lambda: MLE().fit(queries).predict(X[:, :3]), ValueError, "X has 3 features, but MLE"),
         (lambda: MLE().fit(queries).score(X, y), TypeError, "qid: expected the query"),
-        (lambda: MLE(normalise="mean").fit(queries), ValueError, "normalise: expected one of"),
-        (lambda: MLE(normalise=()).fit(queries), ValueError, "normalise: expected at least one"),
-        (lambda: MLE(normalise=True).fit(queries).predict(X), TypeError, "normalise needs"),
+        (lambda: MLE(normalize="mean").fit(queries), ValueError, "normalize: expected one of"),
+        (lambda: MLE(normalize=()).fit(queries), ValueError, "normalize: expected at least one"),
+        (lambda: MLE(normalize=True).fit(queries).predict(X), TypeError, "normalize needs"),
         (lambda: MLE().fit(X, y, np.arange(len(y)) % 7), ValueError, "starts again"),
     ):
         with pytest.raises(error, match=message):

@@ -233,7 +233,7 @@ def test_same_bits_on_any_number_of_threads(name):
 def test_pairs_need_auc():
     space = Pairs(make_batch(BINARY), parse("ap"))
     space.log_sums(np.zeros(14), 0.0)
-    with pytest.raises(ValueError, match="over pairs only AUC factorises"):
+    with pytest.raises(ValueError, match="over pairs only AUC factorizes"):
         space.log_sums(np.zeros(14), 1.0)
-    with pytest.raises(ValueError, match="over pairs only AUC factorises"):
+    with pytest.raises(ValueError, match="over pairs only AUC factorizes"):
         space.mean_gains(np.zeros(14))

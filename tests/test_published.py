@@ -1,9 +1,9 @@
-"""Published figures: in range, sourced and found; collections recognised by their sizes."""
+"""Published figures: in range, sourced and found; collections recognized by their sizes."""
 
 import numpy as np
 import pytest
 
-from permdist.comparison.published import COLLECTIONS, PUBLISHED, Size, published, recognise
+from permdist.comparison.published import COLLECTIONS, PUBLISHED, Size, published, recognize
 from permdist.data import Queries, make_letor
 from permdist.measures import letor4, parse
 
@@ -47,24 +47,24 @@ def test_collections():
 
 
 @pytest.mark.parametrize("name", COUNTED)
-def test_recognise(name):
+def test_recognize(name):
     folds = collection(COLLECTIONS[name])
-    assert recognise(folds) == name
-    assert recognise(iter(folds)) == name
-    assert recognise(folds[:4]) is None  # one fold of the five is missing
+    assert recognize(folds) == name
+    assert recognize(iter(folds)) == name
+    assert recognize(folds[:4]) is None  # one fold of the five is missing
 
 
 @pytest.mark.parametrize(
     "size", [Size(784, 15_211, 45), Size(784, 15_210, 46), Size(783, 15_211, 46)]
 )
-def test_nearly_is_not_recognised(size):
-    assert recognise(collection(size)) is None
+def test_nearly_is_not_recognized(size):
+    assert recognize(collection(size)) is None
 
 
 def test_unknown():
     part = make_letor(5, rng=0)
-    assert recognise([(part, part, part)]) is None
-    assert recognise([]) is None
+    assert recognize([(part, part, part)]) is None
+    assert recognize([]) is None
     assert published(None, "map") == []
 
 
@@ -95,4 +95,4 @@ def test_names_are_checked():
 def test_real_data(real_data):
     from permdist.data import load_letor_folds
 
-    assert recognise(load_letor_folds(real_data / "mq2008")) == "MQ2008"
+    assert recognize(load_letor_folds(real_data / "mq2008")) == "MQ2008"

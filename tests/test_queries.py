@@ -177,7 +177,7 @@ def test_pandas_columns_are_welcome():
         Queries([[1.0], [2.0]], [0, 1], pd.Series(["a", None], dtype=object))
 
 
-def test_extreme_values_are_normalised():
+def test_extreme_values_are_normalized():
     for values in ([-1e308, 1e308], [0.0, 5e-324], [1e200, -1e200], [1.0, 1.0 + 2**-52]):
         queries = Queries(np.array(values)[:, None], [0, 1])
         assert sorted(queries.normalize().X.ravel()) == [0.0, 1.0]

@@ -363,7 +363,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_the_style_has_both_themes():
-    # The dark colours stand twice: for those who prefer them and for those who choose them.
+    # The dark colors stand twice: for those who prefer them and for those who choose them.
     assert STYLE.count("--ground: #16171a") == 2
     assert STYLE.count("{") == STYLE.count("}")
     assert "{DARK}" not in STYLE

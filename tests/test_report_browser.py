@@ -220,14 +220,14 @@ def test_contents_are_at_the_side_or_folded(show):
 # Every text against what lies behind it, by the formula of the WCAG.
 CONTRASTS = """selector => {
     const parse = (text) => text.match(/[0-9.]+/g).map(Number);
-    const light = (colour) => colour.slice(0, 3)
+    const light = (color) => color.slice(0, 3)
         .map((c) => c / 255)
         .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
         .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
     const ground = (element) => {
         for (let e = element; e; e = e.parentElement) {
-            const colour = parse(getComputedStyle(e).backgroundColor);
-            if ((colour[3] ?? 1) === 1) return colour;
+            const color = parse(getComputedStyle(e).backgroundColor);
+            if ((color[3] ?? 1) === 1) return color;
         }
         throw new Error("nothing behind the text");
     };

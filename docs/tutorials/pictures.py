@@ -108,9 +108,9 @@ def fit(page: SimpleNamespace) -> Pictures:
     figure = _figure(8.0, 3.2)
     axes = figure.subplots()
     places = np.arange(1, len(values) + 1)
-    for part, colour, winner in ((values > 0, BLUE, "ConvexLoss"), (values < 0, RED, "MLE")):
+    for part, color, winner in ((values > 0, BLUE, "ConvexLoss"), (values < 0, RED, "MLE")):
         name = f"{winner} is better: {part.sum()} queries"
-        axes.bar(places[part], values[part], 1.0, color=colour, label=name)
+        axes.bar(places[part], values[part], 1.0, color=color, label=name)
     name = f"mean ± two standard errors: {mean:.4f} ± {2 * error:.4f}".replace(
         "-", "\N{MINUS SIGN}"
     )
@@ -127,7 +127,7 @@ def test_your_own(page: SimpleNamespace) -> Pictures:
     """Draw what `test-your-own.md` shows."""
     figure = _figure(11.0, 3.2)
     for axes, theta in zip(figure.subplots(1, 3), (0.2, 0.8, 2.0), strict=True):
-        # The same colours in all three, so that they compare.
+        # The same colors in all three, so that they compare.
         table = page.Mallows(range(6), theta).rank_marginals()
         shown = {"rows": "012345", "columns": "123456", "label": "probability"}
         plots.heatmap(table, **shown, limits=(0.0, 0.9), ax=axes)

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
 from permdist._interrupts import patiently
+from permdist._typing import FloatArray, IntArray
 from permdist.measures import Measure
 from permdist.measures.placements import place_by_scores
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.distributions.lattice import MAX_CELLS, grade_table
 from permdist.measures import Measure
 from permdist.models.spaces.base import Batch

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.measures import Measure
 from permdist.models.spaces.base import Batch, spread
 from permdist.models.spaces.grades import Grades

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, RandomState, as_rng, count
+from permdist._check import as_rng, count
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.distributions.merges import (
     _backward,
     _backward_mean,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.distributions.pairs import two_classes
 from permdist.measures import AUC, Measure
 from permdist.models.spaces.base import Batch, Space, best_slopes
 
 
 class Pairs(Space):
-    """Sign vectors, transitive or not; the gain must be AUC, for which the sums factorise."""
+    """Sign vectors, transitive or not; the gain must be AUC, for which the sums factorize."""
 
     def __init__(self, batch: Batch, measure: Measure, threads: int | None = None) -> None:
         super().__init__(batch, measure, threads)
@@ -57,7 +57,7 @@ class Pairs(Space):
     def _need_auc(self) -> None:
         if not isinstance(self.measure, AUC):
             raise ValueError(
-                f"space: over pairs only AUC factorises, the measure is {self.measure.name!r}; "
+                f"space: over pairs only AUC factorizes, the measure is {self.measure.name!r}; "
                 "use space='interleavings', 'lattice' or 'restart'"
             )
 

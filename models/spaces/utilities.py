@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from permdist._check import FloatArray
+from permdist._typing import FloatArray
 from permdist.distributions import GaussianScores, PlackettLuce
 from permdist.measures import Measure
 from permdist.models.spaces.base import Batch, Space

@@ -19,7 +19,7 @@ from permdist._files import check_place
 from permdist.cli._errors import let_go_of_output, tell
 
 if TYPE_CHECKING:
-    from permdist._check import FloatArray, IntArray
+    from permdist._typing import FloatArray, IntArray
     from permdist.data import Queries
     from permdist.models import Ranker
 
@@ -150,7 +150,7 @@ def choose_query(
 
     from permdist._text import hint
     from permdist.data import load_letor
-    from permdist.report.sections import document_names, standardised
+    from permdist.report.sections import document_names, standardized
 
     learner = None if model is None else load_fitted(model)
     width = None if learner is None else learner.n_features_in_
@@ -165,7 +165,7 @@ def choose_query(
     else:
         values, scored_by = _scores(queries, scores, feature)
     a, b = queries.ptr[number], queries.ptr[number + 1]
-    chosen = values[a:b] if raw else standardised(values[a:b])
+    chosen = values[a:b] if raw else standardized(values[a:b])
     ids = None if queries.doc_ids is None else queries.doc_ids[a:b].tolist()
     labels = np.array(queries.y[a:b])
     return OneQuery(queries.qids[number], chosen, labels, document_names(labels, ids), scored_by)

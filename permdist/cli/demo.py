@@ -24,7 +24,7 @@ from permdist.cli._shared import (
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from permdist._check import FloatArray, IntArray
+    from permdist._typing import FloatArray, IntArray
     from permdist.comparison import Comparison
     from permdist.data import Queries
     from permdist.report import Report

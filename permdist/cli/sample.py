@@ -28,7 +28,7 @@ from permdist.cli._shared import (
 )
 
 if TYPE_CHECKING:
-    from permdist._check import AnyIntArray
+    from permdist._typing import AnyIntArray
 
 
 def sample(

@@ -9,7 +9,7 @@ import numpy as np
 
 from permdist.comparison.cells import Cell, Outcome
 from permdist.comparison.entries import Entry
-from permdist.comparison.published import recognise
+from permdist.comparison.published import recognize
 from permdist.comparison.results import Comparison
 from permdist.comparison.wording import setting_text
 from permdist.data import Fold
@@ -92,7 +92,7 @@ def assemble(
         failures=failures,
         notes=notes,
         kinds={entry.name: type(entry.learner) for entry in entries},
-        collection=recognise(folds),
+        collection=recognize(folds),
         baseline=baseline,
         correction=correction,
         level=level,

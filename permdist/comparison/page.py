@@ -95,7 +95,7 @@ def add_tables(report: Report, comparison: Comparison) -> None:
         report.picture(
             plots.intervals(comparison, measure),
             f"{title(measure)} of every learner with its interval",
-            _colours(comparison)
+            _colors(comparison)
             + (" Grey diamonds: published figures." if comparison.published(measure) else ""),
         )
         report.table(HEAD, _rows(comparison, measure), caption=title(measure))
@@ -112,8 +112,8 @@ def add_tables(report: Report, comparison: Comparison) -> None:
         report.note(f"{name} is left out: {reason}", "warning")
 
 
-def _colours(comparison: Comparison) -> str:
-    """Explain the colours of the intervals."""
+def _colors(comparison: Comparison) -> str:
+    """Explain the colors of the intervals."""
     if comparison.baseline is None:
         return "Blue: as good as the best, as far as can be told. Red: significantly below it."
     return (

@@ -1,4 +1,4 @@
-"""Published figures of LETOR collections, with their sources, and how a collection is recognised.
+"""Published figures of LETOR collections, with their sources, and how a collection is recognized.
 
 Facts only, as they were printed. Figures that were measured on cleaned data, or by conventions that
 their paper does not state, are left out: they would not compare.
@@ -15,7 +15,7 @@ from permdist.measures import Measure, parse
 
 
 class Size(NamedTuple):
-    """What a collection is recognised by: its queries, documents and features."""
+    """What a collection is recognized by: its queries, documents and features."""
 
     queries: int
     documents: int
@@ -212,7 +212,7 @@ PUBLISHED: tuple[Published, ...] = (
 )
 
 
-def recognise(folds: Iterable[tuple[Queries, Queries, Queries]]) -> str | None:
+def recognize(folds: Iterable[tuple[Queries, Queries, Queries]]) -> str | None:
     """Name the collection that folds were made of, by the size of their test parts together.
 
     The test parts of LETOR's folds share no query and make up the collection.
@@ -231,7 +231,7 @@ def recognise(folds: Iterable[tuple[Queries, Queries, Queries]]) -> str | None:
     --------
     >>> from permdist import data
     >>> parts = [data.make_letor(20, rng=seed) for seed in range(3)]
-    >>> recognise([parts]) is None
+    >>> recognize([parts]) is None
     True
     """
     tests = [test for _, _, test in folds]
@@ -254,7 +254,7 @@ def published(collection: str | None, measure: str | Measure) -> list[Published]
     Parameters
     ----------
     collection : str or None
-        A name of `COLLECTIONS`, or one of the collections of `PUBLISHED`; for None, as `recognise`
+        A name of `COLLECTIONS`, or one of the collections of `PUBLISHED`; for None, as `recognize`
         gives where it knows nothing, there are no figures.
     measure : str or Measure
         However it is spelled: "map" finds what was measured as "letor4:map", which is the same.

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from permdist._check import FloatArray, IntArray, choice
+from permdist._check import choice
 from permdist._text import plural, wrapped
+from permdist._typing import FloatArray, IntArray
 from permdist.comparison.cells import Outcome
 from permdist.comparison.published import published
 from permdist.comparison.statistics import (
@@ -130,7 +131,7 @@ class Comparison:
             Indexed by entry: ``rank`` (of the mean), ``mean`` (over folds of the means over test
             queries, as LETOR reports it), ``standard_error``, ``low`` and ``high`` (the interval),
             ``mean_rank`` (over queries), ``difference`` (to the baseline), corrected p-values
-            ``p_t``, ``p_wilcoxon`` and ``p_randomisation`` (NaN for the baseline itself),
+            ``p_t``, ``p_wilcoxon`` and ``p_randomization`` (NaN for the baseline itself),
             ``seconds`` (of one fit with the chosen setting) and ``mark`` (the best three).
         """
         name = self._measure(measure).name

@@ -70,7 +70,7 @@ def compare(
         Keep every finished cell there. A comparison with the same folder goes on where the last
         one ended, however it ended; only what is new is computed.
     seed : int
-        For learners that draw, and for the randomisation test.
+        For learners that draw, and for the randomization test.
     n_jobs : int, optional
         Processes, -1 for one a core. With None, `joblib.parallel_config` decides: 1 process unless
         a backend such as dask's is set there. The result is the same to the last digit.

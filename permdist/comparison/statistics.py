@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray, RandomState, as_rng, choice, count, finite
+from permdist._check import as_rng, choice, count, finite
+from permdist._typing import FloatArray, IntArray, RandomState
 
 CORRECTIONS = ("holm", "bonferroni", "bh", "none")
-TESTS = ("t", "wilcoxon", "randomisation")
+TESTS = ("t", "wilcoxon", "randomization")
 EXACT = 14  # so many differences, or fewer, have all their signs tried
 RESAMPLES = 10_000
 SAME = 1e-12
@@ -40,19 +41,19 @@ def paired_tests(
         The fold of each query: what is tested is then the mean over folds of the means over their
         queries, and not the mean over all queries. The signed-rank test has no use for it.
     rng : int, numpy.random.Generator or None
-        For the randomisation test.
+        For the randomization test.
 
     Returns
     -------
     dict
         ``t``, Student's t-test; ``wilcoxon``, the signed-rank test without the queries that do not
-        differ; ``randomisation``, see `randomisation_test`.
+        differ; ``randomization``, see `randomisation_test`.
 
     Examples
     --------
     >>> found = paired_tests([[0.1, 0.3, 0.2, -0.1], [0.0, 0.0, 0.0, 0.0]])
     >>> {name: values.round(3).tolist() for name, values in found.items()}
-    {'t': [0.239, 1.0], 'wilcoxon': [0.375, 1.0], 'randomisation': [0.375, 1.0]}
+    {'t': [0.239, 1.0], 'wilcoxon': [0.375, 1.0], 'randomization': [0.375, 1.0]}
     """
     from scipy import stats
 
@@ -72,7 +73,7 @@ def paired_tests(
     return {
         "t": by_t,
         "wilcoxon": by_ranks,
-        "randomisation": randomisation_test(weighted, rng=rng),
+        "randomization": randomisation_test(weighted, rng=rng),
     }
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from permdist._check import IntArray
 from permdist._files import read_bytes
 from permdist._limits import need_memory
+from permdist._typing import IntArray
 
 KINDS = (".query", ".group")
 COMPRESSED = ("", ".gz", ".bz2")

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permdist._check import RandomState, as_rng, count
+from permdist._check import as_rng, count
+from permdist._typing import RandomState
 from permdist.data.letor import load_letor
 from permdist.data.queries import Queries
 

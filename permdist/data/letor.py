@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from permdist._check import FloatArray, choice, count
+from permdist._check import choice, count
 from permdist._files import read_bytes, read_number, write_atomically
 from permdist._groups import RepeatedQueryError
 from permdist._interrupts import patiently
 from permdist._limits import need_memory
+from permdist._typing import FloatArray
 from permdist.data.companions import query_numbers, read_companion
 from permdist.data.letor_scan import (
     BINARY,

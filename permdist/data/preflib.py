@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from permdist._check import IntArray
 from permdist._files import read_bytes
 from permdist._limits import need_memory
 from permdist._text import aligned
+from permdist._typing import IntArray
 from permdist.rankings import BucketOrder, TopK
 
 KINDS = {

@@ -10,22 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from permdist._check import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    choice,
-    finite,
-    frozen,
-    grades,
-    integers,
-)
+from permdist._check import choice, finite, frozen, grades, integers
 from permdist._groups import group_queries
 from permdist._offer import offer_strategy
 from permdist._tables import column_names, differing_columns
 from permdist._text import aligned
+from permdist._typing import BoolArray, FloatArray, IntArray
 
-NORMALISATIONS = ("minmax", "zscore", "rank", "raw")
+NORMALIZATIONS = ("minmax", "zscore", "rank", "raw")
 
 
 class Query(NamedTuple):
@@ -233,7 +225,7 @@ class Queries:
             if names is not None and len(method) > 1:
                 names = tuple(f"{one}:{name}" for one in method for name in names)
             return self._with_features(np.concatenate(views, axis=1), names)
-        choice("method", method, NORMALISATIONS)
+        choice("method", method, NORMALIZATIONS)
         if method == "raw":
             return self
         if method == "rank":
@@ -251,8 +243,8 @@ class Queries:
         unit = (X - spread_out(lowest)) / spread_out(np.where(constant, 1.0, spread))
         if method == "minmax":
             return self._with_features(unit, self.feature_names)
-        centre = np.add.reduceat(unit, starts, axis=0) / sizes[:, None]
-        shifted = np.where(spread_out(constant), 0.0, unit - spread_out(centre))
+        center = np.add.reduceat(unit, starts, axis=0) / sizes[:, None]
+        shifted = np.where(spread_out(constant), 0.0, unit - spread_out(center))
         deviation = np.sqrt(np.add.reduceat(shifted**2, starts, axis=0) / sizes[:, None])
         scaled = shifted / spread_out(np.where(constant, 1.0, deviation))
         return self._with_features(scaled, self.feature_names)

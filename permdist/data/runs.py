@@ -11,8 +11,9 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray, finite
+from permdist._check import finite
 from permdist._files import read_bytes, read_number, write_atomically
+from permdist._typing import FloatArray, IntArray
 from permdist.data.letor_scan import Bytes
 from permdist.data.queries import Queries
 from permdist.data.trec import Names, Qrels, Run, document_names, slice_names

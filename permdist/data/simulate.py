@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, RandomState, as_rng, count
+from permdist._check import as_rng, count
 from permdist._limits import need_memory
+from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.data.queries import Queries
 
 FAMILIES = 4

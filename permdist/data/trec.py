@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from permdist._check import FloatArray, IntArray, choice, finite, frozen, integers
+from permdist._check import choice, finite, frozen, integers
+from permdist._typing import FloatArray, IntArray
 from permdist.data.letor_scan import Bytes
 from permdist.data.trec_scan import (
     Hashes,

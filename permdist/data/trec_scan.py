@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.data.letor_scan import NEWLINE, SPACE, Bytes, _number
 
 Hashes = NDArray[np.uint64]

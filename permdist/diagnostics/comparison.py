@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._check import AnyIntArray, FloatArray, IntArray
 from permdist._text import aligned
+from permdist._typing import AnyIntArray, FloatArray, IntArray
 from permdist.distributions import Distribution
 from permdist.distributions.base import MAX_LISTED
 from permdist.rankings import enumerate_orders

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import IntArray, grades
+from permdist._check import grades
+from permdist._typing import IntArray
 from permdist.distributions.base import NotExactError
 from permdist.measures import Measure, parse
 from permdist.rankings import kendall, order_to_ranks
@@ -38,7 +39,7 @@ def to_dataset(
     -------
     xarray.Dataset
         ``rank`` (chain, draw, item), 0 at the top; ``log_prob`` (chain, draw), up to a constant
-        where the normaliser is not known; ``distance_to_mode``, Kendall's distance to the most
+        where the normalizer is not known; ``distance_to_mode``, Kendall's distance to the most
         probable order, or to the most probable draw; the measures. Items go by their names.
 
     Examples
@@ -80,7 +81,7 @@ def to_dataset(
             "thin": chains.thin,
             "tuning_steps": chains.tune,
             "sampling_time": chains.seconds,
-            "normalised": int(chains.normaliser is not None),
+            "normalized": int(chains.normalizer is not None),
         },
     )
 

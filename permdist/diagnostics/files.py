@@ -58,7 +58,7 @@ def save(chains: Chains, path: str | Path) -> None:
             "tune": chains.tune,
             "seconds": chains.seconds,
             "complete": int(chains.complete),
-            "normaliser": json.dumps(chains.normaliser),
+            "normalizer": json.dumps(chains.normalizer),
             "distribution": repr(chains.dist),
         },
     )
@@ -145,11 +145,11 @@ def _facts(dataset: xarray.Dataset) -> dict[str, Any]:
     thin, tune, seconds = int(given["thin"]), int(given["tune"]), float(given["seconds"])
     if thin < 1 or tune < 0 or not 0.0 <= seconds < math.inf:
         raise ValueError(f"thin, tune, seconds: got {thin}, {tune} and {seconds}")
-    normaliser = json.loads(given["normaliser"])
-    if normaliser is not None:
-        if not isinstance(normaliser, int | float) or not math.isfinite(normaliser):
-            raise ValueError(f"normaliser: expected a finite number, got {normaliser!r}")
-        normaliser = float(normaliser)
+    normalizer = json.loads(given["normalizer"])
+    if normalizer is not None:
+        if not isinstance(normalizer, int | float) or not math.isfinite(normalizer):
+            raise ValueError(f"normalizer: expected a finite number, got {normalizer!r}")
+        normalizer = float(normalizer)
     return {
         "orders": orders.astype(np.int32),
         "log_weight": weights,
@@ -160,5 +160,5 @@ def _facts(dataset: xarray.Dataset) -> dict[str, Any]:
         "accept_rate": rates,
         "seconds": seconds,
         "complete": bool(given["complete"]),
-        "normaliser": normaliser,
+        "normalizer": normalizer,
     }

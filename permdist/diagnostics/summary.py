@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._check import FloatArray, count
+from permdist._check import count
 from permdist._text import aligned, plural
+from permdist._typing import FloatArray
 from permdist.diagnostics.dataset import mode_of
 from permdist.rankings import order_to_ranks
 
@@ -152,7 +153,7 @@ def _from_moments(chains: Chains) -> dict[str, Any]:
         ess = np.minimum(variance / found["mcse"] ** 2, draws)
     means = np.mean([moments.means() for moments in chains.moments], axis=0)
     means[:-1] += 1.0
-    means[-1] -= chains.normaliser or 0.0
+    means[-1] -= chains.normalizer or 0.0
     order = np.r_[len(means) - 1, : len(means) - 1]
     names = [_weight_name(chains), *(f"rank[{name}]" for name in chains.names)]
     return {
@@ -168,7 +169,7 @@ def _from_moments(chains: Chains) -> dict[str, Any]:
 
 
 def _weight_name(chains: Chains) -> str:
-    return "log_weight" if chains.normaliser is None else "log_prob"
+    return "log_weight" if chains.normalizer is None else "log_prob"
 
 
 def _diagnose(values: FloatArray) -> dict[str, Any]:

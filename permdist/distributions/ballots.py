@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from permdist._check import BoolArray, FloatArray, IntArray, as_array, count, finite, integers
+from permdist._check import as_array, count, finite, integers
 from permdist._kernels import kernel
 from permdist._limits import need_memory
+from permdist._typing import BoolArray, FloatArray, IntArray
 from permdist.rankings import TopK
 from permdist.rankings.orders import first_fault
 from permdist.rankings.partial import check_subset, refuse_short, refuse_top_as_subset

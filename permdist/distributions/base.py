@@ -12,18 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from permdist._check import (
-    FloatArray,
-    IntArray,
-    RandomState,
-    as_rng,
-    batch_shape,
-    choice,
-    count,
-    grades,
-)
+from permdist._check import as_rng, batch_shape, choice, count, grades
 from permdist._interrupts import parts
 from permdist._limits import need_memory
+from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.distributions.lattice import Lattice, Shape, fits
 from permdist.distributions.lattice import NotExactError as NotExactError
 from permdist.measures import AUC, KendallTau, Measure, parse
@@ -161,7 +153,7 @@ class Distribution(ABC):
         return orders.reshape(*shape, n)
 
     def log_partition(self) -> float:
-        """Give the log of the normaliser of the model's own weights."""
+        """Give the log of the normalizer of the model's own weights."""
         return self._exact("log_partition").log_partition
 
     def mode(self) -> IntArray:
@@ -325,7 +317,7 @@ class Distribution(ABC):
 
     @cached_property
     def _lattice(self) -> Lattice:
-        """The exact programme; only where `_is_small`."""
+        """The exact program; only where `_is_small`."""
         weights = self._step_weights(self._shape)
         if weights is None:  # enumeration in the lattice's clothes is not possible
             raise NotExactError(self._refusal("this"))

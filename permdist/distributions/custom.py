@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from permdist._check import BoolArray, FloatArray, IntArray, count, finite
+from permdist._check import count, finite
 from permdist._kernels import kernel
+from permdist._typing import BoolArray, FloatArray, IntArray
 from permdist.distributions.base import MAX_LISTED, Distribution, NotExactError
 from permdist.distributions.lattice import Shape, check_digits
 from permdist.rankings import enumerate_orders
@@ -127,7 +128,7 @@ class WeightedOrders(Distribution):
 
     @property
     def swap_change(self) -> Callable[[IntArray, int], float] | None:
-        """The function that tells what a swap of neighbours changes, if one was given."""
+        """The function that tells what a swap of neighbors changes, if one was given."""
         return self._swap
 
     def single_log_weight(self) -> tuple[Callable[[IntArray], float], bool]:
@@ -154,7 +155,7 @@ class WeightedOrders(Distribution):
         return total
 
     def log_weight(self, orders: ArrayLike) -> Any:
-        """Give the log-weight of each order, not normalised."""
+        """Give the log-weight of each order, not normalized."""
         order = self._check_orders(orders)
         flat = order.reshape(-1, self.n_items)
         if self._log_weight is not None:

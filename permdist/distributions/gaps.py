@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from permdist._check import FloatArray
+from permdist._typing import FloatArray
 
 
 def narrowed(scores: FloatArray, unit: float, cap: float) -> FloatArray:

@@ -12,11 +12,12 @@ from numpy.polynomial import legendre
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr
 
-from permdist._check import BoolArray, FloatArray, IntArray, RandomState, choice, scale_of
+from permdist._check import choice, scale_of
 from permdist._interrupts import parts, patiently
 from permdist._kernels import kernel
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
+from permdist._typing import BoolArray, FloatArray, IntArray, RandomState
 from permdist.distributions.base import DEFAULT_DRAWS, Estimate
 from permdist.distributions.gaps import narrowed
 from permdist.distributions.lattice import NotExactError
@@ -25,7 +26,7 @@ from permdist.measures import Measure, parse
 from permdist.rankings import check_orders, order_by_scores
 
 REACH = 9.0  # standard deviations beyond which a Gaussian is below 1e-18 of its peak
-NODES, POINTS = 16, 10  # of a panel, and between two neighbouring nodes
+NODES, POINTS = 16, 10  # of a panel, and between two neighboring nodes
 WORK = 60.0  # elementary operations that a node of a panel takes
 STEEP = 8.0  # a change of the log integrand that the points between two nodes still resolve
 MAX_SPREAD = 20_000.0
@@ -308,7 +309,7 @@ def _log_probs(orders: IntArray, standard: FloatArray) -> FloatArray:
     return result
 
 
-# ---- panels: Chebyshev nodes inside, Gauss-Legendre points between neighbouring nodes ----------
+# ---- panels: Chebyshev nodes inside, Gauss-Legendre points between neighboring nodes ----------
 
 
 def _panels(means: FloatArray) -> FloatArray:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, ndtri
 
-from permdist._check import FloatArray, count, integers
+from permdist._check import count, integers
+from permdist._typing import FloatArray
 from permdist.distributions.ballots import (
     LARGEST_TOTAL,
     SMALLEST_TOTAL,
@@ -35,7 +36,7 @@ def fit_standard(
     names: Sequence[str] | None,
     max_iter: int,
 ) -> FloatArray:
-    """Maximise the penalised likelihood; return the scores over `scale`, which add up to 0."""
+    """Maximize the penalized likelihood; return the scores over `scale`, which add up to 0."""
     penalty = check_penalty(regularization)
     if penalty > 0.0:
         with np.errstate(over="ignore", under="ignore"):
@@ -80,7 +81,7 @@ def _start(orders: Any, weights: FloatArray, penalty: float) -> FloatArray:
 
 
 class _Likelihood:
-    """Minus the penalised log-likelihood and its derivatives, the second by differences.
+    """Minus the penalized log-likelihood and its derivatives, the second by differences.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ class _Likelihood:
         self.last = empty, empty, empty  # scores, their gradient, its errors
 
     def best(self, start: FloatArray, max_iter: int, *, central: bool) -> Optimum:
-        """Minimise; central differences tell weaker ties from rounding, at twice the price."""
+        """Minimize; central differences tell weaker ties from rounding, at twice the price."""
         tol = 1e-6 if central else 1e-7
 
         def system(scores: FloatArray) -> Products:

@@ -11,21 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit
 
-from permdist._check import (
-    FloatArray,
-    IntArray,
-    RandomState,
-    as_rng,
-    batch_shape,
-    choice,
-    finite,
-    grades,
-    scale_of,
-)
+from permdist._check import as_rng, batch_shape, choice, finite, grades, scale_of
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
+from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.distributions.base import (
     DEFAULT_DRAWS,
     METHODS,
@@ -107,7 +98,7 @@ class GoodBad(Distribution):
         self._scale, self._kappa = scale_of("scale", scale), float(finite("kappa", kappa, ndim=0))
         self._tilt = None if tilt is None else parse(tilt)
         if self._space == "pairs" and not (self._tilt is None or isinstance(self._tilt, AUC)):
-            raise ValueError("tilt: over pairs only AUC factorises; use space='interleavings'")
+            raise ValueError("tilt: over pairs only AUC factorizes; use space='interleavings'")
         if self._tilt is not None and not abs(self._kappa) <= LARGEST_KAPPA:
             raise ValueError(
                 f"kappa: expected at most {LARGEST_KAPPA:.0e}, got {kappa}; beyond, the rounding "
@@ -163,7 +154,7 @@ class GoodBad(Distribution):
     def _relative_weight(self, orders: ArrayLike) -> Any:
         """Return the exponent less F of the order of the scores, which is the largest F.
 
-        The difference is minus twice the sum, over the gaps between neighbouring scores, of the
+        The difference is minus twice the sum, over the gaps between neighboring scores, of the
         gap times how many pairs are in the wrong order across it: no term is positive.
         """
         order = self._check_orders(orders)
@@ -181,7 +172,7 @@ class GoodBad(Distribution):
 
     @cached_property
     def _gaps(self) -> FloatArray:
-        """The scaled differences between neighbouring scores, from the top down."""
+        """The scaled differences between neighboring scores, from the top down."""
         return -self._scale * np.diff(self._scores[self._ranked])
 
     @cached_property
@@ -271,7 +262,7 @@ class GoodBad(Distribution):
 
     @cached_property
     def _merges(self) -> Merges | None:
-        """The faster programme for interleavings of two classes."""
+        """The faster program for interleavings of two classes."""
         if self._space != "interleavings" or not self._is_binary:
             return None
         bads, goods = (0.5 * self._narrowed[members] for members in self._shape.classes)

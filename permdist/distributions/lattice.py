@@ -1,4 +1,4 @@
-"""The one dynamic programme under every exact sum over orders.
+"""The one dynamic program under every exact sum over orders.
 
 Items form classes; inside a class their order is fixed, and a state says how many of each class
 are placed. With every item a class of its own the states are all subsets and the paths all n!
@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
 from permdist._interrupts import parts, patiently
 from permdist._kernels import kernel
 from permdist._limits import need_memory
+from permdist._typing import FloatArray, IntArray
 from permdist.measures import Measure
 
 MAX_CELLS = 50_000_000
@@ -136,7 +136,7 @@ def grade_table(measure: Measure, grades: tuple[int, ...], totals: tuple[int, ..
     return table
 
 
-# A learner asks for the same table at every step of its optimiser.
+# A learner asks for the same table at every step of its optimizer.
 _remembered = lru_cache(maxsize=256)(grade_table)
 
 

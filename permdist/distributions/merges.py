@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
 from permdist._exp import exp_down
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.distributions.lattice import grade_table
 from permdist.measures import Measure
 
@@ -255,7 +255,7 @@ def _backward_mean(
     n = p + m
     flows, pulls = np.zeros((2, p + 2)), np.zeros((2, p + 2))
     flows[n & 1, p + 1] = 1.0
-    along = np.zeros((2, p + 2))  # the means of a diagonal, where neighbours find them
+    along = np.zeros((2, p + 2))  # the means of a diagonal, where neighbors find them
     passed, after = np.zeros(p + 1), np.zeros(m + 1)
     along[n & 1, p + 1] = means[-1]
     for t in range(n, 0, -1):

@@ -15,8 +15,9 @@ from typing import Protocol
 import numpy as np
 from scipy import linalg
 
-from permdist._check import FloatArray, finite
+from permdist._check import finite
 from permdist._kernels import kernel
+from permdist._typing import FloatArray
 
 MAX_TOL = 0.01
 EPSILON, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
@@ -68,7 +69,7 @@ def minimize(
     reach: Callable[[FloatArray], float] = lambda scores: 1.0,
     remedy: str = "raise tol or add regularization",
 ) -> Optimum:
-    """Minimise a convex function of differences of scores.
+    """Minimize a convex function of differences of scores.
 
     It ends when a Newton step moves no score by more than `tol`, and rounding errors cannot do
     so either; this last step is taken, too. The function is self-concordant: where no two

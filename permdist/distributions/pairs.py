@@ -1,7 +1,7 @@
 """Sums over all good-bad pairs of a saturating function, in O(n log n) plus a window.
 
 Beyond a difference of about 37 the kernels are exactly 0, 1 or linear in double precision, so that
-only neighbours in sorted order need a look at each pair.
+only neighbors in sorted order need a look at each pair.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 
 SATURATED = 19.0  # tanh(19) is 1 and log1p(exp(-38)) is 0, next to what they are added to
 

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from permdist._check import FloatArray, IntArray, RandomState, as_rng, batch_shape, count
+from permdist._check import as_rng, batch_shape, count
 from permdist._interrupts import parts
 from permdist._kernels import kernel
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
+from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.distributions.gaps import narrowed
 from permdist.distributions.lattice import Shape
 from permdist.distributions.utilities import Noise, RandomUtility, at_nodes, need_pairs, nodes
@@ -109,7 +110,7 @@ class PlackettLuce(RandomUtility):
         compute: Callable[..., FloatArray]
         inputs: tuple[Any, ...]
         if self._is_plain:
-            compute, inputs = _log_prob, (self._centred, np.exp(self._centred), not subset)
+            compute, inputs = _log_prob, (self._centered, np.exp(self._centered), not subset)
         else:
             compute, inputs = _log_prob_spread, (self._scores, not subset)
         if flat.size <= FEW_ENTRIES:
@@ -138,7 +139,7 @@ class PlackettLuce(RandomUtility):
         need_memory(f"orders: gradients of {len(flat):,} orders", 8.0 * len(flat) * self.n_items)
         result = np.empty((len(flat), self.n_items))
         for a, b in parts(len(flat), 10.0 * self.n_items):
-            result[a:b] = _log_prob_gradient(flat[a:b], self._centred, not subset)
+            result[a:b] = _log_prob_gradient(flat[a:b], self._centered, not subset)
         return result.reshape(*lists.shape[:-1], self.n_items)
 
     def sample_top_k(
@@ -167,7 +168,7 @@ class PlackettLuce(RandomUtility):
         generator = as_rng(rng)
         need_memory(f"size: {number:,} lists of {kept:,} items", 8.0 * number * kept)
         by_tree = self._is_plain and kept * 8 < self.n_items
-        worths, drawn = np.exp(self._centred), np.empty((number, kept), dtype=np.int64)
+        worths, drawn = np.exp(self._centered), np.empty((number, kept), dtype=np.int64)
         for a, b in parts(number, 20.0 * kept if by_tree else 10.0 * self.n_items):
             if by_tree:
                 drawn[a:b] = _draw_top(worths, generator.random((b - a, kept)))
@@ -178,19 +179,19 @@ class PlackettLuce(RandomUtility):
     def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
         keys = rng.standard_exponential((size, self.n_items))
         if self._is_plain:
-            keys *= np.exp(-self._centred)
+            keys *= np.exp(-self._centered)
         else:
             np.log(keys, out=keys)
-            keys -= self._centred
+            keys -= self._centered
         return _argsort_rows(keys) if self.n_items <= 24 else np.argsort(keys, axis=1)
 
     @property
     def _is_plain(self) -> bool:
         """Whether all worths are exact as plain numbers."""
-        return bool(self._centred.min() > -PLAIN_SPREAD)
+        return bool(self._centered.min() > -PLAIN_SPREAD)
 
     @cached_property
-    def _centred(self) -> FloatArray:
+    def _centered(self) -> FloatArray:
         """The scores, the highest at 0, with gaps that make no difference made smaller."""
         scores = narrowed(self._scores, 1.0, IMPASSABLE)
         return scores - scores.max()
@@ -210,7 +211,7 @@ class PlackettLuce(RandomUtility):
     def _noise(self) -> Noise:
         # The item at a given position has a utility that is known to about 1.24 / sqrt(n).
         step = min(0.25, 0.85 / np.sqrt(self.n_items))
-        scores = self._centred
+        scores = self._centered
         x = at_nodes(nodes(scores, LOW, HIGH, HIGH - LOW, step), scores)
         # Far on either side everything is 0 or 1; there the exponentials need not be computed.
         reach = np.exp(-np.clip(x, -700.0, 700.0))
@@ -231,7 +232,7 @@ class PlackettLuce(RandomUtility):
         return weights
 
     def log_partition(self) -> float:
-        """Give 0: the stages are normalised one by one."""
+        """Give 0: the stages are normalized one by one."""
         return 0.0
 
     @classmethod

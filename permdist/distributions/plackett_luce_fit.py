@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray, count
+from permdist._check import count
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.distributions.ballots import Rankings, check_existence, check_names, check_penalty
 from permdist.distributions.newton import (
     EPSILON,
@@ -74,7 +75,7 @@ def fit_scores(
     max_iter: int,
     tol: float,
 ) -> Fit:
-    """Maximise the penalised likelihood."""
+    """Maximize the penalized likelihood."""
     penalty, tol = check_penalty(regularization), check_tol(tol)
     max_iter = count("max_iter", max_iter)
     data = Rankings(orders, n_items, weights, subset, penalized=penalty > 0.0)
@@ -92,9 +93,9 @@ def fit_scores(
 
     def objective(scores: FloatArray) -> tuple[Callable[[], float], FloatArray]:
         value, gradient = patiently(entries, _likelihood, scores, *flat)
-        centred = scores - scores.mean()
-        total = -value + 0.5 * penalty * float((centred * centred).sum())
-        return lambda: total, penalty * centred - gradient
+        centered = scores - scores.mean()
+        total = -value + 0.5 * penalty * float((centered * centered).sum())
+        return lambda: total, penalty * centered - gradient
 
     def system(scores: FloatArray) -> Equations:
         pull = penalty * np.abs(scores)

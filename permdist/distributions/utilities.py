@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray, count, finite
+from permdist._check import count, finite
 from permdist._interrupts import parts
 from permdist._kernels import kernel
 from permdist._limits import need_memory
+from permdist._typing import FloatArray, IntArray
 from permdist.distributions.base import Distribution
 from permdist.measures import AUC, KendallTau, Measure, Positional, parse
 from permdist.rankings import order_by_scores
@@ -200,7 +201,7 @@ class RandomUtility(Distribution):
 def nodes(scores: FloatArray, low: float, high: float, gap: float, step: float) -> FloatArray:
     """Give the multiples of `step` from ``low`` before to ``high`` after the scores, ascending.
 
-    Where neighbouring scores are more than `gap` apart their noise does not meet, and what lies
+    Where neighboring scores are more than `gap` apart their noise does not meet, and what lies
     between is left out.
     """
     ends = np.sort(scores)
@@ -228,7 +229,7 @@ def _integrate(noise: Noise, kept: int) -> FloatArray:
     nodes, n = noise.above.shape
     need_memory(f"scores: the positions of {n:,} items", 16.0 * n * kept)
     weighted, result = noise.density * noise.step, np.zeros((n, kept))
-    # Halving costs a logarithm; the sums are vectorised.
+    # Halving costs a logarithm; the sums are vectorized.
     for a, b in parts(nodes, 0.1 * n * kept * np.log2(n + 1.0)):
         _marginals(noise.above[a:b], noise.below[a:b], weighted[a:b], result)
     return result

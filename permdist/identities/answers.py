@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
+from permdist._typing import FloatArray, IntArray
 from permdist.distributions import Distribution
 from permdist.rankings import enumerate_orders, order_to_ranks
 

@@ -132,7 +132,7 @@ def _collections() -> Any:
 
 @add(
     "practical-ranking-error",
-    "DiffRank's share of wrong pairs is at most the product of its normalisers, round by round",
+    "DiffRank's share of wrong pairs is at most the product of its normalizers, round by round",
     WANG + ", Lemma 3",
     _collections,
 )

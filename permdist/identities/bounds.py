@@ -42,7 +42,7 @@ def _far_apart() -> Any:
         scores, labels = query
         n = len(scores)
         wide = float(np.ptp(scores)) + 1.0
-        # A gap g between neighbouring labels lifts F by 2 g / (n (n - 1)) or more for each pair;
+        # A gap g between neighboring labels lifts F by 2 g / (n (n - 1)) or more for each pair;
         # the order inside the labels can take back n^2 / 4 pairs of the former spread.
         return scores + labels * (n * (n - 1.0) + n * n * wide), labels
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, chdtrc, ndtr, ndtri
 
-from permdist._check import FloatArray, IntArray
+from permdist._typing import FloatArray, IntArray
 
 EXPECTED = 10.0  # rare outcomes are counted together until so many draws are expected
 
@@ -105,7 +105,7 @@ def multinomial(counts: IntArray, chances: FloatArray, rng: np.random.Generator)
     return min(1.0, 2.0 * min(together, alone))
 
 
-def centred(totals: ArrayLike, variances: ArrayLike) -> float:
+def centered(totals: ArrayLike, variances: ArrayLike) -> float:
     """Test sums of independent terms between -1 and 1 with mean 0 and known variance.
 
     By Bernstein's inequality, times the number of sums that have a term.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from permdist._check import IntArray
+from permdist._typing import IntArray
 from permdist.distributions.base import NotExactError
 from permdist.identities import draws as drawn
 from permdist.identities import general
@@ -52,7 +52,7 @@ def _log_probabilities(given: Draws) -> float:
 
 
 def _mode_beyond(given: Draws) -> float:
-    """Compare the mode with draws, and with all orders that differ by a swap of neighbours."""
+    """Compare the mode with draws, and with all orders that differ by a swap of neighbors."""
     mode, best = given.mode, given.log_prob(given.mode)
     near = np.tile(mode, (given.n - 1, 1))
     rows = np.arange(given.n - 1)

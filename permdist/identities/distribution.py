@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from permdist._check import RandomState, as_rng, count
+from permdist._check import as_rng, count
+from permdist._typing import RandomState
 from permdist.distributions import Distribution
 from permdist.distributions.base import NotExactError
 from permdist.identities.answers import Wrong

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from permdist._check import FloatArray, IntArray, as_rng
+from permdist._check import as_rng
+from permdist._typing import FloatArray, IntArray
 from permdist.distributions import Distribution, GaussianScores
 from permdist.distributions.base import MAX_LISTED
 from permdist.identities import chance
@@ -241,7 +242,7 @@ def repeat_by_chance(given: Draws) -> Tested:
 
 
 def are_independent(given: Draws) -> Tested:
-    """Compare draws with their neighbours, and the first half with the second.
+    """Compare draws with their neighbors, and the first half with the second.
 
     If four draws a, b, c, d are independent, then b and c can change places: likenesses of (a, b)
     and of (c, d), less those of (a, c) and of (b, d), are as likely positive as negative.
@@ -311,4 +312,4 @@ def _swaps(given: Draws, drawn: IntArray, rng: np.random.Generator) -> Tested:
     add(sign, low * n + high, n * n)
     add(sign, first, n)
     add(np.concatenate([sign, -sign]), np.concatenate([low, high]), n)
-    return chance.centred(np.concatenate(totals), np.concatenate(variances)), size
+    return chance.centered(np.concatenate(totals), np.concatenate(variances)), size

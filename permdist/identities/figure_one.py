@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray
+from permdist._typing import FloatArray
 from permdist.identities.catalogue import add, relative
 
 SOURCE = "Dubey et al. 2009, Figure 1"

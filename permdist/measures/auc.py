@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray, grades
+from permdist._check import grades
 from permdist._inversions import count_inversions
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import Measure, Positional
 from permdist.measures.placements import Placements
 

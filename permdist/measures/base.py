@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray, choice, count, finite, grades
+from permdist._check import choice, count, finite, grades
+from permdist._typing import FloatArray, IntArray
 from permdist.measures.placements import Placements, place_by_orders, place_by_scores
 from permdist.rankings import check_orders
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.measures.gmap import geometric_error, geometric_mean
 from permdist.measures.judged import JudgedQueries, RunMeasure
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from permdist._check import FloatArray, IntArray, finite, grades, integers
+from permdist._check import finite, grades, integers
 from permdist._groups import Groups, group_queries
 from permdist._text import text_table
+from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import Measure
 from permdist.measures.placements import Placements, place_by_orders, place_by_scores
 from permdist.measures.registry import parse

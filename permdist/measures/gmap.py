@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray
+from permdist._typing import FloatArray
 from permdist.measures.ap import AP
 
 FLOOR = 1e-5

@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray, finite
+from permdist._check import finite
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import Measure
 from permdist.measures.placements import Placements
 

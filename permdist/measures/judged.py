@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray, count, frozen
+from permdist._check import count, frozen
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.data.trec import JudgedRun
 from permdist.measures.base import Measure
 from permdist.measures.placements import NEVER, Placements

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray
+from permdist._typing import FloatArray, IntArray
 from permdist.measures.auc import _auc, _pairs, different_pairs
 from permdist.measures.base import Measure
 from permdist.measures.placements import Placements
@@ -18,7 +18,7 @@ from permdist.measures.placements import Placements
 class KendallTau(Measure):
     """Satisfied less violated pairs, over all pairs with different labels: ``2 AUC - 1``.
 
-    For strictly ordered labels this is Kendall's rank correlation; the normalised Kendall
+    For strictly ordered labels this is Kendall's rank correlation; the normalized Kendall
     distance is ``(1 - tau) / 2``.
 
     Parameters

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from permdist._check import FloatArray, IntArray, choice
+from permdist._check import choice
 from permdist._text import text_table
+from permdist._typing import FloatArray, IntArray
 from permdist.data.trec import Names, Run, id_array, number_all
 from permdist.measures.rbp import persistence
 from permdist.rankings.overlap import TIES, Overlap, overlap_batch

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import Measure
 from permdist.measures.placements import Placements
 
@@ -100,7 +100,7 @@ def _persistence(
             continue
         draws = top - tie_start
         low = max(0, draws - (tie_size - tied_border))
-        chance = 1.0  # relative to that of `low`, normalised at the end
+        chance = 1.0  # relative to that of `low`, normalized at the end
         total, mean = 0.0, 0.0
         for hits in range(low, min(draws, tied_border) + 1):
             total += chance

@@ -1,7 +1,7 @@
 """Where a ranking puts the relevant items: the one thing that every measure is computed from.
 
 Items with grade 0 need not be ranked at all, only counted, and relevant items are few: their
-positions come from counting better scores, which vectorises, and a sort is the exception.
+positions come from counting better scores, which vectorizes, and a sort is the exception.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, frozen
+from permdist._check import frozen
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 
 NEVER = 2**62  # the position of a relevant item that was not retrieved, beyond all cut-offs
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from permdist import _check
-from permdist._check import FloatArray, IntArray, finite
+from permdist._check import finite
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import Measure, Positional, count_above
 from permdist.measures.placements import Placements
 

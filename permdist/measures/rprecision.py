@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from permdist import _check
-from permdist._check import FloatArray, IntArray, finite
+from permdist._check import finite
+from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import LARGEST_CUT, Measure, Positional, count_above
 from permdist.measures.placements import Placements
 from permdist.measures.recall import found_before

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, finite
+from permdist._check import finite
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.measures.judged import JudgedQueries, RunMeasure
 from permdist.measures.rbp import persistence
 

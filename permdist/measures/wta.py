@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray
+from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import Measure, Positional
 from permdist.measures.placements import Placements
 from permdist.measures.precision import Precision

@@ -92,7 +92,7 @@ def autocorrelation(chains: Chains, lags: int = 100, ax: Axes | None = None) -> 
         ax.plot(curve, color="#4c72b0", alpha=min(1.0, 4.0 / len(ranks) + 0.1), linewidth=1.0)
     weight = _autocorrelations(np.nan_to_num(chains.log_weight)[..., None], lags)
     if len(weight):
-        known = "log-weight" if chains.normaliser is None else "log-probability"
+        known = "log-weight" if chains.normalizer is None else "log-probability"
         ax.plot(weight[0], color="#c44e52", linewidth=2.0, label=known)
     ax.plot([], [], color="#4c72b0", label="rank of an item")
     ax.axhline(0.0, color="0.7", linewidth=0.8, zorder=0)
@@ -210,7 +210,7 @@ def _few(chains: Chains, items: Sequence[str] | None) -> Any:
         dataset = dataset.sel(item=list(items))
     dataset = dataset.isel(draw=slice(None, None, -(-chains.n_draws // MOST_DRAWS)))
     dataset = dataset.assign(rank=dataset["rank"].astype(int) + 1)
-    if chains.normaliser is None and "log_prob" in dataset:
+    if chains.normalizer is None and "log_prob" in dataset:
         dataset = dataset.rename(log_prob="log_weight")
     return dataset
 
@@ -240,9 +240,9 @@ def _figure(name: str, dataset: Any, **options: Any) -> Figure:
 def _autocorrelations(values: Any, lags: int) -> Any:
     """Mean autocorrelations over chains, (columns, lags + 1), of columns that vary."""
     draws = values.shape[1]
-    centred = values - values.mean(axis=(0, 1))
+    centered = values - values.mean(axis=(0, 1))
     size = 1 << (2 * draws - 1).bit_length()
-    power = np.abs(np.fft.rfft(centred, size, axis=1)) ** 2
+    power = np.abs(np.fft.rfft(centered, size, axis=1)) ** 2
     covariance = np.fft.irfft(power.mean(axis=0), size, axis=0)[: lags + 1].T
     varying = covariance[:, 0] > 1e-12 * draws
     return covariance[varying] / covariance[varying, :1]

@@ -58,11 +58,11 @@ def intervals(
         ax = Figure(figsize=(8, height), layout="constrained").add_subplot()
     names = []
     for place, (name, row) in enumerate(frame.iterrows()):
-        colour = BEST if name == base else SAME
+        color = BEST if name == base else SAME
         if comparison.is_worse(row) or comparison.is_better(row):
-            colour = WORSE if comparison.is_worse(row) else BETTER
+            color = WORSE if comparison.is_worse(row) else BETTER
         reach = [[row["mean"] - row["low"]], [row["high"] - row["mean"]]]
-        ax.errorbar(row["mean"], place, xerr=reach, fmt="o", color=colour, capsize=2, markersize=5)
+        ax.errorbar(row["mean"], place, xerr=reach, fmt="o", color=color, capsize=2, markersize=5)
         names.append(as_text(str(name)))
     for place, one in enumerate(printed, len(frame)):
         ax.plot(one.value, place, "D", color=OTHERS, markersize=5)
@@ -89,7 +89,7 @@ def significance(
     comparison : Comparison
     measure : Measure or str, optional
         The first one by default.
-    test : {"t", "wilcoxon", "randomisation"}
+    test : {"t", "wilcoxon", "randomization"}
     ax : Axes, optional
     """
     order = list(comparison.to_frame(measure).index)
@@ -138,16 +138,16 @@ def learning_curves(
     for number, name in enumerate(names):
         history = _history(comparison, name, fold)
         params = comparison.outcomes[name][fold].learner["params"]
-        colour, style = f"C{number % 10}", "-" if number < 10 else "--"
+        color, style = f"C{number % 10}", "-" if number < 10 else "--"
         values = np.array(history["objective"], dtype=float)
         spread = values[0] - values.min() if values.size else 0.0
         if spread > 0:
             steps = np.arange(1, len(values) + 1)
-            left.plot(steps, (values - values.min()) / spread, style, color=colour, label=name)
+            left.plot(steps, (values - values.min()) / spread, style, color=color, label=name)
         measured = np.array(history.get("measure", []), dtype=float)
         steps = np.arange(1, len(measured) + 1)
         text = as_text(f"{name}: {params.get('measure', '')}")
-        right.plot(steps, measured, style, color=colour, label=text, linewidth=1.3)
+        right.plot(steps, measured, style, color=color, label=text, linewidth=1.3)
     left.set(ylabel="objective, 1 at first, 0 at its lowest")
     right.set(ylabel="measure on the validation part")
     for ax in (left, right):

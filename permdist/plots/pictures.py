@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import RandomState, finite
+from permdist._check import finite
+from permdist._typing import RandomState
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +33,7 @@ BAD = "#d9d9d9"
 
 
 def collection(queries: Queries, ax: Axes | None = None) -> Axes:
-    """Draw every query as a column of its documents, coloured by label, longest query first.
+    """Draw every query as a column of its documents, colored by label, longest query first.
 
     Examples
     --------
@@ -47,13 +48,13 @@ def collection(queries: Queries, ax: Axes | None = None) -> Axes:
     order = np.argsort(-queries.sizes, kind="stable")
     bottom = np.zeros(len(queries))
     grades = np.unique(queries.y)[::-1]
-    # Ever lighter blue, grey for bad: grades read in order, in print and for the colour-blind.
+    # Ever lighter blue, grey for bad: grades read in order, in print and for the color-blind.
     shades = colormaps["Blues"](np.linspace(1.0, 0.4, len(grades)))
     for grade, shade in zip(grades, shades, strict=True):
         counts = np.add.reduceat((queries.y == grade).astype(float), queries.ptr[:-1])[order]
-        colour = BAD if grade == 0 else shade
+        color = BAD if grade == 0 else shade
         name = f"label {grade}"
-        ax.bar(np.arange(len(queries)), counts, 1.0, bottom, color=colour, label=name)
+        ax.bar(np.arange(len(queries)), counts, 1.0, bottom, color=color, label=name)
         bottom += counts
     ax.set(xlabel="queries, longest first", ylabel="documents", xlim=(-0.5, len(queries) - 0.5))
     ax.legend(frameon=False)
@@ -73,7 +74,7 @@ def heatmap(
     shades: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a matrix of numbers as colours, with the numbers inside where they fit.
+    """Draw a matrix of numbers as colors, with the numbers inside where they fit.
 
     Parameters
     ----------
@@ -81,15 +82,15 @@ def heatmap(
     rows, columns : sequences of str, optional
         Names along the sides.
     label : str
-        What the colours mean.
+        What the colors mean.
     form : str or None
         The format of the numbers; None leaves them out.
     cmap : str
-        A matplotlib colour map.
+        A matplotlib color map.
     limits : (float, float), optional
-        The values at the two ends of the colours; by default the least and the largest.
+        The values at the two ends of the colors; by default the least and the largest.
     shades : array of float, shape (rows, columns), optional
-        What is coloured, where that is not the values themselves.
+        What is colored, where that is not the values themselves.
     ax : Axes, optional
 
     Examples
@@ -115,7 +116,7 @@ def heatmap(
     letters = [0] if form is None else [len(format(value, form)) for value in table.flat]
     if form is not None and table.size and _fits(ax, table.shape, max(letters)):
         for (i, j), value in np.ndenumerate(table):
-            # Ink that stands out from its ground: the luminance of the colour decides.
+            # Ink that stands out from its ground: the luminance of the color decides.
             red, green, blue = image.cmap(image.norm(shown[i, j]))[:3]
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
             ink = "white" if dark else "black"
@@ -134,7 +135,7 @@ def _fits(ax: Axes, shape: tuple[int, ...], letters: int) -> bool:
 def means(evaluations: Mapping[str, Evaluation], ax: Axes | None = None) -> Axes:
     """Compare several rankings by several measures: a heat map of the means over queries.
 
-    Colours run from the worst to the best ranking within each measure.
+    Colors run from the worst to the best ranking within each measure.
 
     Parameters
     ----------
@@ -225,7 +226,7 @@ def marginals(dist: Distribution, ax: Axes | None = None, *, highest: float | No
     dist : Distribution
     ax : Axes, optional
     highest : float, optional
-        The probability with the brightest colour, to compare several pictures; by default the
+        The probability with the brightest color, to compare several pictures; by default the
         highest of this one.
 
     Examples

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from permdist._check import FloatArray, IntArray, choice, finite
+from permdist._check import choice, finite
 from permdist._interrupts import LONG, parts
 from permdist._inversions import count_inversions, weigh_inversions
 from permdist._kernels import kernel
 from permdist._limits import need_memory
+from permdist._typing import FloatArray, IntArray
 from permdist.rankings.orders import _inverse, check_orders
 from permdist.rankings.partial import BucketOrder, TopK
 

@@ -7,19 +7,11 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import (
-    FloatArray,
-    IntArray,
-    RandomState,
-    as_rng,
-    batch_shape,
-    count,
-    finite,
-    integers,
-)
+from permdist._check import as_rng, batch_shape, count, finite, integers
 from permdist._interrupts import parts
 from permdist._kernels import kernel
 from permdist._limits import need_memory
+from permdist._typing import FloatArray, IntArray, RandomState
 
 MAX_ENUMERATED = 10
 FEW_ENTRIES = 1_000_000  # of a batch of orders that takes no time and no room to speak of

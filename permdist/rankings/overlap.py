@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import FloatArray, IntArray, choice, finite
+from permdist._check import choice, finite
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.rankings.partial import BucketOrder, TopK
 
 TIES = ("w", "a", "b")

@@ -11,18 +11,10 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import (
-    FloatArray,
-    IntArray,
-    RandomState,
-    as_rng,
-    choice,
-    count,
-    finite,
-    integers,
-)
+from permdist._check import as_rng, choice, count, finite, integers
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
+from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.rankings.orders import check_orders, describe_fault, first_fault
 
 MAX_EXTENSIONS = 1_000_000

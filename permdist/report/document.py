@@ -266,7 +266,7 @@ class Report:
                 f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
                 '<link rel="icon" href="data:,">',
                 f"<style>{STYLE}</style>",
-                f'<script id="behaviour">{SCRIPT}</script></head>',
+                f'<script id="behavior">{SCRIPT}</script></head>',
                 f'<body><div class="page{" listed" if contents else ""}">',
                 f"<header><h1>{title}</h1>",
                 f'<p class="summary">{escape(self.summary)}</p>' if self.summary else "",

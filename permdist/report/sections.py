@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permdist._check import IntArray, finite, grades
+from permdist._check import finite, grades
+from permdist._typing import IntArray
 from permdist.inspection import KINDS, Inspection, inspect_query
 from permdist.report import Cell, Report
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def standardised(scores: ArrayLike) -> Any:
+def standardized(scores: ArrayLike) -> Any:
     """Give scores with mean 0 and standard deviation 1, so that a noise scale means something."""
     values = finite("scores", scores, ndim=1)
     values = values / max(1.0, float(np.abs(values).max(initial=0.0)))  # their squares are finite
@@ -91,7 +92,7 @@ def marginals_section(
     from permdist import plots
 
     label = grades("labels", labels)
-    values = standardised(scores)
+    values = standardized(scores)
     shown = list(names) or document_names(label)
     report.section(
         "One query under three distributions",
@@ -136,7 +137,7 @@ def chains_section(
     from permdist.samplers import run_chains
 
     label = grades("labels", labels)
-    values = standardised(scores) / len(label)
+    values = standardized(scores) / len(label)
     shown = list(names) or document_names(label)
     model = GoodBad(values, label, tilt="ap", kappa=5.0, names=shown)
     # Chains although a small query could be summed: what is shown is how to judge them.

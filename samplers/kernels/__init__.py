@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from permdist._check import FloatArray, IntArray, short_text
+from permdist._check import short_text
 from permdist._kernels import kernel
+from permdist._typing import FloatArray, IntArray
 from permdist.samplers import targets
 from permdist.samplers.kernels.adjacent import adjacent
 from permdist.samplers.kernels.flip import flip

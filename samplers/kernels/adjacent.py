@@ -1,4 +1,4 @@
-"""Swap two neighbours, chosen at random, by Metropolis' rule.
+"""Swap two neighbors, chosen at random, by Metropolis' rule.
 
 One time in n nothing is proposed. Otherwise, where every swap is accepted, even and odd
 permutations would take turns for ever.
@@ -15,7 +15,7 @@ from permdist.samplers.targets import State, Target, peek, swap
 
 @kernel(inline=True)
 def adjacent(target: Target, state: State, rng: Any) -> bool:
-    """Propose to swap two neighbours."""
+    """Propose to swap two neighbors."""
     k = pick(rng, len(state.order))
     if k == len(state.order) - 1:
         return False

@@ -1,7 +1,7 @@
-"""The good-bad block flip: one item passes another of the neighbouring block of equal labels.
+"""The good-bad block flip: one item passes another of the neighboring block of equal labels.
 
 Items of equal labels that follow each other, a block, can change places freely. So the kernel
-works on the blocks: it chooses two neighbouring blocks, an item of each, and proposes that these
+works on the blocks: it chooses two neighboring blocks, an item of each, and proposes that these
 two change sides, everything else staying as it is. Nothing is proposed that would leave the
 log-weight of every good-bad pair as it was.
 """
@@ -19,7 +19,7 @@ from permdist.samplers.targets import State, Target, peek, swap
 
 @kernel(inline=True)
 def flip(target: Target, state: State, rng: Any) -> bool:
-    """Propose to flip the pair of two items in neighbouring blocks."""
+    """Propose to flip the pair of two items in neighboring blocks."""
     order, levels = state.order, target.levels
     n = len(order)
     borders = 0

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from permdist._check import FloatArray
 from permdist._exp import exp_down
 from permdist._kernels import kernel
+from permdist._typing import FloatArray
 
 
 @kernel(inline=True)

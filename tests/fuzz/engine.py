@@ -125,7 +125,7 @@ class Outcome(NamedTuple):
 
     @property
     def feature(self) -> tuple[str, str]:
-        """The error without what differs from case to case: a new one is a new behaviour."""
+        """The error without what differs from case to case: a new one is a new behavior."""
         plain = re.sub(r"'.*'|\".*\"|\S*\d\S*|\(.*\)|\[.*\]", "?", self.text)
         return self.kind, plain.partition(", got")[0][:80]
 

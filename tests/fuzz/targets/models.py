@@ -43,7 +43,7 @@ def check_learner(learner: models.Ranker) -> None:
         if isinstance(usual[name], float) and not isinstance(value, str):
             number = isinstance(value, int | float) and not isinstance(value, bool)
             expect(number and not math.isnan(value), f"{name} is a number, got {value!r:.40}")
-        if isinstance(usual[name], bool) and name != "normalise":  # which may name methods, too
+        if isinstance(usual[name], bool) and name != "normalize":  # which may name methods, too
             expect(isinstance(value, bool), f"{name} is a truth value, got {value!r:.40}")
         if name == "measure" and value is not None:
             promised(lambda value=value: measures.parse(value), f"{name} is one: {value!r:.40}")

@@ -21,7 +21,7 @@ MEASURES += [alias.encode() for kind in kinds() for alias in kind.aliases]
 MEASURES += [f"{name}:".encode() for name in measures.PRESETS]
 SETTINGS = [b"[", b"]", b"=", b"|", b",", b"C=1", b"C=0.1|1", b"measure=ap", b"none", b"true"]
 SETTINGS += [kind.__name__.encode() for kind in all_learners()]
-SETTINGS += [b"random_state=", b"max_iter=", b"normalise=", b"space=", b"'", b"(1,2)", b"-1"]
+SETTINGS += [b"random_state=", b"max_iter=", b"normalize=", b"space=", b"'", b"(1,2)", b"-1"]
 
 
 @target("measure", tokens=MEASURES, seeds=lambda: [m for m in MEASURES if m.isalnum()])

@@ -1,0 +1,63 @@
+"""Ragged arrays: rows of unequal length in one flat array, and where each row starts.
+
+Row ``r`` of a flat array is ``flat[ptr[r]:ptr[r + 1]]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from permdist._typing import IntArray
+
+
+def pointers(sizes: ArrayLike) -> IntArray:
+    """Return where each row starts, and the total: shape (rows + 1,).
+
+    Examples
+    --------
+    >>> pointers([2, 3, 1])
+    array([0, 2, 5, 6])
+    """
+    sizes = np.asarray(sizes, dtype=np.int64)
+    result = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=result[1:])
+    return result
+
+
+def bounds(ptr: IntArray) -> list[tuple[int, int]]:
+    """Return the first entry of each row and the one after its last.
+
+    Examples
+    --------
+    >>> bounds(pointers([2, 3]))
+    [(0, 2), (2, 5)]
+    """
+    return list(pairwise(ptr.tolist()))
+
+
+def rows_of(ptr: IntArray) -> IntArray:
+    """Return the row of each entry.
+
+    Examples
+    --------
+    >>> rows_of(pointers([2, 1]))
+    array([0, 0, 1])
+    """
+    return np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+
+
+def pack(parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], IntArray]:
+    """Return the rows one after the other, and where each starts.
+
+    Examples
+    --------
+    >>> pack([np.array([4, 5]), np.array([6])])
+    (array([4, 5, 6]), array([0, 2, 3]))
+    """
+    flat = np.concatenate(parts) if len(parts) else np.zeros(0, dtype=np.int64)
+    return flat, pointers([len(part) for part in parts])
