@@ -5,6 +5,7 @@ from permdist.models.approx import Approx, ApproxAP, ApproxNDCG
 from permdist.models.base import Ranker
 from permdist.models.boltzrank import BoltzRank
 from permdist.models.convex_loss import ConvexLoss
+from permdist.models.descent import Descent, LinearRanker
 from permdist.models.diffrank import DiffRank
 from permdist.models.expected_gain import ExpectedGain
 from permdist.models.feature_rank import BLFeatureRank, FeatureRank
@@ -13,17 +14,19 @@ from permdist.models.l3 import L3
 from permdist.models.listmle import ListMLE
 from permdist.models.listnet import ListNet
 from permdist.models.mle import MLE
+from permdist.models.options import learned, option
 from permdist.models.permurank import PermuRank
 from permdist.models.rank_cosine import RankCosine
 from permdist.models.rankboost import RankBoost
 from permdist.models.ranksvm import RankSVM
 from permdist.models.softrank import SoftRank
 from permdist.models.svm_map import SVMNDCG, SVMMap
-from permdist.models.table import all_learners
+from permdist.models.table import LEARNERS, all_learners, register
 from permdist.models.validation import CrossValidation, cross_validate
 
 __all__ = [
     "L3",
+    "LEARNERS",
     "MLE",
     "SVMNDCG",
     "AdaRank",
@@ -34,9 +37,11 @@ __all__ = [
     "BoltzRank",
     "ConvexLoss",
     "CrossValidation",
+    "Descent",
     "DiffRank",
     "ExpectedGain",
     "FeatureRank",
+    "LinearRanker",
     "ListMLE",
     "ListNet",
     "PermuRank",
@@ -48,5 +53,8 @@ __all__ = [
     "SoftRank",
     "all_learners",
     "cross_validate",
+    "learned",
     "load",
+    "option",
+    "register",
 ]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from permdist._typing import FloatArray
 from permdist.measures import Measure
-from permdist.models.attributes import Attribute, Columns, Numbers
+from permdist.models.attributes import Columns, Numbers
 from permdist.models.base import Card, Ranker, Settings
+from permdist.models.batch import Batch
 from permdist.models.history import Watch
-from permdist.models.rules import USUAL, OneOf, Rule, Whole
-from permdist.models.spaces import Batch
+from permdist.models.options import learned, option
+from permdist.models.rules import MeasureName, Number, OneOf, Whole
 
 LARGEST = 1.0 - 1e-12  # a feature that ranks everything perfectly would get an infinite weight
 
@@ -29,34 +30,8 @@ class AdaRank(Ranker):
     Rankings by each feature are computed once: a round costs one product of the queries by
     features matrix of measures, and one evaluation of the model.
 
-    Parameters
-    ----------
-    measure : Measure or str
-        Any measure with values from 0 to 1.
-    max_iter : int
-        Rounds at most.
-    tol : float
-        By how much the measure on the training queries must rise to count as better.
-    accept : {"better", "all"}
-        Which additions stay: only those that make the measure on the training queries better,
-        until none does; or all, as in the paper, until there was nothing better for `patience`
-        rounds, and then the best model.
-    patience : int
-    directions : {"up", "both"}
-        Whether a feature always ranks large values first, or the better of both ways.
-    normalize : bool, str or sequence of str
-        How to scale every feature within its query, as in `MLE`.
-    early_stopping : int, optional
-        Stop after so many rounds without a better measure on `eval_set`, and keep the best.
-    verbose : bool
-
     Attributes
     ----------
-    coef_ : array of float, shape (features,)
-    features_ : list of int
-        The feature of each round up to the model that is kept, numbered from 0; with
-        ``directions="both"``, -1 - number for one that ranks small values first.
-    alphas_ : list of float
     history_ : dict of lists
         ``objective`` is the bound; ``train`` the mean measure over queries with two labels;
         ``feature`` and ``alpha`` all that was added; ``phi`` and ``delta`` are the quantities of
@@ -86,7 +61,7 @@ class AdaRank(Ranker):
         paper="Xu and Li 2007",
         optimizes="any measure in [0, 1]",
         minimizes="sum exp(-measure), boosting",
-        cost="n log n a round",
+        cost="n log n per round",
     )
     settings: ClassVar[Settings] = {
         "accept": ["better", "all"],
@@ -94,43 +69,41 @@ class AdaRank(Ranker):
         "early_stopping": [300],
     }
 
-    fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "features_", "alphas_")
-    rules: ClassVar[Mapping[str, Rule]] = {
-        **USUAL,
-        "patience": Whole(),
-        "accept": OneOf(("better", "all")),
-        "directions": OneOf(("up", "both")),
-    }
-    attributes: ClassVar[Mapping[str, Attribute]] = {
-        "features_": Columns(signed=True),
-        "alphas_": Numbers((None,), 0.0, listed=True),
-    }
+    by_column: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        measure: str | Measure = "ap",
-        *,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        accept: str = "better",
-        patience: int = 50,
-        directions: str = "up",
-        normalize: bool | str | Sequence[str] = False,
-        early_stopping: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.measure = measure
-        self.max_iter = max_iter
-        self.tol = tol
-        self.accept = accept
-        self.patience = patience
-        self.directions = directions
-        self.normalize = normalize
-        self.early_stopping = early_stopping
-        self.verbose = verbose
+    measure: str | Measure = option(
+        "ap", MeasureName(), "Any measure with values from 0 to 1.", kw_only=False
+    )
+    max_iter: int = option(500, Whole(), "The largest number of rounds.")
+    tol: float = option(
+        1e-5,
+        Number(0.0, 1.0),
+        "By how much the measure on the training queries must rise to count as better.",
+    )
+    accept: str = option(
+        "better",
+        OneOf(("better", "all")),
+        "Which additions stay: only those that make the measure on the training queries "
+        "better, until none does; or all, as in the paper, until there was nothing better for "
+        "`patience` rounds, and then the best model.",
+    )
+    patience: int = option(50, Whole(), "Rounds without a better model after which to stop.")
+    directions: str = option(
+        "up",
+        OneOf(("up", "both")),
+        "Whether a feature always ranks large values first, or the better of both ways.",
+    )
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    features_: list[int] = learned(
+        Columns(signed=True),
+        "The feature of each round up to the model that is kept, numbered from 0; with "
+        '``directions="both"``, -1 - number for one that ranks small values first.',
+    )
+    alphas_: list[float] = learned(Numbers((None,), 0.0, listed=True), "The weight of each round.")
+
+    def check_parameters(self) -> None:
+        """Check all parameters by their rules, and the range of the measure."""
+        super().check_parameters()
         self._need_unit_range()
 
     def _check_state(self, state: Mapping[str, Any]) -> None:
@@ -138,8 +111,10 @@ class AdaRank(Ranker):
         if found != rounds:
             raise ValueError(f"alphas_: expected {rounds} of them, as features_, got {found}")
 
-    def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
-        measure = self._measure()
+    def _learn(
+        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
+    ) -> None:
+        measure = self.judge
 
         def measured(scores: FloatArray) -> FloatArray:
             return batch.measured(measure, scores)
@@ -155,8 +130,9 @@ class AdaRank(Ranker):
             np.maximum.reduceat(features, starts) == np.minimum.reduceat(features, starts)
         ).all(axis=0)
         useless = np.tile(useless, len(table) // width)
-        coef, scores = np.array(start), features @ start
-        current = measured(scores) if start.any() else np.zeros(len(batch))
+        coef = np.zeros(width) if start is None else np.array(start)
+        scores = features @ coef
+        current = np.zeros(len(batch)) if start is None else measured(scores)
         gap = float(np.exp(-current).mean())  # Theorem 4: no more than this is missing
         passed_over = useless.copy()
         chosen: list[int] = []
@@ -188,9 +164,8 @@ class AdaRank(Ranker):
             alphas.append(abs(float(alpha)))
             if train > best + self.tol:
                 best, best_at, kept = train, len(chosen), np.array(coef)
-            stop = watch.note(
-                np.array(coef),
-                None if watch.held_out is None else watch.held_out.X @ coef,
+            stop = watch.linear(
+                coef,
                 objective=float(np.exp(-after).sum()),
                 train=train,
                 phi=phi,

@@ -8,19 +8,19 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from permdist._files import write_atomically
 from permdist._groups import group_queries
-from permdist._typing import FloatArray, IntArray
+from permdist._ragged import pointers
+from permdist._typing import FloatArray
 from permdist.data import Queries
 from permdist.measures import Measure, evaluate, parse
-from permdist.models.attributes import LARGEST_WIDTH
-from permdist.models.declared import Declared
+from permdist.models.attributes import LARGEST_WIDTH, Count, History, Numbers, Truth
+from permdist.models.batch import Batch
 from permdist.models.history import Watch
 from permdist.models.inputs import (
     as_eval_set,
@@ -31,8 +31,14 @@ from permdist.models.inputs import (
     need_range,
     read_features,
 )
-from permdist.models.rules import Views
-from permdist.models.spaces import Batch
+from permdist.models.objectives.base import teaching
+from permdist.models.options import Declared, learned, option
+from permdist.models.rules import Flag, MeasureName, Views, Whole
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import IntArray
 
 SAME = 1e-12
 
@@ -54,10 +60,10 @@ class Card(NamedTuple):
         How one evaluation grows with the n documents of a query.
     """
 
-    paper: str
-    optimizes: str
-    minimizes: str
-    cost: str
+    paper: str = ""
+    optimizes: str = ""
+    minimizes: str = ""
+    cost: str = ""
 
 
 class Ranker(Declared):
@@ -68,34 +74,79 @@ class Ranker(Declared):
 
     Attributes
     ----------
-    coef_ : array of float, shape (features,)
-        Where `normalize` names several methods, one such block for each.
-    n_iter_ : int
-        Iterations of the optimizer.
-    history_ : dict of lists
-        ``objective`` and ``seconds`` at every iteration, what else the learner's page names, and
-        the validation ``measure`` where there is an `eval_set`.
-    converged_ : bool
-        Whether the optimizer stopped because nothing was left to gain.
     n_features_in_ : int
     feature_names_in_ : array of str, shape (features,)
         Where the features of `fit` had names: the columns of a data frame, or those of `Queries`.
     """
 
-    card: ClassVar[Card]
+    card: ClassVar[Card] = Card()
+    listed: ClassVar[bool] = True  # whether `all_learners` and "all" in a comparison include it
     by_query: ClassVar[bool] = False  # whether a score depends on the other documents
     settings: ClassVar[Settings] = {}  # worth trying in a comparison
     measure_judges: ClassVar[bool] = False  # `measure` is for validation, not for the objective
+    by_column: ClassVar[bool] = False  # whether columns of the features should be contiguous
+
+    measure: str | Measure = option(
+        "ap",
+        MeasureName(),
+        "What `score` and early stopping look at; it plays no part in the objective.",
+    )
+    normalize: bool | str | Sequence[str] = option(
+        False,
+        Views(),
+        "How to scale every feature within its query: not at all, to the range from 0 to 1, "
+        "or by any of the methods of `permdist.data.Queries.normalize`. Several of them give "
+        "the learner as many versions of every feature, side by side.",
+    )
+    early_stopping: int | None = option(
+        None,
+        Whole(optional=True),
+        "Stop after so many iterations without a better measure on `eval_set`, and keep the best.",
+    )
+    verbose: bool = option(False, Flag(), "Whether to print the objective at every iteration.")
+
+    coef_: FloatArray = learned(
+        Numbers(("width",)),
+        "One per feature; where `normalize` names several methods, one such block for each.",
+    )
+    n_iter_: int = learned(Count(), "Iterations of the optimizer.")
+    history_: dict[str, list[float]] = learned(
+        History(),
+        "``objective`` and ``seconds`` at every iteration, what else the learner's page "
+        "names, and the validation ``measure`` where there is an `eval_set`.",
+    )
+    converged_: bool = learned(
+        Truth(), "Whether the optimizer stopped because nothing was left to gain."
+    )
+    n_features_in_: int
+    views_: tuple[str, ...]
 
     # ---- what a learner gives ------------------------------------------------------------------
 
     @abstractmethod
-    def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
-        """Set the fitted attributes; tell `watch` about every iteration."""
+    def _learn(
+        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
+    ) -> None:
+        """Set the fitted attributes; note every iteration in `watch`.
+
+        `start` has the coefficients to start from, where the user has given any.
+        """
 
     def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
         """Score documents by their features, already normalized; ptr matters with `by_query`."""
         return features @ self.coef_
+
+    def _seen(self, labels: IntArray) -> IntArray:
+        """Return labels as the learner sees them."""
+        return labels
+
+    def _batch(self, labels: IntArray, ptr: IntArray) -> Batch:
+        """Make the batch of queries that the learner learns from."""
+        return Batch.of(labels, ptr)
+
+    def _previous(self) -> FloatArray | None:
+        """Return the coefficients of the last fit to start from, if any."""
+        return None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -145,43 +196,30 @@ class Ranker(Declared):
             raise
 
     def _fit(self, X: Any, y: Any, qid: Any, eval_set: Any, warm_start_from: Any) -> Ranker:
-        self._check_parameters()
-        views = self._views()
-        if isinstance(X, Queries):
-            queries = as_queries(X, y, qid)
-            self._check_width(X.n_features, X.feature_names)
-            read_features(self, X, reset=True)
-        else:
+        self.check_parameters()
+        views, before = self._views(), self._previous()
+        if not isinstance(X, Queries):
             X = as_table("X", X)
-            self._check_width(np.shape(X)[1] if np.ndim(X) == 2 else None, names_of(X))
-            features = read_features(self, X, reset=True)
-            queries = as_queries(features, y, qid)
-        held_out = None if eval_set is None else as_eval_set(eval_set)
-        if held_out is not None:
-            need_names(self, held_out.feature_names, "eval_set")
-        if held_out is not None and held_out.n_features != queries.n_features:
-            raise ValueError(
-                f"eval_set: expected {queries.n_features} features, got {held_out.n_features}"
-            )
-        if held_out is None and self.get_params(deep=False).get("early_stopping") is not None:
+        width = X.n_features if isinstance(X, Queries) else np.shape(X)[1] if np.ndim(X) == 2 else 0
+        self._check_width(width, names_of(X), warm=before is not None)
+        features = read_features(self, X, reset=True)
+        queries = as_queries(X if isinstance(X, Queries) else features, y, qid)
+        held_out = None if eval_set is None else self._held_out(as_eval_set(eval_set), queries)
+        if held_out is None and self.early_stopping is not None:
             raise ValueError("early_stopping: it needs an eval_set to look at")
-        if held_out is not None:
-            held_out = held_out.normalize(views)
         features, batch = self._training(queries)
-        params = self.get_params(deep=False)
         watch = Watch(
             type(self).__name__,
             held_out=held_out,
-            measure=self._measure(),
-            patience=params.get("early_stopping"),
-            verbose=bool(params.get("verbose")),
+            measure=self.judge,
+            patience=self.early_stopping,
+            verbose=bool(self.verbose),
         )
-        start = np.zeros(features.shape[1])
+        start = before
         if warm_start_from is not None:
             start = self._coefficients_of(warm_start_from, features.shape[1])
-        elif params.get("warm_start") and hasattr(self, "coef_"):
-            start = np.array(self.coef_)
-        watch.begin(start)
+        if start is not None:
+            watch.first(start)
         self.converged_ = True  # unless the learner finds otherwise
         self._learn(features, batch, watch, start)
         self.history_, self.n_iter_, self.views_ = watch.history, len(watch), views
@@ -189,8 +227,17 @@ class Ranker(Declared):
         self._warn_if_flat(features, batch)
         return self
 
+    def _held_out(self, held_out: Queries, queries: Queries) -> Queries:
+        """Check validation data, and scale its features as those of the training data."""
+        need_names(self, held_out.feature_names, "eval_set")
+        if held_out.n_features != queries.n_features:
+            raise ValueError(
+                f"eval_set: expected {queries.n_features} features, got {held_out.n_features}"
+            )
+        return held_out.normalize(self._views())
+
     def _warn_if_flat(self, features: FloatArray, batch: Batch) -> None:
-        """Say so where no document scores higher than another one of its query."""
+        """Warn where no document scores higher than another one of its query."""
         scores = self._scores(features, batch.ptr)
         starts = batch.ptr[:-1]
         spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
@@ -204,7 +251,7 @@ class Ranker(Declared):
             )
 
     def predict(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> FloatArray:
-        """Give the scores of documents, shape (documents,).
+        """Return the scores of documents, shape (documents,).
 
         Parameters
         ----------
@@ -215,7 +262,7 @@ class Ranker(Declared):
             Needed only with `normalize`, and by learners that add up rankings: both look at whole
             queries.
         """
-        self._need_fit()
+        self.need_fit()
         features = read_features(self, X, reset=False)
         views = tuple(self.views_)
         if not self.by_query and views == ("raw",):
@@ -238,7 +285,7 @@ class Ranker(Declared):
         return scores
 
     def rank(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> IntArray:
-        """Give row numbers of the documents, each query's from its best down.
+        """Return the order of the documents of each query, as row numbers from its best down.
 
         Parameters
         ----------
@@ -265,7 +312,7 @@ class Ranker(Declared):
         qid: ArrayLike | None = None,
         measure: str | Measure | None = None,
     ) -> float:
-        """Give the mean over queries of a measure, the learner's own by default.
+        """Return the mean over queries of a measure, the learner's own by default.
 
         Parameters
         ----------
@@ -280,7 +327,7 @@ class Ranker(Declared):
                 "qid: expected the query of each document; in a grid search, route it with "
                 "set_score_request(qid=True)"
             )
-        chosen = self._measure() if measure is None else parse(measure)
+        chosen = self.judge if measure is None else parse(measure)
         scores = self.predict(X, qid)
         if isinstance(X, Queries):
             queries = as_queries(X, y, qid)
@@ -301,70 +348,68 @@ class Ranker(Declared):
         """
         from permdist.models.files import to_dict
 
-        self._check_parameters()
+        self.check_parameters()
         if hasattr(self, "history_"):
-            self._read_state(self._state())
+            self.read_state(self.state(), self.n_features_in_ * len(self.views_))
         write_atomically(Path(path), [json.dumps(to_dict(self), allow_nan=False).encode()])
 
     # ---- inside --------------------------------------------------------------------------------
 
-    def _need_unit_range(self) -> None:
-        """Refuse measures with values outside [0, 1]."""
-        measure = self._measure()
-        low, high = measure.range
-        if low < 0.0 or high > 1.0:
-            raise ValueError(
-                f"measure: expected values from 0 to 1, {measure.name!r} has {low} to {high}"
-            )
+    @property
+    def judge(self) -> Measure:
+        """The measure that `score` and early stopping look at."""
+        return parse(self.measure)
 
-    def _measure(self) -> Measure:
-        return parse(self.get_params(deep=False).get("measure", "ap"))
-
-    def _views(self) -> tuple[str, ...]:
-        """Name the versions of the features that are put side by side."""
-        return Views().read("normalize", self.get_params(deep=False).get("normalize", False))
-
-    def _need_fit(self) -> None:
+    def need_fit(self) -> None:
+        """Raise NotFittedError unless the learner has been fitted."""
         if not hasattr(self, "history_"):
             raise NotFittedError(f"{type(self).__name__}: call fit first")
 
+    def _need_unit_range(self) -> None:
+        """Refuse measures with values outside [0, 1]."""
+        low, high = self.judge.range
+        if low < 0.0 or high > 1.0:
+            raise ValueError(
+                f"measure: expected values from 0 to 1, {self.judge.name!r} has {low} to {high}"
+            )
+
+    def _views(self) -> tuple[str, ...]:
+        """Return the versions of the features that are put side by side."""
+        return Views().read("normalize", self.normalize)
+
     def _training(self, queries: Queries) -> tuple[FloatArray, Batch]:
-        """Keep the queries that say something: those with at least two different labels."""
-        params = self.get_params(deep=False)
+        """Keep the queries that teach something: those with at least two different labels."""
         queries = queries.normalize(self._views())
-        labels = queries.y if params.get("graded", True) else (queries.y > 0).astype(np.int64)
-        starts = queries.ptr[:-1]
-        useful = np.maximum.reduceat(labels, starts) > np.minimum.reduceat(labels, starts)
+        labels, ptr, features = self._seen(queries.y), queries.ptr, queries.X
+        useful = teaching(labels, ptr)
         if not useful.any():
             raise ValueError(
                 "y: no query has documents of different labels, there is nothing to learn from"
             )
-        sizes = np.diff(queries.ptr)
-        rows = np.repeat(useful, sizes)
-        features = np.asfortranarray(queries.X[rows])
+        if not useful.all():
+            sizes = np.diff(ptr)
+            rows = np.repeat(useful, sizes)
+            features, labels, ptr = features[rows], labels[rows], pointers(sizes[useful])
         need_range(features)
-        label, ptr = labels[rows], np.concatenate([[0], np.cumsum(sizes[useful])])
-        scale = np.ones(len(ptr) - 1)
-        if params.get("scale", False):
-            for q in range(len(scale)):
-                totals = np.unique(label[ptr[q] : ptr[q + 1]], return_counts=True)[1]
-                scale[q] = 2.0 / (totals.sum() ** 2 - (totals**2).sum())
-        return features, Batch(label, ptr, scale)
+        if self.by_column:
+            features = np.asfortranarray(features)
+        return features, self._batch(labels, ptr)
 
-    def _check_width(self, width: int | None, names: tuple[str, ...] | None) -> None:
+    def _check_width(self, width: int, names: tuple[str, ...] | None, *, warm: bool) -> None:
         """Refuse too many features, and to go on from coefficients for other ones."""
-        if width is not None and width > LARGEST_WIDTH:
+        if width > LARGEST_WIDTH:
             raise ValueError(f"X: expected at most {LARGEST_WIDTH:,} features, got {width:,}")
-        if not (getattr(self, "warm_start", False) and hasattr(self, "coef_")) or width is None:
+        if not warm or width == 0:
             return
         if tuple(self.views_) != self._views():
             raise ValueError(
                 f"normalize: expected {tuple(self.views_)} as before (warm_start), got "
                 f"{self._views()}"
             )
-        before = len(self.coef_) // len(self.views_)
-        if width != before:
-            raise ValueError(f"X: expected {before} features as before (warm_start), got {width}")
+        if width != self.n_features_in_:
+            raise ValueError(
+                f"X: expected {self.n_features_in_} features as before (warm_start), got {width}"
+            )
         if names is not None and hasattr(self, "feature_names_in_"):
             need_names(self, names)
 
@@ -373,7 +418,7 @@ class Ranker(Declared):
             raise TypeError(
                 f"warm_start_from: expected a fitted learner, got {type(other).__name__}"
             )
-        other._need_fit()
+        other.need_fit()
         if not hasattr(other, "coef_"):
             raise ValueError(
                 f"warm_start_from: expected a linear learner, got {type(other).__name__}"

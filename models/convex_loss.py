@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from permdist._typing import FloatArray
+from permdist.models import objectives
 from permdist.models.base import Card, Settings
-from permdist.models.conditional import Conditional, Loss
-from permdist.models.spaces import Batch
+from permdist.models.conditional import Conditional, LossWeighted
 
 
-class ConvexLoss(Conditional):
+class ConvexLoss(LossWeighted, Conditional):
     """The convex upper bound of likelihood plus expected loss.
 
     Minimizes ``sum_q log sum_y exp(F(y) - F(best) + kappa loss(y)) + |w|^2 / C``: convex in every
@@ -48,13 +47,7 @@ class ConvexLoss(Conditional):
         "scale": [False],
     }
 
-    spaces = ("lattice", "interleavings", "restart", "pairs")
+    default_space: ClassVar[str] = "lattice"
 
-    def _prepare(self, batch: Batch) -> Loss:
-        space = self._space(batch)
-
-        def loss(scores: FloatArray) -> tuple[float, FloatArray]:
-            values, gradient = space.log_sums(scores, float(self.kappa))
-            return float(values.sum()), gradient
-
-        return loss
+    def _objective(self) -> objectives.ConvexLoss:
+        return objectives.ConvexLoss(**self._options(), kappa=self.kappa)

@@ -1,122 +1,155 @@
-"""Learners with a smooth objective: L-BFGS on a loss of the scores, and the square of w."""
+"""Linear learners: an objective, a solver, and the square of w."""
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy import optimize
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import ThreadpoolController
 
-from permdist._typing import FloatArray
+from permdist.models import solvers
 from permdist.models.base import Ranker
-from permdist.models.history import Watch
-from permdist.models.spaces import Batch
+from permdist.models.objectives.base import Objective, ObjectiveName, parse_objective
+from permdist.models.options import option
+from permdist.models.rules import OneOf
+from permdist.models.shared import Iterative, Penalized, Threaded, WarmStarted
 
-FLAT = 1e-13
-SMALL = 5_000_000
-Loss = Callable[[FloatArray], tuple[float, FloatArray]]
-
-
-@lru_cache(maxsize=1)
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
+    from permdist.models.batch import Batch
+    from permdist.models.history import Watch
 
 
-def few_threads(size: int) -> AbstractContextManager[Any]:
-    """Keep linear algebra on one thread where matrices are small.
+class Descent(Penalized, Iterative, WarmStarted, Threaded, Ranker):
+    """A linear ranker that minimizes ``objective(X w) + |w|^2 / C``.
 
-    The many small products of an optimizer gain nothing from more, and wait for threads that
-    other work keeps busy.
-    """
-    return _libraries().limit(limits=1, user_api="blas") if size < SMALL else nullcontext()
-
-
-class Descent(Ranker):
-    """A linear ranker that minimizes ``loss(X w) + |w|^2 / C``.
-
-    A learner gives `_prepare`; `history_` also has ``gradient``, its largest entry.
+    A learner gives `_objective`, and `_solve` if it is not minimized by L-BFGS; `history_` also has
+    ``gradient``, its largest entry, or ``lower``, a lower bound of the minimum.
     """
 
     warns_if_flat: ClassVar[bool] = True
+    advice: ClassVar[str] = "other features"  # where no step can be taken
 
     @abstractmethod
-    def _prepare(self, batch: Batch) -> Loss:
-        """Turn the queries into a function of all scores: the loss and its gradient."""
+    def _objective(self) -> Objective:
+        """Return the objective with the learner's parameters."""
+
+    def _start(self, features: FloatArray, batch: Batch) -> FloatArray | None:
+        """Choose where to start from, if the user has not; zeros by default."""
+        return None
+
+    def _penalty(self) -> float:
+        return float(self.C)
 
     def _tolerance(self) -> float:
-        return float(self.get_params(deep=False)["tol"])
+        return float(self.tol)  # type: ignore[arg-type]
 
-    def _start(self, features: FloatArray, batch: Batch) -> FloatArray:
-        """Choose where to start from, if the user has not."""
-        return np.zeros(features.shape[1])
+    def _batch(self, labels: IntArray, ptr: IntArray) -> Batch:
+        return self._objective().batch(labels, ptr)
 
-    def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
-        loss = self._prepare(batch)
-        self._optimize(
-            loss, features, watch, start if start.any() else self._start(features, batch)
-        )
+    def _learn(
+        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
+    ) -> None:
+        bound = self._objective().bind(batch, self.n_jobs)
+        begin = self._start(features, batch) if start is None else start
+        self._keep(self._solve(bound, features, begin, watch))
 
-    def _optimize(self, loss: Loss, features: FloatArray, watch: Watch, start: FloatArray) -> float:
-        """Run L-BFGS; set `coef_` and `converged_`, and give the value that was reached."""
-        params = self.get_params(deep=False)
-        C, held_out = float(params.get("C", np.inf)), watch.held_out
-        seen: dict[bytes, tuple[float, float]] = {}
+    def _keep(self, solution: solvers.Solution) -> None:
+        self.coef_, self.converged_ = solution.w, solution.converged
 
-        def objective(w: FloatArray) -> tuple[float, FloatArray]:
-            value, by_scores = loss(features @ w)
-            value += float(w @ w) / C
-            gradient = features.T @ by_scores + 2.0 / C * w
-            seen.clear()
-            seen[w.tobytes()] = (value, float(np.abs(gradient).max()))
-            return value, gradient
+    def _solve(
+        self,
+        bound: solvers.Objective,
+        features: FloatArray,
+        start: FloatArray | None,
+        watch: Watch,
+    ) -> solvers.Solution:
+        """Minimize the objective; smooth ones by L-BFGS."""
+        return self._by_lbfgs(bound, features, start, watch)
 
-        def note(w: FloatArray) -> None:
-            value, steepest = seen.get(w.tobytes()) or (np.nan, np.nan)
-            scores = None if held_out is None else held_out.X @ w
-            if watch.note(np.array(w), scores, objective=value, gradient=steepest):
-                raise StopIteration
-
-        if held_out is not None:
-            watch.first(np.array(start), held_out.X @ start)
-        by_scores = loss(features @ start)[1]
-        if self.warns_if_flat and np.abs(by_scores).max() < FLAT:
-            warnings.warn(
-                f"{type(self).__name__}: the loss does not change with the scores; is the measure "
-                "the same for all rankings of these queries?",
-                ConvergenceWarning,
-                stacklevel=3,
+    def _by_lbfgs(
+        self,
+        bound: solvers.Objective,
+        features: FloatArray,
+        start: FloatArray | None,
+        watch: Watch,
+    ) -> solvers.Solution:
+        watch.first(np.zeros(features.shape[1]) if start is None else start)
+        tol, note = self._tolerance(), watch.linear
+        options = {"tol": tol, "max_iter": self.max_iter, "note": note}
+        found = solvers.lbfgs(bound, features, start, self._penalty(), **options)
+        if self.warns_if_flat and found.message == solvers.UNCHANGED:
+            self._warn(
+                "the loss does not change with the scores; is the measure the same for all "
+                "rankings of these queries?"
             )
-        # The tolerance is relative to the first gradient, where features are small.
-        steepest = float(np.abs(features.T @ by_scores + 2.0 / C * start).max())
-        with few_threads(features.size):
-            result = optimize.minimize(
-                objective,
-                start,
-                jac=True,
-                method="L-BFGS-B",
-                callback=note,
-                options={
-                    "maxiter": params["max_iter"],
-                    "gtol": self._tolerance() * min(1.0, steepest),
-                    "ftol": 1e-12,
-                    "maxcor": 20,
-                },
+        elif len(watch) == 0 and not found.converged:
+            text = f"the optimizer could not take a step ({found.message}); try {self.advice}"
+            self._warn(text)
+        return found._replace(w=watch.best) if watch.stops_early else found
+
+    def _by_planes(
+        self,
+        bound: solvers.Objective,
+        features: FloatArray,
+        start: FloatArray | None,
+        watch: Watch,
+    ) -> solvers.Solution:
+        tol, note = self._tolerance(), watch.linear
+        options = {"tol": tol, "max_iter": self.max_iter, "note": note}
+        found = solvers.cutting_planes(bound, features, start, self._penalty(), **options)
+        early = watch.stops_early and watch.best is not None
+        if not (found.converged or early):
+            gap = (found.value - found.lower) / found.value
+            self._warn(
+                f"stopped with a duality gap of {gap:.2g} of the objective; use a smaller C, "
+                "smaller features (normalize=True) or a larger max_iter"
             )
-        self.coef_ = watch.best if watch.stops_early else np.array(result.x)
-        self.converged_ = bool(result.success) or steepest < FLAT
-        if len(watch) == 0 and not self.converged_:
-            advice = "space='lattice', or " if "space" in params else ""
-            warnings.warn(
-                f"{type(self).__name__}: the optimizer could not take a step ({result.message}); "
-                f"try {advice}other features",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return float(result.fun)
+        return found._replace(w=watch.best) if early else found
+
+    def _warn(self, text: str) -> None:
+        warnings.warn(f"{type(self).__name__}: {text}", ConvergenceWarning, stacklevel=3)
+
+
+class LinearRanker(Descent):
+    """A linear learner of any objective, such as one of your own.
+
+    Minimizes ``sum_q objective(scores of q, labels of q) + |w|^2 / C``.
+
+    Examples
+    --------
+    >>> from permdist import data
+    >>> queries = data.make_letor(60, rng=0)
+    >>> LinearRanker("listnet[target=label]", C=10.0).fit(queries).converged_
+    True
+    """
+
+    listed: ClassVar[bool] = False
+    measure_judges: ClassVar[bool] = True
+
+    objective: str | Objective = option(
+        "listnet",
+        ObjectiveName(),
+        "One of `permdist.objectives`, or its text form.",
+        kw_only=False,
+    )
+    solver: str = option(
+        "lbfgs",
+        OneOf(("lbfgs", "cutting-planes")),
+        "L-BFGS for smooth objectives, or cutting planes for convex ones that are not.",
+    )
+
+    def _objective(self) -> Objective:
+        return parse_objective(self.objective)
+
+    def _solve(
+        self,
+        bound: solvers.Objective,
+        features: FloatArray,
+        start: FloatArray | None,
+        watch: Watch,
+    ) -> solvers.Solution:
+        solve = self._by_lbfgs if self.solver == "lbfgs" else self._by_planes
+        return solve(bound, features, start, watch)

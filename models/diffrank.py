@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from permdist._kernels import kernel
 from permdist._typing import FloatArray, IntArray
-from permdist.measures import Measure
 from permdist.models.base import Card
+from permdist.models.batch import Batch
 from permdist.models.feature_rank import LARGEST, FeatureRank
 from permdist.models.feature_ranks import Intervals, quasi_knn
 from permdist.models.history import Watch
-from permdist.models.rules import Rule, Whole
-from permdist.models.spaces import Batch
+from permdist.models.options import option
+from permdist.models.rules import Whole
 
 
 class DiffRank(FeatureRank):
@@ -28,27 +27,8 @@ class DiffRank(FeatureRank):
 
     D factorizes, as in `RankBoost`: a round costs O(documents), not O(pairs).
 
-    Parameters
-    ----------
-    prec : int, optional
-        Only pairs whose upper document is among the best `prec` of its query count; all by
-        default.
-    intervals : int
-        K of the quasi-KNN weak rankers; 10,000 at most.
-    cycles : int
-        Rounds over all features.
-    measure : Measure or str
-        What `score` and early stopping look at; it plays no part in the objective.
-    normalize : bool, str or sequence of str
-        How to scale every feature within its query, as in `MLE`.
-    early_stopping : int, optional
-        Stop after so many additions without a better measure on `eval_set`, and keep the best.
-    verbose : bool
-
     Attributes
     ----------
-    weights_ : list of float
-    centers_ : array of float, shape (features, intervals)
     history_ : dict of lists
         ``objective`` is the exponential loss, relative to that of H = 0, which is the product of
         all Z; ``error`` the share of pairs in the wrong order, which it bounds (Lemma 3); ``z``.
@@ -71,32 +51,16 @@ class DiffRank(FeatureRank):
         paper="Wang et al.",
         optimizes="pairs in the right order",
         minimizes="sum exp(-(H_i - H_j) / U)",
-        cost="n log n an addition",
+        cost="n log n per addition",
     )
 
-    fitted: ClassVar[tuple[str, ...]] = FeatureRank.fitted
-    rules: ClassVar[Mapping[str, Rule]] = {"prec": Whole(optional=True)}
-
-    def __init__(
-        self,
-        prec: int | None = None,
-        *,
-        intervals: int = 8,
-        cycles: int = 1,
-        measure: str | Measure = "tau",
-        normalize: bool | str | Sequence[str] = False,
-        early_stopping: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            intervals=intervals,
-            cycles=cycles,
-            measure=measure,
-            normalize=normalize,
-            early_stopping=early_stopping,
-            verbose=verbose,
-        )
-        self.prec = prec
+    prec: int | None = option(
+        None,
+        Whole(optional=True),
+        "Only pairs whose upper document is among the best `prec` of its query count; all by "
+        "default.",
+        kw_only=False,
+    )
 
     def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
         h = Intervals(np.asarray(self.centers_)).ranks(features, ptr)
@@ -109,8 +73,10 @@ class DiffRank(FeatureRank):
         padded[: len(weights)] = weights
         return padded.reshape(-1, width).sum(axis=0)
 
-    def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
-        if start.any():
+    def _learn(
+        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
+    ) -> None:
+        if start is not None:
             raise ValueError("warm_start_from: rankings are added here, not coefficients")
         centers = quasi_knn(features, batch.labels, batch.ptr, self.intervals).centers
         h = Intervals(centers).ranks(features, batch.ptr)

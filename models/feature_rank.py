@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -10,12 +9,13 @@ import numpy as np
 
 from permdist._typing import FloatArray, IntArray
 from permdist.measures import KendallTau, Measure
-from permdist.models.attributes import Attribute, Numbers
+from permdist.models.attributes import Numbers
 from permdist.models.base import Card, Ranker, Settings
+from permdist.models.batch import Batch
 from permdist.models.feature_ranks import Intervals, quasi_knn, rank_within
 from permdist.models.history import Watch
-from permdist.models.rules import USUAL, Rule, Whole
-from permdist.models.spaces import Batch
+from permdist.models.options import learned, option
+from permdist.models.rules import MeasureName, Whole
 
 __all__ = ["BLFeatureRank", "FeatureRank"]
 LARGEST = 1.0 - 1e-12
@@ -30,25 +30,8 @@ class FeatureRank(Ranker):
     combined ranking becomes the ranks of ``H + weight h``; and the queries' weights become
     ``w_q = exp(-E_q(H))``. `cycles` repeats the round over the features.
 
-    Parameters
-    ----------
-    intervals : int
-        K of the quasi-KNN weak rankers; 10,000 at most.
-    cycles : int
-        Rounds over all features.
-    measure : Measure or str
-        What `score` and early stopping look at; the weights always use Kendall's tau.
-    normalize : bool, str or sequence of str
-        How to scale every feature within its query, as in `MLE`.
-    early_stopping : int, optional
-        Stop after so many additions without a better measure on `eval_set`, and keep the best.
-    verbose : bool
-
     Attributes
     ----------
-    weights_ : list of float
-        One for each addition, feature after feature, cycle after cycle.
-    centers_ : array of float, shape (features, intervals that some query fills)
     history_ : dict of lists
         ``objective`` is ``sum_q exp(-E_q)``; ``train`` the mean of E along training, which under
         balance control is better than what `predict` can do without labels.
@@ -76,10 +59,12 @@ class FeatureRank(Ranker):
         paper="Wang et al.",
         optimizes="Kendall's tau",
         minimizes="sum exp(-tau), rank addition",
-        cost="n log n an addition",
+        cost="n log n per addition",
     )
     settings: ClassVar[Settings] = {"cycles": [3], "early_stopping": [200]}
     measure_judges: ClassVar[bool] = True
+
+    by_query: ClassVar[bool] = True
 
     fitted: ClassVar[tuple[str, ...]] = (
         "n_iter_",
@@ -88,35 +73,25 @@ class FeatureRank(Ranker):
         "weights_",
         "centers_",
     )
-    rules: ClassVar[Mapping[str, Rule]] = {
-        **USUAL,
-        "intervals": Whole(1, MOST_INTERVALS),
-        "cycles": Whole(),
-    }
-    attributes: ClassVar[Mapping[str, Attribute]] = {
-        "weights_": Numbers((None,), listed=True),
-        "centers_": Numbers(("width", None)),
-    }
-    by_query: ClassVar[bool] = True
-    centers_: FloatArray
-    weights_: list[float]
 
-    def __init__(
-        self,
-        *,
-        intervals: int = 8,
-        cycles: int = 1,
-        measure: str | Measure = "tau",
-        normalize: bool | str | Sequence[str] = False,
-        early_stopping: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.intervals = intervals
-        self.cycles = cycles
-        self.measure = measure
-        self.normalize = normalize
-        self.early_stopping = early_stopping
-        self.verbose = verbose
+    intervals: int = option(
+        8, Whole(1, MOST_INTERVALS), "K of the quasi-KNN weak rankers; 10,000 at most."
+    )
+    cycles: int = option(1, Whole(), "Rounds over all features.")
+    measure: str | Measure = option(
+        "tau",
+        MeasureName(),
+        "What `score` and early stopping look at; the weights always use Kendall's tau.",
+    )
+
+    weights_: list[float] = learned(
+        Numbers((None,), listed=True),
+        "One per addition, feature after feature, cycle after cycle.",
+    )
+    centers_: FloatArray = learned(
+        Numbers(("width", None)),
+        "The centers of each feature's intervals, those that some query fills.",
+    )
 
     def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
         h = Intervals(np.asarray(self.centers_)).ranks(features, ptr)
@@ -131,8 +106,10 @@ class FeatureRank(Ranker):
         """Choose what is added; `BLFeatureRank` looks further than the weak ranker."""
         return h
 
-    def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
-        if start.any():
+    def _learn(
+        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
+    ) -> None:
+        if start is not None:
             raise ValueError("warm_start_from: rankings are added here, not coefficients")
         centers = quasi_knn(features, batch.labels, batch.ptr, self.intervals).centers
         h = Intervals(centers).ranks(features, batch.ptr)

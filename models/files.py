@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,15 @@ from permdist.measures import Measure
 from permdist.models.attributes import LARGEST_WIDTH, Count
 from permdist.models.base import Ranker
 from permdist.models.rules import Views, shown
+from permdist.models.specs import Spec
+from permdist.models.table import LEARNERS
 
 FORMAT = 1
 ALWAYS = ("n_features_in_", "feature_names_in_", "views_")
 
 
 def to_dict(learner: Ranker) -> dict[str, Any]:
-    """Give a learner, fitted or not, as a dict that JSON can hold.
+    """Return a learner, fitted or not, as a dict that JSON can hold.
 
     Examples
     --------
@@ -50,7 +53,7 @@ def to_dict(learner: Ranker) -> dict[str, Any]:
 def from_dict(
     stored: Any, source: str | Path = "learner", kind: type[Ranker] | None = None
 ) -> Ranker:
-    """Make a learner from what `to_dict` gave; errors name the source.
+    """Make a learner from what `to_dict` returned; errors name the source.
 
     Without `kind` it is one of the library's, by its name.
 
@@ -60,8 +63,6 @@ def from_dict(
     >>> from_dict(to_dict(MLE(C=3.0)))
     MLE(C=3.0)
     """
-    from permdist import models
-
     if not isinstance(stored, dict):
         raise ValueError(f"{source}: not a learner's file, or a damaged one")
     version = stored.get("format")
@@ -72,8 +73,8 @@ def from_dict(
         )
     if kind is None:
         name = stored.get("learner")
-        found = getattr(models, name, None) if isinstance(name, str) else None
-        if found is None or not _is_learner(found) or found is Ranker:
+        found = LEARNERS.get(name) if isinstance(name, str) else None
+        if found is None:
             raise ValueError(
                 f"{source}: no learner is named {shown(name)}; a class of your own is read by "
                 "load(path, kind=...)"
@@ -85,7 +86,13 @@ def from_dict(
     params, state = stored.get("params"), stored.get("state")
     if extra or not isinstance(params, dict) or not isinstance(state, dict):
         raise ValueError(f"{source}: not a learner's file, or a damaged one")
-    unknown = set(params) - set(kind._get_param_names())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # the file may be older
+        try:
+            params = kind.current(params)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{source}: {error}") from error
+    unknown = set(params) - set(kind.parameter_names())
     unknown |= set(state) - {*kind.fitted, *ALWAYS}
     if unknown:
         raise ValueError(f"{source}: {shown(min(unknown))} is no attribute of {kind.__name__}")
@@ -108,7 +115,7 @@ def _make(kind: type[Ranker], params: dict[str, Any]) -> Ranker:
     if isinstance(values.get("normalize"), list):
         values["normalize"] = tuple(values["normalize"])
     learner = kind(**values)
-    learner._check_parameters()
+    learner.check_parameters()
     return learner
 
 
@@ -132,7 +139,8 @@ def _restore(learner: Ranker, state: dict[str, Any]) -> None:
                 f"feature_names_in_: expected {learner.n_features_in_} names, got {len(names)}"
             )
         learner.feature_names_in_ = np.array(names, dtype=object)
-    for name, value in learner._read_state(state).items():
+    width = learner.n_features_in_ * len(learner.views_)
+    for name, value in learner.read_state(state, width).items():
         setattr(learner, name, value)
 
 
@@ -213,6 +221,8 @@ def _plain(value: Any) -> Any:
     """Write a value so that JSON can hold it: no numpy, no infinities."""
     if isinstance(value, Measure):
         return value.name
+    if isinstance(value, Spec):
+        return value.name if value.has_text else value
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, dict):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._typing import FloatArray
-from permdist.data import Queries
 from permdist.measures import Measure, evaluate
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray
+    from permdist.data import Queries
 
 
 class Watch:
@@ -31,8 +33,8 @@ class Watch:
     Attributes
     ----------
     history : dict of lists
-        One entry for each iteration.
-    best : Any
+        One entry per iteration.
+    best : object
         The state with the best measure on the validation data, where there is any.
     best_at : int
         The iteration it came from, 0 for where the learner started.
@@ -42,21 +44,31 @@ class Watch:
         self,
         name: str,
         *,
-        held_out: Queries | None,
+        held_out: Queries | None = None,
         measure: Measure,
-        patience: int | None,
-        verbose: bool,
+        patience: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.name, self.held_out, self.measure = name, held_out, measure
         self.patience, self.verbose = patience, verbose
-        self.restart()
-
-    def restart(self) -> None:
-        """Forget everything: the learner starts again."""
         self.history: dict[str, list[float]] = {"objective": [], "seconds": []}
         self.best: Any = None
         self._highest, self.best_at = -float("inf"), 0
         self._begin = time.perf_counter()
+
+    def again(self) -> Watch:
+        """Return a watch for another run of the same fit."""
+        return Watch(
+            self.name,
+            held_out=self.held_out,
+            measure=self.measure,
+            patience=self.patience,
+            verbose=self.verbose,
+        )
+
+    def adopt(self, other: Watch) -> None:
+        """Take over the notes of another run."""
+        self.__dict__.update(other.__dict__)
 
     def __len__(self) -> int:
         return len(self.history["objective"])
@@ -73,14 +85,16 @@ class Watch:
         result = evaluate(scores, self.held_out.y, self.held_out.qid, self.measure)
         return float(result.mean(self.measure))
 
-    def begin(self, start: FloatArray) -> None:
-        """Take coefficients that a linear learner starts from as the best so far, if any."""
-        if self.held_out is not None and start.any():
-            self.first(np.array(start), self.held_out.X @ start)
+    def first(self, coef: FloatArray) -> None:
+        """Take the coefficients that a linear learner starts from as the best so far."""
+        if self.held_out is not None:
+            self.best, self.best_at = np.array(coef), len(self)
+            self._highest = self.judge(self.held_out.X @ coef)
 
-    def first(self, state: Any, scores: FloatArray) -> None:
-        """Take the starting point as the best so far."""
-        self.best, self._highest, self.best_at = state, self.judge(scores), len(self)
+    def linear(self, coef: FloatArray, **values: float) -> bool:
+        """Note one iteration of a linear learner; see `note`."""
+        scores = None if self.held_out is None else self.held_out.X @ coef
+        return self.note(np.array(coef), scores, **values)
 
     def note(self, state: Any, scores: FloatArray | None, **values: float) -> bool:
         """Note one iteration, and the scores it gives to the validation data.

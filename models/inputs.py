@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from permdist._limits import need_memory
 from permdist._tables import column_names, dense, differing_columns, refuse_masks
 from permdist._typing import FloatArray
 from permdist.data import Queries
 from permdist.models.rules import LARGEST, SMALLEST
-from permdist.models.spaces import Batch
 
 
 def as_queries(X: Any, y: Any, qid: Any) -> Queries:
@@ -97,13 +95,6 @@ def need_names(learner: Any, names: tuple[str, ...] | None, what: str = "X") -> 
             raise ValueError(wrong)
 
 
-def need_draws(name: str, size: int, batch: Batch) -> None:
-    """Refuse samples of rankings, `size` of each query, that would not fit into memory."""
-    documents = len(batch.labels)
-    what = f"{name}: {size:,} rankings of each query, {documents:,} documents in all"
-    need_memory(what, 24 * size * documents, "use fewer")
-
-
 def need_range(features: FloatArray) -> None:
     """Refuse features whose squares, and what is made of them, no double can hold."""
     largest = max(float(features.max()), -float(features.min()))
@@ -142,7 +133,7 @@ def as_table(name: str, values: Any) -> Any:
 
 
 def _frame_has_texts(frame: Any) -> bool:
-    """Tell whether a column of a data frame holds texts or dates, not numbers."""
+    """Check whether a column of a data frame holds texts or dates, not numbers."""
     for number, dtype in enumerate(frame.dtypes):
         kind = getattr(dtype, "kind", "O")
         if kind in "mM":

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from permdist._typing import FloatArray
+from permdist.models import objectives
 from permdist.models.base import Card, Settings
-from permdist.models.conditional import Conditional, Loss
-from permdist.models.spaces import Batch
+from permdist.models.conditional import Conditional, LossWeighted
 
 
-class L3(Conditional):
+class L3(LossWeighted, Conditional):
     """Likelihood plus expected loss: L3 = L1 + kappa L2.
 
     Minimizes ``sum_q log sum_y exp(F(y) - F(best)) + kappa E[loss] + |w|^2 / C``, with the
@@ -40,17 +39,7 @@ class L3(Conditional):
         "scale": [False],
     }
 
-    spaces = ("lattice", "interleavings", "restart", "pairs")
+    default_space: ClassVar[str] = "lattice"
 
-    def _prepare(self, batch: Batch) -> Loss:
-        space = self._space(batch)
-
-        def loss(scores: FloatArray) -> tuple[float, FloatArray]:
-            logs, by_logs = space.log_sums(scores, 0.0)
-            if self.kappa == 0.0:
-                return float(logs.sum()), by_logs
-            gains, by_gains = space.mean_gains(scores)
-            value = float(logs.sum() + self.kappa * (1.0 - gains).sum())
-            return value, by_logs - self.kappa * by_gains
-
-        return loss
+    def _objective(self) -> objectives.LikelihoodAndLoss:
+        return objectives.LikelihoodAndLoss(**self._options(), kappa=self.kappa)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from permdist._typing import FloatArray
+from permdist.models import objectives
 from permdist.models.base import Card, Settings
-from permdist.models.conditional import Conditional, Loss
-from permdist.models.spaces import Batch
+from permdist.models.conditional import Conditional
 
 
 class MLE(Conditional):
@@ -43,11 +42,5 @@ class MLE(Conditional):
     }
     measure_judges: ClassVar[bool] = True
 
-    def _prepare(self, batch: Batch) -> Loss:
-        space = self._space(batch)
-
-        def loss(scores: FloatArray) -> tuple[float, FloatArray]:
-            values, gradient = space.log_sums(scores, 0.0)
-            return float(values.sum()), gradient
-
-        return loss
+    def _objective(self) -> objectives.Likelihood:
+        return objectives.Likelihood(**self._options())

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy import optimize
 from sklearn.exceptions import ConvergenceWarning
 
 from permdist._check import as_rng
 from permdist._kernels import kernel
+from permdist._ragged import pointers
 from permdist._text import plural
 from permdist._typing import FloatArray, IntArray
 from permdist.measures import Measure
+from permdist.models import solvers
 from permdist.models.base import Card, Ranker, Settings
+from permdist.models.batch import Batch
 from permdist.models.history import Watch
-from permdist.models.planes import minimize
-from permdist.models.rules import USUAL, OneOf, Rule
-from permdist.models.spaces import Batch
+from permdist.models.options import option
+from permdist.models.rules import SMALLEST, MeasureName, Number, OneOf, Whole
+from permdist.models.shared import Seeded, WarmStarted
 from permdist.models.spaces.restart import exponents
 
 FINEST = 1e-6
@@ -28,41 +29,13 @@ UNSOLVED = 5  # rounds in a row after which there is no hope
 LOSSES = ("hinge", "margin", "logistic", "exponential")
 
 
-class PermuRank(Ranker):
+class PermuRank(Seeded, WarmStarted, Ranker):
     """Scores perfect permutations above all others, a few of each at a time.
 
     Every query keeps a set B of perfect permutations and a set C of imperfect ones. Each round
     minimizes ``sum_q 1/|B| sum_{p in B} sum_{y in C} (1 - E(y)) max(0, 1 - (F(p) - F(y)))
     + |w|^2 / C`` with the query-level F of all pairs, and adds the perfect permutation of smallest
     F and the imperfect one of largest F to the sets. It ends where no set changes.
-
-    Parameters
-    ----------
-    measure : Measure or str
-        Any measure E with values from 0 to 1.
-    loss : {"hinge", "margin", "logistic", "exponential"}
-        The bound, as in `permdist.models.bounds.TypeTwo`; the two hinges by cutting planes, the
-        others by L-BFGS.
-    pairs : {"good-bad", "all"}
-        F is the mean of ``+-(s_k - s_l)`` over pairs of different labels, as in SVMmap, or over all
-        pairs, as in equation (2) of the paper. See the notes.
-    C : float
-        The larger, the weaker the regularization. Where data are noisy, a large one lets the model
-        run from one working set to the next.
-    max_iter : int
-        Rounds at most.
-    tol : float
-        How well each round is minimized: the duality gap, or the gradient, relative. It is made
-        finer where no set changes any more, down to 1e-6.
-    normalize : bool, str or sequence of str
-        How to scale every feature within its query, as in `MLE`.
-    early_stopping : int, optional
-        Stop after so many rounds without a better measure on `eval_set`, and keep the best.
-    warm_start : bool
-        Whether `fit` starts from the coefficients of the last one.
-    random_state : int, optional
-        The seed of the first permutations, where there are no coefficients to rank by.
-    verbose : bool
 
     Attributes
     ----------
@@ -97,7 +70,7 @@ class PermuRank(Ranker):
         paper="Xu et al. 2008",
         optimizes="any measure in [0, 1]",
         minimizes="type-two hinge on working sets",
-        cost="n log n a round, and a quadratic program",
+        cost="n log n per round, and a quadratic program",
     )
     settings: ClassVar[Settings] = {
         "C": [1e-4, 1e-3, 0.01, 0.1],
@@ -105,51 +78,50 @@ class PermuRank(Ranker):
         "early_stopping": [6],
     }
 
-    fitted: ClassVar[tuple[str, ...]] = Ranker.fitted
-    rules: ClassVar[Mapping[str, Rule]] = {
-        **USUAL,
-        "loss": OneOf(tuple(LOSSES)),
-        "pairs": OneOf(("good-bad", "all")),
-    }
+    measure: str | Measure = option(
+        "ap", MeasureName(), "Any measure E with values from 0 to 1.", kw_only=False
+    )
+    loss: str = option(
+        "hinge",
+        OneOf(LOSSES),
+        "The bound, as in `permdist.models.bounds.TypeTwo`; the two hinges by cutting planes, "
+        "the others by L-BFGS.",
+    )
+    pairs: str = option(
+        "good-bad",
+        OneOf(("good-bad", "all")),
+        "F is the mean of ``+-(s_k - s_l)`` over pairs of different labels, as in SVMmap, or "
+        "over all pairs, as in equation (2) of the paper. See the notes.",
+    )
+    C: float = option(
+        0.01,
+        Number(SMALLEST, infinite=True),
+        "The larger, the weaker the regularization. Where data are noisy, a large one lets "
+        "the model run from one working set to the next.",
+    )
+    max_iter: int = option(50, Whole(), "The largest number of rounds.")
+    tol: float = option(
+        1e-3,
+        Number(0.0, 1.0),
+        "How well each round is minimized: the duality gap, or the gradient, relative. It is "
+        "made finer where no set changes any more, down to 1e-6.",
+    )
 
-    def __init__(
-        self,
-        measure: str | Measure = "ap",
-        *,
-        loss: str = "hinge",
-        pairs: str = "good-bad",
-        C: float = 0.01,
-        max_iter: int = 50,
-        tol: float = 1e-3,
-        normalize: bool | str | Sequence[str] = False,
-        early_stopping: int | None = None,
-        warm_start: bool = False,
-        random_state: int | None = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.measure = measure
-        self.loss = loss
-        self.pairs = pairs
-        self.C = C
-        self.max_iter = max_iter
-        self.tol = tol
-        self.normalize = normalize
-        self.early_stopping = early_stopping
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Check all parameters by their rules, and the range of the measure."""
+        super().check_parameters()
         self._need_unit_range()
 
-    def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
-        measure = self._measure()
+    def _learn(
+        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
+    ) -> None:
+        measure = self.judge
         sets = WorkingSets(features, batch, measure, self.pairs)
         rng = as_rng(self.random_state)
-        scores = features @ start if start.any() else rng.normal(size=len(features))
+        w = np.zeros(features.shape[1]) if start is None else np.array(start)
+        scores = rng.normal(size=len(features)) if start is None else features @ w
         sets.add(scores)
-        w, stable, tol = np.array(start), False, float(self.tol)
+        stable, tol = False, float(self.tol)
         unsolved, failed = 0, 0
         for _ in range(self.max_iter):
             w, value, solved = self._minimize(sets.flat(), w, tol)
@@ -159,10 +131,9 @@ class PermuRank(Ranker):
             scores = features @ w
             changed = sets.add(scores)
             sizes = sets.sizes()
-            held_out = None if watch.held_out is None else watch.held_out.X @ w
             train = float(batch.measured(measure, scores).mean())
-            stop = watch.note(
-                w, held_out, objective=value, train=train, perfect=sizes[0], imperfect=sizes[1]
+            stop = watch.linear(
+                w, objective=value, train=train, perfect=sizes[0], imperfect=sizes[1]
             )
             if stop or unsolved == UNSOLVED:
                 break
@@ -186,31 +157,19 @@ class PermuRank(Ranker):
     def _minimize(
         self, flat: Flat, start: FloatArray, tol: float
     ) -> tuple[FloatArray, float, bool]:
-        kind = LOSSES.index(self.loss)
+        kind, cut = LOSSES.index(self.loss), len(flat.perfect)
 
-        def risk(w: FloatArray) -> tuple[float, FloatArray]:
-            good, bad = flat.perfect @ w, flat.imperfect @ w
-            value, by_good, by_bad = _pair_losses(good, bad, *flat[2:], kind)
-            return value, flat.perfect.T @ by_good + flat.imperfect.T @ by_bad
+        def objective(F: FloatArray) -> tuple[FloatArray, FloatArray]:
+            value, *slopes = _pair_losses(F[:cut], F[cut:], *flat[2:], kind)
+            return np.array([value]), np.concatenate(slopes)
 
+        phi = np.concatenate([flat.perfect, flat.imperfect])
         if kind < 2:
-            found = minimize(risk, start, float(self.C), tol=tol, max_iter=INNER)
+            options = {"tol": tol, "max_iter": INNER}
+            found = solvers.cutting_planes(objective, phi, start, float(self.C), **options)
             return found.w, found.value, found.converged
-
-        def objective(w: FloatArray) -> tuple[float, FloatArray]:
-            value, gradient = risk(w)
-            return value + float(w @ w) / self.C, gradient + 2.0 / self.C * w
-
-        steepest = float(np.abs(objective(start)[1]).max())
-        result = optimize.minimize(
-            objective,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": 500, "gtol": tol * min(1.0, steepest)},
-        )
-        solved = bool(result.success) or "ABNORMAL" in str(result.message)
-        return np.asarray(result.x), float(result.fun), solved
+        found = solvers.lbfgs(objective, phi, start, float(self.C), tol=tol, max_iter=500)
+        return found.w, found.value, found.converged or "ABNORMAL" in found.message
 
 
 class Flat(NamedTuple):
@@ -253,33 +212,32 @@ class WorkingSets:
         ]
 
     def add(self, scores: FloatArray) -> bool:
-        """Add each query's most violated permutations under these scores; tell if any is new."""
+        """Add each query's most violated permutations; return whether any is new."""
         changed = False
         for q, (a, b) in enumerate(self.batch.bounds):
             label, score = self.batch.labels[a:b], scores[a:b]
             lowest, highest = most_violated(score, label)
             if lowest.tobytes() not in self.perfect[q]:
-                self.perfect[q][lowest.tobytes()] = self._phi(a, lowest)
+                self.perfect[q][lowest.tobytes()] = self._phi(q, lowest)
                 changed = True
             if highest.tobytes() not in self.imperfect[q]:
                 loss = 1.0 - float(self.measure(highest, label))
-                self.imperfect[q][highest.tobytes()] = self._phi(a, highest), loss
+                self.imperfect[q][highest.tobytes()] = self._phi(q, highest), loss
                 changed = True
         return changed
 
-    def _phi(self, first: int, order: IntArray) -> FloatArray:
-        n = len(order)
+    def _phi(self, query: int, order: IntArray) -> FloatArray:
+        n, first = len(order), self.batch.ptr[query]
         if self.pairs == "all":
             places = (n - 1.0 - 2.0 * np.arange(n)) / (n * (n - 1.0))
         else:
             labels = self.batch.labels[first : first + n]
             signs = exponents(order[None, :], labels)[0, order]
-            totals = np.unique(labels, return_counts=True)[1]
-            places = signs / ((n**2 - (totals**2).sum()) / 2.0)
+            places = signs / self.batch.n_pairs[query]
         return places @ self.features[first + order]
 
     def sizes(self) -> tuple[float, float]:
-        """Give the mean sizes of both kinds of sets."""
+        """Return the mean sizes of both kinds of sets."""
         return (
             float(np.mean([len(one) for one in self.perfect])),
             float(np.mean([len(one) for one in self.imperfect])),
@@ -292,13 +250,13 @@ class WorkingSets:
             np.array([phi for one in self.perfect for phi in one.values()]),
             np.array([phi for phi, _ in bad]),
             np.array([loss for _, loss in bad]),
-            np.concatenate([[0], np.cumsum([len(one) for one in self.perfect])]),
-            np.concatenate([[0], np.cumsum([len(one) for one in self.imperfect])]),
+            pointers([len(one) for one in self.perfect]),
+            pointers([len(one) for one in self.imperfect]),
         )
 
 
 def most_violated(scores: FloatArray, labels: IntArray) -> tuple[IntArray, IntArray]:
-    """Give the perfect permutation of smallest F and the imperfect one of largest F.
+    """Return the perfect permutation of smallest F and the imperfect one of largest F.
 
     The former has every label's documents in ascending order of their scores. The latter is the
     ranking by score or, where that is perfect, the one that exchanges the two neighbors of

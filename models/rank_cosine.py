@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures import Measure
+from permdist.models import objectives
 from permdist.models.base import Card
-from permdist.models.listwise import Listwise, Work
-from permdist.models.spaces import Batch
+from permdist.models.descent import Descent
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray
+    from permdist.models.batch import Batch
 
 
-class RankCosine(Listwise):
+class RankCosine(Descent):
     """Brings the scores of each query into line with its labels.
 
     The loss of a query is ``(1 - cos(y, s)) / 2`` with the labels y and scores s as vectors: from
@@ -24,10 +25,6 @@ class RankCosine(Listwise):
 
     The angle does not depend on the length of w, so there is no penalty: C is infinite. A finite
     one would only pull w towards 0.
-
-    Notes
-    -----
-    All other parameters are those of `ListMLE`, which has ties and a seed besides.
 
     References
     ----------
@@ -50,75 +47,16 @@ class RankCosine(Listwise):
         cost="n",
     )
     measure_judges: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        *,
-        C: float = np.inf,
-        measure: str | Measure = "ndcg@10",
-        normalize: bool | str | Sequence[str] = False,
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        early_stopping: int | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            C=C,
-            measure=measure,
-            normalize=normalize,
-            max_iter=max_iter,
-            tol=tol,
-            early_stopping=early_stopping,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-
     warns_if_flat: ClassVar[bool] = False  # the start may be the optimum
+
+    C: float = np.inf
+    measure: str | Measure = "ndcg@10"
+
+    def _objective(self) -> objectives.Cosine:
+        return objectives.Cosine()
 
     def _start(self, features: FloatArray, batch: Batch) -> FloatArray:
         norms = np.sqrt(np.add.reduceat(batch.labels.astype(float) ** 2, batch.ptr[:-1]))
         start = features.T @ (batch.labels / norms[batch.query_of])
         size = float(np.abs(start).max())
         return start / size if size > 0.0 else start
-
-    def _kernel(self, batch: Batch) -> tuple[Work, FloatArray]:
-        labels, ptr = batch.labels.astype(float), batch.ptr
-
-        def work(
-            first: int, last: int, scores: FloatArray, values: FloatArray, gradient: FloatArray
-        ) -> None:
-            _cosines(first, last, scores, labels, ptr, values, gradient)
-
-        return work, np.diff(ptr).astype(float)
-
-
-@kernel
-def _cosines(
-    first_query: int,
-    last_query: int,
-    scores: FloatArray,
-    labels: FloatArray,
-    ptr: IntArray,
-    values: FloatArray,
-    gradient: FloatArray,
-) -> None:
-    """Fill in values and gradient; a query whose scores are all 0 counts 1/2, without a slope."""
-    for q in range(first_query, last_query):
-        a, b = ptr[q], ptr[q + 1]
-        dot, own, other = 0.0, 0.0, 0.0
-        for i in range(a, b):
-            dot += scores[i] * labels[i]
-            own += scores[i] * scores[i]
-            other += labels[i] * labels[i]
-        if own <= 0.0:
-            values[q] = 0.5
-            for i in range(a, b):
-                gradient[i] = 0.0
-            continue
-        norm = np.sqrt(own * other)
-        values[q] = 0.5 * (1.0 - dot / norm)
-        for i in range(a, b):
-            gradient[i] = -0.5 * (labels[i] / norm - dot / norm * scores[i] / own)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from permdist._kernels import kernel
+from permdist._ragged import pack
 from permdist._typing import FloatArray, IntArray
-from permdist.measures import Measure
-from permdist.models.attributes import Attribute, Columns, Numbers, Table
+from permdist.models.attributes import Columns, Numbers, Table
 from permdist.models.base import Card, Ranker, Settings
+from permdist.models.batch import Batch, in_threads
 from permdist.models.history import Watch
-from permdist.models.rules import USUAL, OneOf, Rule, Whole
-from permdist.models.spaces import Batch
-from permdist.models.spaces.base import spread
+from permdist.models.options import learned, option
+from permdist.models.rules import Flag, OneOf, Whole
+from permdist.models.shared import Threaded
 
 LARGEST = 1.0 - 1e-12
 SMALLEST = 1e-13  # an r below this is rounding
 
 
-class RankBoost(Ranker):
+class RankBoost(Threaded, Ranker):
     """Boosting on pairs of documents with different labels.
 
     Each round gives every pair (lower i, higher j) the weight ``D(i, j) proportional to
@@ -33,33 +33,8 @@ class RankBoost(Ranker):
     D factorizes, so r is a sum over documents, ``r = sum_i potential(i) h(i)``: a round costs
     O(documents x features), however many pairs there are.
 
-    Parameters
-    ----------
-    weak : {"threshold", "feature"}
-        Weak rankers: ``1 if x > threshold else 0``; or a feature itself, brought to the range from
-        0 to 1 on the training documents, which makes the model linear.
-    max_iter : int
-        Rounds.
-    thresholds : int, optional
-        So many quantiles of each feature as thresholds, where it takes more values than that;
-        None for all values. Up to 255 are fastest.
-    scale : bool
-        Whether all queries have the same share of the first D, or all pairs.
-    measure : Measure or str
-        What `score` and early stopping look at; it plays no part in the objective.
-    normalize : bool, str or sequence of str
-        How to scale every feature within its query, as in `MLE`.
-    early_stopping : int, optional
-        Stop after so many rounds without a better measure on `eval_set`, and keep the best.
-    n_jobs : int, optional
-        Threads, all processors by default; the result does not depend on it.
-    verbose : bool
-
     Attributes
     ----------
-    stumps_ : dict of lists
-        ``feature``, ``threshold`` and ``alpha`` of each round, for thresholds; such a model is no
-        linear one and has no `coef_`.
     coef_ : array of float, shape (features,)
         For raw features.
     history_ : dict of lists
@@ -84,7 +59,7 @@ class RankBoost(Ranker):
         paper="Freund et al. 2003",
         optimizes="pairs in the right order",
         minimizes="sum exp(H(i) - H(j)), boosting",
-        cost="n x features a round",
+        cost="n x features per round",
     )
     settings: ClassVar[Settings] = {
         "weak": ["threshold", "feature"],
@@ -92,68 +67,66 @@ class RankBoost(Ranker):
     }
     measure_judges: ClassVar[bool] = True
 
-    fitted: ClassVar[tuple[str, ...]] = (*Ranker.fitted, "stumps_")
     alternatives: ClassVar[tuple[str, ...]] = ("coef_", "stumps_")
-    rules: ClassVar[Mapping[str, Rule]] = {
-        **USUAL,
-        "weak": OneOf(("threshold", "feature")),
-        "thresholds": Whole(optional=True),
-    }
-    attributes: ClassVar[Mapping[str, Attribute]] = {
-        "stumps_": Table(
+
+    by_column: ClassVar[bool] = True
+
+    weak: str = option(
+        "threshold",
+        OneOf(("threshold", "feature")),
+        "Weak rankers: ``1 if x > threshold else 0``; or a feature itself, brought to the "
+        "range from 0 to 1 on the training documents, which makes the model linear.",
+    )
+    max_iter: int = option(300, Whole(), "The number of rounds.")
+    thresholds: int | None = option(
+        255,
+        Whole(optional=True),
+        "So many quantiles of each feature as thresholds, where it takes more values than "
+        "that; None for all values. Up to 255 are fastest.",
+    )
+    scale: bool = option(
+        False, Flag(), "Whether all queries have the same share of the first D, or all pairs."
+    )
+
+    stumps_: dict[str, list[float]] = learned(
+        Table(
             feature=Columns(),
             threshold=Numbers((None,), listed=True),
             alpha=Numbers((None,), listed=True),
-        )
-    }
+        ),
+        "``feature``, ``threshold`` and ``alpha`` of each round, for thresholds; such a model "
+        "is no linear one and has no `coef_`.",
+    )
 
-    def __init__(
-        self,
-        *,
-        weak: str = "threshold",
-        max_iter: int = 300,
-        thresholds: int | None = 255,
-        scale: bool = False,
-        measure: str | Measure = "ap",
-        normalize: bool | str | Sequence[str] = False,
-        early_stopping: int | None = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.weak = weak
-        self.max_iter = max_iter
-        self.thresholds = thresholds
-        self.scale = scale
-        self.measure = measure
-        self.normalize = normalize
-        self.early_stopping = early_stopping
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    def _batch(self, labels: IntArray, ptr: IntArray) -> Batch:
+        return Batch.of(labels, ptr, scale=self.scale)
 
     def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
         if hasattr(self, "coef_"):
             return features @ self.coef_
         return _add_stumps(features, self.stumps_, 0, np.zeros(len(features)))
 
-    def _learn(self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray) -> None:
+    def _learn(
+        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
+    ) -> None:
         for name in ("coef_", "stumps_"):
             self.__dict__.pop(name, None)
         potentials = Potentials(batch)
         if self.weak == "feature":
             self._learn_features(features, potentials, watch, start)
-        elif start.any():
+        elif start is not None:
             raise ValueError("warm_start_from: only weak='feature' makes a linear model")
         else:
             self._learn_stumps(features, potentials, watch)
 
     def _learn_features(
-        self, features: FloatArray, potentials: Potentials, watch: Watch, start: FloatArray
+        self, features: FloatArray, potentials: Potentials, watch: Watch, start: FloatArray | None
     ) -> None:
         width = np.ptp(features, axis=0)
         if not np.isfinite(width).all():
             raise ValueError("X: a feature spans more than a double can hold; scale it down")
         unit = np.where(width > 0.0, width, np.inf)
-        coef, bound = np.array(start), 1.0
+        coef, bound = np.zeros(len(unit)) if start is None else np.array(start), 1.0
         scores = features @ coef
         loss, potential = potentials(scores)
         first = loss
@@ -169,8 +142,7 @@ class RankBoost(Ranker):
             scores = scores + alpha * features[:, k]
             loss, potential = potentials(scores)
             bound *= np.sqrt(1.0 - r * r)
-            held_out = None if watch.held_out is None else watch.held_out.X @ coef
-            if watch.note(np.array(coef), held_out, objective=loss / first, r=r, bound=bound):
+            if watch.linear(coef, objective=loss / first, r=r, bound=bound):
                 break
             if not loss > 0.0:  # every pair is so far apart that nothing is left to gain
                 break
@@ -216,7 +188,7 @@ class RankBoost(Ranker):
         def work(first: int, last: int) -> None:
             _best_cuts(first, last, bins, ptr, potential, cuts, sums)
 
-        spread(work, np.full(len(bins), float(len(potential))), self.n_jobs)
+        in_threads(work, np.full(len(bins), float(len(potential))), self.n_jobs)
         k = int(np.argmax(np.abs(sums)))
         return k, int(cuts[k]), float(sums[k])
 
@@ -234,7 +206,7 @@ class Potentials:
         self._layout = batch.levels, batch.ptr, batch.scale
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        """Give the loss ``sum exp(H(i) - H(j))`` and potentials, which are relative to it."""
+        """Return the loss ``sum exp(H(i) - H(j))`` and potentials, which are relative to it."""
         return _potentials(scores, *self._layout)
 
 
@@ -264,9 +236,9 @@ def _bins(features: FloatArray, thresholds: int | None) -> tuple[Any, FloatArray
             cuts = np.where(cuts < distinct[1:], cuts, distinct[:-1])
         parts.append(cuts)
         columns.append(np.searchsorted(cuts, column, side="left"))
-    ptr = np.concatenate([[0], np.cumsum([len(cuts) for cuts in parts])])
+    values, ptr = pack(parts)
     kind = np.uint8 if max(len(cuts) for cuts in parts) <= 255 else np.int32
-    return np.array(columns, dtype=kind), np.concatenate(parts), ptr
+    return np.array(columns, dtype=kind), values, ptr
 
 
 def _add_stumps(

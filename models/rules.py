@@ -1,15 +1,10 @@
-"""What the parameters of learners may be: declared once, checked by `fit`, `save` and `load`.
-
-A learner has one table of rules for its parameters, `rules`, and one for what it learns,
-`attributes`. Both are put together over its base classes, so that a table names only what is new.
-"""
+"""What the parameters of learners may be; checked by `fit`, `save` and `load`."""
 
 from __future__ import annotations
 
 import math
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,16 +29,8 @@ def shown(value: Any) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a value is a real number; booleans are none."""
+    """Check whether a value is a real number; booleans are none."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def merged(kind: type, name: str) -> dict[str, Any]:
-    """Put together the tables of a class and its bases; the class itself has the last word."""
-    found: dict[str, Any] = {}
-    for base in reversed(kind.__mro__):
-        found.update(base.__dict__.get(name, {}))
-    return found
 
 
 class Rule(ABC):
@@ -211,21 +198,3 @@ class Views(Rule):
 
 
 POSITIVE = Number(SMALLEST)
-# What parameters of these names mean to every learner, a user's own included.
-BASIC: Mapping[str, Rule] = {
-    "C": Number(SMALLEST, infinite=True),
-    "max_iter": Whole(),
-    "tol": Number(0.0, 1.0),
-    "early_stopping": Whole(optional=True),
-    "n_jobs": Whole(1, MOST_THREADS, also=(-1,), optional=True),
-    "measure": MeasureName(),
-    "normalize": Views(),
-}
-# What they mean to the learners of this package.
-USUAL: Mapping[str, Rule] = {
-    "verbose": Flag(),
-    "warm_start": Flag(),
-    "scale": Flag(),
-    "graded": Flag(),
-    "random_state": Seed(),
-}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from permdist._registry import Registry
 from permdist.models.base import Card, Ranker
 
 
@@ -58,13 +59,42 @@ def all_learners() -> Learners:
     >>> len(all_learners()) > 20
     True
     """
+    order = {kind: number for number, kind in enumerate(_PAPERS)}
+    found = [kind for kind in LEARNERS.values() if kind.listed]
+    return Learners(sorted(found, key=lambda kind: (order.get(kind.card.paper, 99), kind.__name__)))
+
+
+def _load() -> None:
     from permdist import models
 
-    kinds = [getattr(models, name) for name in models.__all__]
-    order = {kind: number for number, kind in enumerate(_PAPERS)}
-    found = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Ranker)]
-    found = [kind for kind in found if kind is not Ranker]
-    return Learners(sorted(found, key=lambda kind: (order.get(kind.card.paper, 99), kind.__name__)))
+    for name in models.__all__:
+        kind = getattr(models, name)
+        if isinstance(kind, type) and issubclass(kind, Ranker) and kind is not Ranker:
+            register(kind)
+
+
+LEARNERS: Registry[type[Ranker]] = Registry("learner", _load)
+
+
+def register(kind: type[Ranker]) -> type[Ranker]:
+    """Let comparisons, files and the command line find a learner by its name.
+
+    Usable as a decorator. A module that registers learners is found by the command line if it is
+    an entry point of the group ``permdist.plugins``, or named in ``PERMDIST_PLUGINS``.
+
+    Examples
+    --------
+    >>> from permdist.models import MLE, all_learners, register
+    >>> class Plain(MLE):
+    ...     "Maximum likelihood under another name."
+    >>> kind = register(Plain)
+    >>> Plain in all_learners()
+    True
+    >>> LEARNERS.discard("Plain")
+    """
+    if not (isinstance(kind, type) and issubclass(kind, Ranker)):
+        raise TypeError(f"register: expected a class of learners, got {kind!r:.100}")
+    return LEARNERS.add(kind.__name__, kind)
 
 
 _PAPERS = (

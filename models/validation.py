@@ -97,7 +97,7 @@ def cross_validate(
     if isinstance(measures, str | Measure):
         measures = [measures]
     chosen_measures = tuple(parse(measure) for measure in measures)
-    by = learner._measure() if select is None else parse(select)
+    by = learner.judge if select is None else parse(select)
     names, values = list(grid or {}), [list(options) for options in (grid or {}).values()]
     learners, chosen, tried, tests = [], [], [], []
     for train, validation, test in folds:

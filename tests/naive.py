@@ -706,3 +706,14 @@ def holm(p_values):
         highest = max(highest, min(1.0, (n - place) * p_values[i]))
         result[i] = highest
     return result
+
+
+def bound(learner, batch):
+    """A learner's objective as a function of all scores: the sum over queries and its gradient."""
+    objective = learner._objective().bind(batch)
+
+    def total(scores):
+        values, gradient = objective(scores)
+        return float(values.sum()), gradient
+
+    return total

@@ -19,11 +19,11 @@ from permdist.models import (
     RankSVM,
     SVMMap,
     load,
-    planes,
+    solvers,
 )
+from permdist.models.batch import Batch
 from permdist.models.permurank import LOSSES, WorkingSets, _pair_losses, most_violated
-from permdist.models.planes import minimize
-from permdist.models.spaces import Batch, StructuredHinge
+from permdist.models.spaces import StructuredHinge
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_hinges_are_counted_right(queries, power):
     rng = np.random.default_rng(0)
     learner = RankSVM(loss="hinge" if power == 1 else "squared_hinge", scale=False)
     features, batch = learner._training(queries)
-    loss = learner._prepare(batch)
+    loss = naive.bound(learner, batch)
     qid = np.repeat(np.arange(len(batch)), np.diff(batch.ptr))
     for scores in (
         rng.normal(size=len(features)),
@@ -165,7 +165,7 @@ def test_the_quadratic_program_is_solved_to_its_optimum(queries):
 
     learner = SVMMap(C=1.0, tol=1e-6, max_iter=3000).fit(queries)
     features, batch = learner._training(queries)
-    loss = learner._prepare(batch)
+    loss = naive.bound(learner, batch)
 
     def objective(w):
         return loss(features @ w)[0] + w @ w
@@ -196,7 +196,7 @@ def test_a_minimum_at_zero_is_reported(queries):
 
 
 def test_a_program_that_fails_is_reported(queries, monkeypatch):
-    monkeypatch.setattr(planes, "_dual", lambda hessian, heights: (None, False))
+    monkeypatch.setattr(solvers, "_dual", lambda hessian, heights: (None, False))
     with pytest.warns(ConvergenceWarning) as told:
         learner = SVMMap().fit(queries)
     assert any("was not solved" in str(entry.message) for entry in told)
@@ -204,7 +204,10 @@ def test_a_program_that_fails_is_reported(queries, monkeypatch):
 
 
 def test_cutting_planes_find_a_known_minimum():
-    found = minimize(lambda w: (abs(w[0] - 3.0), np.array([np.sign(w[0] - 3.0)])), np.zeros(1), 4.0)
+    def distance(scores):
+        return np.abs(scores - 3.0), np.sign(scores - 3.0)
+
+    found = solvers.cutting_planes(distance, np.ones((1, 1)), None, 4.0)
     assert found.w[0] == pytest.approx(2.0, abs=1e-2)  # |w - 3| + w^2 / 4
     assert found.converged
     assert found.lower <= 2.0 + 1e-9 <= found.value + 1e-3

@@ -131,7 +131,7 @@ def check_code(code):
     if all(isinstance(one, ast.Constant) for one in [*call.args, *keywords.values()]):
         made = thing(*(one.value for one in call.args), **{k: v.value for k, v in keywords.items()})
         if isinstance(made, Ranker):
-            made._check_parameters()  # estimators look at their parameters in fit
+            made.check_parameters()  # estimators look at their parameters in fit
     return thing
 
 

@@ -11,15 +11,12 @@ from scipy.special import logsumexp
 
 from permdist import GaussianScores, PlackettLuce
 from permdist.measures import parse
-from permdist.models.spaces import (
-    SPACES,
-    Batch,
-    Interleavings,
-    Lattices,
-    Pairs,
-    Restarts,
-    Utilities,
-)
+from permdist.models.batch import Batch
+from permdist.models.spaces import SPACES, parse_space
+from permdist.models.spaces.interleavings import InterleavingSums, LatticeSums
+from permdist.models.spaces.pairs import PairSums
+from permdist.models.spaces.restart import RestartSums
+from permdist.models.spaces.utilities import UtilitySums
 from permdist.rankings import enumerate_orders
 from permdist.samplers import RestartSampler
 
@@ -90,7 +87,7 @@ def test_interleavings(labels, scaled, name, kappa):
         classes = [[int(i) for i in ranked if label[i] == g] for g in np.unique(label)]
         orders = list(merged(classes))
         expected.append(listed(score, label, batch.scale[q], orders, measure, kappa))
-    check(Interleavings(batch, measure), scores, expected, kappa)
+    check(InterleavingSums(batch, measure), scores, expected, kappa)
 
 
 @pytest.mark.parametrize(("labels", "scaled"), CASES)
@@ -99,7 +96,7 @@ def test_interleavings(labels, scaled, name, kappa):
 def test_lattices(labels, scaled, name, kappa):
     batch, measure = make_batch(labels, scaled), parse(name)
     scores = np.random.default_rng(1).normal(size=len(batch.labels))
-    space = Lattices(batch, measure, orders=3, rng=5)
+    space = LatticeSums(batch, measure, orders=3, rng=5)
     generator = np.random.default_rng(5)
     expected = []
     for q, (a, b) in enumerate(batch.bounds):
@@ -118,7 +115,7 @@ def test_lattices(labels, scaled, name, kappa):
 def test_restarts(labels, scaled, kappa):
     batch, measure = make_batch(labels, scaled), parse("ap")
     scores = np.random.default_rng(2).normal(size=len(batch.labels))
-    space = Restarts(batch, measure, sample_size=12, rng=7)
+    space = RestartSums(batch, measure, sample_size=12, rng=7)
     generator, expected = np.random.default_rng(7), []
     for q, (a, b) in enumerate(batch.bounds):
         score, label = scores[a:b], batch.labels[a:b]
@@ -141,7 +138,7 @@ def test_pairs(kappa):
         shares = np.array([row[2] for row in rows])
         chances = np.exp(exponents - logsumexp(exponents))
         expected.append((logsumexp(exponents + kappa * (1 - shares)), chances @ shares))
-    check(Pairs(batch, measure), scores, expected, kappa)
+    check(PairSums(batch, measure), scores, expected, kappa)
 
 
 KINDS = [("plackett-luce", PlackettLuce), ("gaussian", GaussianScores)]
@@ -151,7 +148,7 @@ KINDS = [("plackett-luce", PlackettLuce), ("gaussian", GaussianScores)]
 def test_utilities(kind, make):
     batch, measure = make_batch(BINARY, True), parse("ndcg")
     scores = np.random.default_rng(4).normal(size=len(batch.labels))
-    space = Utilities(batch, measure, kind=kind)
+    space = UtilitySums(batch, measure, kind=kind)
     gains, gradient = space.mean_gains(scores)
     for q, (a, b) in enumerate(batch.bounds):
         model, label = make(batch.scale[q] * scores[a:b]), batch.labels[a:b]
@@ -165,11 +162,11 @@ def test_utilities(kind, make):
 
 
 def spaces_of(batch, name):
-    yield Interleavings(batch, parse(name))
-    yield Lattices(batch, parse(name), orders=2, rng=0)
-    yield Restarts(batch, parse(name), sample_size=20, rng=0)
+    yield InterleavingSums(batch, parse(name))
+    yield LatticeSums(batch, parse(name), orders=2, rng=0)
+    yield RestartSums(batch, parse(name), sample_size=20, rng=0)
     if name == "auc":
-        yield Pairs(batch, parse(name))
+        yield PairSums(batch, parse(name))
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1.0, 20.0]), st.sampled_from(["ap", "auc"]))
@@ -192,7 +189,7 @@ def test_the_structured_hinge_lies_below_and_is_the_limit(seed, kappa):
     rng = np.random.default_rng(seed)
     batch, measure = make_batch(BINARY), parse("ap")
     scores = rng.normal(size=len(batch.labels))
-    values = Interleavings(batch, measure).log_sums(scores, kappa)[0]
+    values = InterleavingSums(batch, measure).log_sums(scores, kappa)[0]
     for q, (a, b) in enumerate(batch.bounds):
         score, label = scores[a:b], batch.labels[a:b]
         orders = enumerate_orders(b - a)
@@ -207,7 +204,7 @@ def test_the_structured_hinge_lies_below_and_is_the_limit(seed, kappa):
 def test_lattices_estimate_the_sum_over_all_orders():
     batch, measure = make_batch([[1, 0, 0, 1, 0]]), parse("ap")
     scores = np.random.default_rng(0).normal(size=5)
-    many = Lattices(batch, measure, orders=4000, rng=0).log_sums(scores, 2.0)[0][0]
+    many = LatticeSums(batch, measure, orders=4000, rng=0).log_sums(scores, 2.0)[0][0]
     orders = enumerate_orders(5).tolist()
     value, _ = listed(scores, batch.labels, 0.8, orders, measure, 2.0)
     # Each pattern of goods and bads stands for 2! 3! orders.
@@ -220,10 +217,9 @@ def test_same_bits_on_any_number_of_threads(name):
     labels = [np.r_[1, 0, rng.integers(0, 2, size=rng.integers(1, 20))] for _ in range(40)]
     batch = make_batch([list(map(int, label)) for label in labels], True)
     scores = rng.normal(size=len(batch.labels))
-    options = {"rng": 0} if name in ("lattice", "restart") else {}
     found = []
     for threads in (1, 2, 5):
-        space = SPACES[name](batch, parse("auc"), threads, **options)
+        space = parse_space(name).sums(batch, parse("auc"), n_jobs=threads, random_state=0)
         found.append([*space.log_sums(scores, 1.0), *space.mean_gains(scores)])
     for other in found[1:]:
         for mine, theirs in zip(found[0], other, strict=True):
@@ -231,7 +227,7 @@ def test_same_bits_on_any_number_of_threads(name):
 
 
 def test_pairs_need_auc():
-    space = Pairs(make_batch(BINARY), parse("ap"))
+    space = PairSums(make_batch(BINARY), parse("ap"))
     space.log_sums(np.zeros(14), 0.0)
     with pytest.raises(ValueError, match="over pairs only AUC factorizes"):
         space.log_sums(np.zeros(14), 1.0)

@@ -1,27 +1,22 @@
-"""The spaces of rankings that objectives sum over; one file each."""
+"""The spaces of rankings that objectives sum over."""
 
-from permdist.models.spaces.base import Batch, Space
+from permdist.models.batch import Batch
+from permdist.models.spaces.base import SPACES, Space, Sums, parse_space, register_space
 from permdist.models.spaces.hinge import StructuredHinge
-from permdist.models.spaces.merges import Interleavings, Lattices
-from permdist.models.spaces.pairs import Pairs
-from permdist.models.spaces.restart import Restarts
-from permdist.models.spaces.utilities import Utilities
-
-SPACES = {
-    "pairs": Pairs,
-    "interleavings": Interleavings,
-    "lattice": Lattices,
-    "restart": Restarts,
-}
+from permdist.models.spaces.named import Interleavings, Lattice, Pairs, Restart
+from permdist.models.spaces.utilities import UtilitySums
 
 __all__ = [
     "SPACES",
     "Batch",
     "Interleavings",
-    "Lattices",
+    "Lattice",
     "Pairs",
-    "Restarts",
+    "Restart",
     "Space",
     "StructuredHinge",
-    "Utilities",
+    "Sums",
+    "UtilitySums",
+    "parse_space",
+    "register_space",
 ]

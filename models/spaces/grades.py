@@ -10,7 +10,7 @@ from permdist._kernels import kernel
 from permdist._typing import FloatArray, IntArray
 from permdist.distributions.lattice import MAX_CELLS, grade_table
 from permdist.measures import Measure
-from permdist.models.spaces.base import Batch
+from permdist.models.batch import Batch
 
 
 class Grades:

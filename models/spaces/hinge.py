@@ -7,7 +7,7 @@ import numpy as np
 from permdist._kernels import kernel
 from permdist._typing import FloatArray, IntArray
 from permdist.measures import Measure
-from permdist.models.spaces.base import Batch, spread
+from permdist.models.batch import Batch, in_threads
 from permdist.models.spaces.grades import Grades
 
 
@@ -22,12 +22,12 @@ class StructuredHinge:
     ----------
     batch : Batch
     measure : Measure
-    threads : int, optional
+    n_jobs : int, optional
         How many queries to work on at the same time; the result does not depend on it.
     """
 
-    def __init__(self, batch: Batch, measure: Measure, threads: int | None = None) -> None:
-        self.batch, self.threads = batch, threads
+    def __init__(self, batch: Batch, measure: Measure, n_jobs: int | None = None) -> None:
+        self.batch, self.n_jobs = batch, n_jobs
         self._grades = Grades(batch, np.arange(len(batch)), measure, 0)
 
     def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -38,7 +38,7 @@ class StructuredHinge:
         def work(first: int, last: int) -> None:
             worst_merges(first, last, scores, *layout, scale, values, gradient)
 
-        spread(work, self._grades.cells, self.threads)
+        in_threads(work, self._grades.cells, self.n_jobs)
         return values + 1.0 - self._grades.offsets, gradient
 
 

@@ -8,14 +8,15 @@ from permdist._kernels import kernel
 from permdist._typing import FloatArray, IntArray
 from permdist.distributions.pairs import two_classes
 from permdist.measures import AUC, Measure
-from permdist.models.spaces.base import Batch, Space, best_slopes
+from permdist.models.batch import Batch
+from permdist.models.spaces.base import Sums, best_slopes
 
 
-class Pairs(Space):
+class PairSums(Sums):
     """Sign vectors, transitive or not; the gain must be AUC, for which the sums factorize."""
 
-    def __init__(self, batch: Batch, measure: Measure, threads: int | None = None) -> None:
-        super().__init__(batch, measure, threads)
+    def __init__(self, batch: Batch, measure: Measure, n_jobs: int | None = None) -> None:
+        super().__init__(batch, measure, n_jobs)
         labels = [batch.labels[a:b] for a, b in batch.bounds]
         # Documents by query and, inside, by label; and where each such class starts.
         self._classes = np.lexsort((batch.labels, batch.query_of))
@@ -51,7 +52,7 @@ class Pairs(Space):
         def work(first: int, last: int) -> None:
             _sum_pairs(first, last, scores, *layout, of_mean, values, gradient)
 
-        self._spread(work, self._pairs + 20.0 * np.diff(self.batch.ptr))
+        self._in_threads(work, self._pairs + 20.0 * np.diff(self.batch.ptr))
         return values, gradient
 
     def _need_auc(self) -> None:

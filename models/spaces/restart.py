@@ -8,11 +8,12 @@ from permdist._check import as_rng, count
 from permdist._kernels import kernel
 from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.measures import Measure
-from permdist.models.spaces.base import Batch, Space, best_slopes
+from permdist.models.batch import Batch
+from permdist.models.spaces.base import Sums, best_slopes
 from permdist.samplers import RestartSampler
 
 
-class Restarts(Space):
+class RestartSums(Sums):
     """The rankings of a restart sample, and the best one.
 
     Parameters
@@ -28,13 +29,13 @@ class Restarts(Space):
         self,
         batch: Batch,
         measure: Measure,
-        threads: int | None = None,
+        n_jobs: int | None = None,
         *,
         sampler: RestartSampler | None = None,
         sample_size: int = 100,
         rng: RandomState = None,
     ) -> None:
-        super().__init__(batch, measure, threads)
+        super().__init__(batch, measure, n_jobs)
         sampler = RestartSampler(measure) if sampler is None else sampler
         size, generator = count("sample_size", sample_size), as_rng(rng)
         self._size = size + 1
@@ -67,7 +68,7 @@ class Restarts(Space):
             inputs = scores, self.batch.ptr, self._slopes, self._losses
             sum_sample(first, last, *inputs, kappa, of_mean, values, gradient)
 
-        self._spread(work, np.diff(self.batch.ptr).astype(float))
+        self._in_threads(work, np.diff(self.batch.ptr).astype(float))
         return values, gradient
 
 

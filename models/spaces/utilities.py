@@ -9,12 +9,13 @@ import numpy as np
 from permdist._typing import FloatArray
 from permdist.distributions import GaussianScores, PlackettLuce
 from permdist.measures import Measure
-from permdist.models.spaces.base import Batch, Space
+from permdist.models.batch import Batch
+from permdist.models.spaces.base import Sums
 
-KINDS: dict[str, Any] = {"plackett-luce": PlackettLuce, "gaussian": GaussianScores}
+UTILITIES: dict[str, Any] = {"plackett-luce": PlackettLuce, "gaussian": GaussianScores}
 
 
-class Utilities(Space):
+class UtilitySums(Sums):
     """Expected gains by quadrature; there is no sum over all rankings to tilt.
 
     Parameters
@@ -26,12 +27,12 @@ class Utilities(Space):
         self,
         batch: Batch,
         measure: Measure,
-        threads: int | None = None,
+        n_jobs: int | None = None,
         *,
         kind: str = "plackett-luce",
     ) -> None:
-        super().__init__(batch, measure, threads)
-        self._make = KINDS[kind]
+        super().__init__(batch, measure, n_jobs)
+        self._make = UTILITIES[kind]
 
     def log_sums(self, scores: FloatArray, kappa: float) -> tuple[FloatArray, FloatArray]:
         """Refuse: these sums belong to the good-bad pair model."""
@@ -54,5 +55,5 @@ class Utilities(Space):
                     values[q], slopes = model.expected_sum(form)
                     gradient[a:b] = scale * slopes
 
-        self._spread(work, np.diff(self.batch.ptr).astype(float) ** 2)
+        self._in_threads(work, np.diff(self.batch.ptr).astype(float) ** 2)
         return values, gradient

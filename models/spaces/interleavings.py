@@ -15,11 +15,12 @@ from permdist.distributions.merges import (
     diagonal_steps,
 )
 from permdist.measures import Measure
-from permdist.models.spaces.base import Batch, Space
+from permdist.models.batch import Batch
+from permdist.models.spaces.base import Sums
 from permdist.models.spaces.grades import Grades, mix, packed, sum_grades
 
 
-class Interleavings(Space):
+class InterleavingSums(Sums):
     """All ways to merge the classes, each sorted by score.
 
     ``log_sums`` is convex in the scores: for every pattern of labels, sorting inside the classes
@@ -29,8 +30,8 @@ class Interleavings(Space):
 
     n_orders = 0  # sorted anew for every call
 
-    def __init__(self, batch: Batch, measure: Measure, threads: int | None = None) -> None:
-        super().__init__(batch, measure, threads)
+    def __init__(self, batch: Batch, measure: Measure, n_jobs: int | None = None) -> None:
+        super().__init__(batch, measure, n_jobs)
         self._binary = np.flatnonzero(batch.is_binary)
         self._graded = np.flatnonzero(~batch.is_binary)
         self._arrangements = self._graded_arrangements = np.zeros(0, dtype=np.int64)
@@ -86,13 +87,13 @@ class Interleavings(Space):
             layout = self._grades.layout
             sum_grades(first, last, scores, *layout, *order, *options, more, gradient)
 
-        self._spread(sum_two, self._cost)
-        self._spread(sum_more, self._grades.cells)
+        self._in_threads(sum_two, self._cost)
+        self._in_threads(sum_more, self._grades.cells)
         values[self._binary], values[self._graded] = two, more
         return values, gradient
 
 
-class Lattices(Interleavings):
+class LatticeSums(InterleavingSums):
     """All ways to merge the classes, for several fixed orders of each class, and their mean.
 
     The orders are drawn once. ``log_sums`` is smooth, convex, and the mean of the sums is an
@@ -109,13 +110,13 @@ class Lattices(Interleavings):
         self,
         batch: Batch,
         measure: Measure,
-        threads: int | None = None,
+        n_jobs: int | None = None,
         *,
         orders: int = 4,
         rng: RandomState = None,
     ) -> None:
         self.n_orders = count("orders", orders)
-        super().__init__(batch, measure, threads)
+        super().__init__(batch, measure, n_jobs)
         generator = as_rng(rng)
         two: list[IntArray] = []
         more: list[IntArray] = []

@@ -1,0 +1,155 @@
+"""The queries that a learner learns from, and work on them in threads."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permdist import _ragged
+from permdist._interrupts import patiently
+from permdist.measures.placements import place_by_scores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from permdist._typing import BoolArray, FloatArray, IntArray
+    from permdist.measures import Measure
+
+SMALL = 150_000.0  # less than this, in steps of some nanoseconds, is done before threads wake up
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The queries that a learner can learn from: each has at least two different labels.
+
+    Attributes
+    ----------
+    labels : array of int, shape (documents,)
+    ptr : array of int, shape (queries + 1,)
+        Where each query starts.
+    scale : array of float, shape (queries,)
+        The factor of score differences in each query.
+    """
+
+    labels: IntArray
+    ptr: IntArray
+    scale: FloatArray
+
+    @classmethod
+    def of(cls, labels: IntArray, ptr: IntArray, *, scale: bool = False) -> Batch:
+        """Make a batch whose factors are 1 or, with `scale`, 1 over the number of pairs."""
+        batch = cls(labels, ptr, np.ones(len(ptr) - 1))
+        return cls(labels, ptr, 1.0 / batch.n_pairs) if scale else batch
+
+    def __len__(self) -> int:
+        return len(self.ptr) - 1
+
+    @cached_property
+    def query_of(self) -> IntArray:
+        """The query of each document."""
+        return _ragged.rows_of(self.ptr)
+
+    @cached_property
+    def bounds(self) -> list[tuple[int, int]]:
+        """The first document of each query and the one after its last."""
+        return _ragged.bounds(self.ptr)
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """The number of documents of each query."""
+        return np.diff(self.ptr).astype(np.float64)
+
+    @cached_property
+    def _classes(self) -> tuple[IntArray, IntArray, IntArray]:
+        """The query and the size of each class of equal labels, and the class of each document."""
+        order = np.lexsort((self.labels, self.query_of))
+        query, label = self.query_of, self.labels[order]
+        new = np.r_[True, (np.diff(label) != 0) | (np.diff(query) != 0)]
+        number = np.empty(len(order), dtype=np.int64)
+        number[order] = np.cumsum(new) - 1
+        starts = np.flatnonzero(new)
+        return query[starts], np.diff(np.append(starts, len(order))), number
+
+    @cached_property
+    def n_levels(self) -> IntArray:
+        """The number of different labels of each query."""
+        return np.bincount(self._classes[0], minlength=len(self))
+
+    @property
+    def is_binary(self) -> BoolArray:
+        """Whether each query has exactly two different labels."""
+        return self.n_levels == 2
+
+    @cached_property
+    def levels(self) -> IntArray:
+        """The labels of each query, numbered from 0 without gaps."""
+        first = _ragged.pointers(self.n_levels)[:-1]
+        return self._classes[2] - first[self.query_of]
+
+    @cached_property
+    def n_pairs(self) -> FloatArray:
+        """The number of pairs of documents with different labels, of each query."""
+        query, size, _ = self._classes
+        equal = np.bincount(query, size.astype(np.float64) ** 2, minlength=len(self))
+        return (self.sizes**2 - equal) / 2.0
+
+    def measured(self, measure: Measure, scores: FloatArray) -> FloatArray:
+        """Measure the ranking of each query by score, ties by the measure's own rule."""
+        return measure.values(place_by_scores(scores, self.labels, self.ptr, measure.ties))
+
+
+def in_threads(work: Callable[[int, int], None], cost: FloatArray, n_jobs: int | None) -> None:
+    """Call ``work(first, last)`` on ranges of queries of about the same cost, in threads."""
+    if not len(cost):
+        return
+    workers = (os.cpu_count() or 1) if n_jobs in (None, -1) else int(n_jobs or 1)
+    total = np.concatenate([[0.0], np.cumsum(cost)])
+    parts = min(4 * workers, len(cost)) if workers > 1 and total[-1] > SMALL else 1
+    cuts = np.searchsorted(total, np.linspace(0.0, total[-1], parts + 1))
+    cuts[0], cuts[-1] = 0, len(cost)
+    ranges = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
+    if len(ranges) == 1:
+        patiently(total[-1], work, *ranges[0])
+        return
+    list(_pool(workers).map(lambda part: work(*part), ranges))
+
+
+def sums_in_threads(
+    work: Callable[..., Any], batch: Batch, cost: FloatArray, n_jobs: int | None
+) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+    """Turn a kernel over a range of queries into a function of all scores.
+
+    Parameters
+    ----------
+    work : callable
+        Called with the first and the last query, the scores, and the arrays that it fills: values
+        of shape (queries,) and a gradient of shape (documents,).
+    batch : Batch
+    cost : array of float, shape (queries,)
+        About how many nanoseconds each query takes.
+    n_jobs : int, optional
+        Threads, all processors by default; the result does not depend on it.
+    """
+
+    def sums(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        values, gradient = np.zeros(len(batch)), np.zeros(len(scores))
+        in_threads(lambda a, b: work(a, b, scores, values, gradient), cost, n_jobs)
+        return values, gradient
+
+    return sums
+
+
+@lru_cache(maxsize=8)
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Keep threads for the next call, a fraction of a millisecond later."""
+    return ThreadPoolExecutor(threads)
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_pool.cache_clear)

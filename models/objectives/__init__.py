@@ -1,0 +1,40 @@
+"""Objectives of scores and labels: values and gradients, without a learner."""
+
+from permdist.models.objectives.base import (
+    OBJECTIVES,
+    Objective,
+    parse_objective,
+    register_objective,
+)
+from permdist.models.objectives.boltzrank import Boltzmann
+from permdist.models.objectives.conditional import (
+    ConvexLoss,
+    ExpectedGain,
+    Likelihood,
+    LikelihoodAndLoss,
+)
+from permdist.models.objectives.cosine import Cosine
+from permdist.models.objectives.hinges import PairHinge, RankingHinge
+from permdist.models.objectives.listmle import ListMLE
+from permdist.models.objectives.listnet import ListNet
+from permdist.models.objectives.smooth import SmoothMeasure
+from permdist.models.objectives.softrank import NoisyMeasure
+
+__all__ = [
+    "OBJECTIVES",
+    "Boltzmann",
+    "ConvexLoss",
+    "Cosine",
+    "ExpectedGain",
+    "Likelihood",
+    "LikelihoodAndLoss",
+    "ListMLE",
+    "ListNet",
+    "NoisyMeasure",
+    "Objective",
+    "PairHinge",
+    "RankingHinge",
+    "SmoothMeasure",
+    "parse_objective",
+    "register_objective",
+]

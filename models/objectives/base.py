@@ -1,0 +1,144 @@
+"""Objectives: sums over queries of a function of scores and labels, with gradients.
+
+An objective is a choice with its own options. Called with scores, labels and query ids it returns
+its value and gradient; `Objective.bind` makes it ready for many calls on the same queries, which is
+what learners use.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permdist._check import finite, grades
+from permdist._groups import group_queries
+from permdist._ragged import pointers
+from permdist._registry import Registry
+from permdist._typing import FloatArray
+from permdist.models.batch import Batch
+from permdist.models.rules import Rule
+from permdist.models.specs import Spec, parse_spec
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import BoolArray, IntArray
+
+Bound = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+
+class Objective(Spec, ABC):
+    """A sum over queries of a function of their scores and labels.
+
+    A frozen dataclass with `bind` makes one; smaller values are better.
+    """
+
+    @property
+    def scaled(self) -> bool:
+        """Whether score differences are divided by the number of pairs of each query."""
+        return False
+
+    @abstractmethod
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
+        """Make the objective ready for the queries of a batch.
+
+        Parameters
+        ----------
+        batch : Batch
+        n_jobs : int, optional
+            Threads, all processors by default; the result does not depend on it.
+
+        Returns
+        -------
+        callable
+            Takes all scores, shape (documents,); returns the value of each query, shape
+            (queries,), and the gradient of their sum, shape (documents,).
+        """
+
+    def batch(self, labels: IntArray, ptr: IntArray) -> Batch:
+        """Make the batch of queries that `bind` takes."""
+        return Batch.of(labels, ptr, scale=self.scaled)
+
+    def values(
+        self, scores: ArrayLike, labels: ArrayLike, qid: ArrayLike | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the value of each query, and the gradient of their sum by the scores.
+
+        Parameters
+        ----------
+        scores : array of float, shape (documents,)
+        labels : array of int, shape (documents,)
+        qid : array, shape (documents,), optional
+            The query of each document; one query by default.
+
+        Returns
+        -------
+        values : array of float, shape (queries,)
+            0 for a query whose documents all have the same label.
+        gradient : array of float, shape (documents,)
+        """
+        score, label = finite("scores", scores, ndim=1), grades("labels", labels)
+        if label.shape != score.shape:
+            raise ValueError(f"labels: expected shape {score.shape} as scores, got {label.shape}")
+        ptr = group_queries(qid, len(label)).ptr
+        useful = teaching(label, ptr)
+        values, gradient = np.zeros(len(useful)), np.zeros(len(score))
+        if useful.any():
+            sizes = np.diff(ptr)
+            rows = np.repeat(useful, sizes)
+            bound = self.bind(self.batch(label[rows], pointers(sizes[useful])))
+            values[useful], gradient[rows] = bound(score[rows])
+        return values, gradient
+
+    def __call__(
+        self, scores: ArrayLike, labels: ArrayLike, qid: ArrayLike | None = None
+    ) -> tuple[float, FloatArray]:
+        """Return the sum over queries and its gradient by the scores; see `values`."""
+        values, gradient = self.values(scores, labels, qid)
+        return float(values.sum()), gradient
+
+
+def teaching(labels: IntArray, ptr: IntArray) -> BoolArray:
+    """Return which queries have documents of different labels."""
+    starts = ptr[:-1]
+    return np.maximum.reduceat(labels, starts) > np.minimum.reduceat(labels, starts)
+
+
+def _load() -> None:
+    from permdist.models import objectives
+
+    for name in objectives.__all__:
+        kind = getattr(objectives, name)
+        if isinstance(kind, type) and issubclass(kind, Objective) and kind is not Objective:
+            OBJECTIVES.add(kind.alias, kind)
+
+
+OBJECTIVES: Registry[Callable[..., Objective]] = Registry("objective", _load)
+
+
+def register_objective(kind: type[Objective]) -> type[Objective]:
+    """Let learners find a class of objectives by its `alias`; usable as a decorator."""
+    OBJECTIVES.add(kind.alias, kind)
+    return kind
+
+
+def parse_objective(value: Any) -> Objective:
+    """Return an objective from its text form, such as ``"listnet[k=2]"``.
+
+    Examples
+    --------
+    >>> parse_objective("listnet[k=2]").k
+    2
+    """
+    return parse_spec("objective", value, Objective, OBJECTIVES)
+
+
+class ObjectiveName(Rule):
+    """An objective or its text form."""
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise ValueError or TypeError for anything else."""
+        parse_objective(value)

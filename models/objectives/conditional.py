@@ -1,0 +1,158 @@
+"""Objectives of conditional models ``Pr(y) proportional to exp F(y)`` over a space of rankings.
+
+Dubey et al.: Conditional Models for Non-smooth Ranking Loss Functions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from permdist.measures import Measure, parse
+from permdist.models.objectives.base import Bound, Objective
+from permdist.models.spaces import Space, Sums, UtilitySums, parse_space
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, RandomState
+    from permdist.models.batch import Batch
+
+SMALLEST = 1e-300
+
+
+@dataclass(frozen=True)
+class Conditional(Objective):
+    """What the objectives of conditional models share.
+
+    Parameters
+    ----------
+    measure : Measure or str
+        The gain; the loss is 1 less it.
+    space : Space or str
+        The rankings that are summed over.
+    scale : bool
+        Whether to divide score differences by the number of pairs of each query.
+    random_state : int, Generator or None
+        For spaces that draw.
+    """
+
+    measure: Measure | str = "ap"
+    space: Space | str = "interleavings"
+    scale: bool = True
+    random_state: RandomState = 0
+
+    @property
+    def scaled(self) -> bool:
+        """Whether score differences are divided by the number of pairs of each query."""
+        return self.scale
+
+    def sums(self, batch: Batch, n_jobs: int | None = None) -> Sums:
+        """Make the space ready for the queries of a batch."""
+        options = {"n_jobs": n_jobs, "random_state": self.random_state}
+        return parse_space(self.space).sums(batch, parse(self.measure), **options)
+
+
+@dataclass(frozen=True)
+class Likelihood(Conditional):
+    """``log sum_y exp(F(y) - F(best))``: minus the log-likelihood of the best ranking, L1.
+
+    Examples
+    --------
+    >>> value, gradient = Likelihood(space="pairs")([0.3, 0.1, 0.2], [1, 0, 0])
+    >>> round(value, 4), gradient.round(3)
+    (1.2391, array([-0.925,  0.45 ,  0.475]))
+    """
+
+    alias: ClassVar[str] = "likelihood"
+    space: Space | str = "pairs"
+
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
+        """Make the objective ready for the queries of a batch; see `Objective.bind`."""
+        sums = self.sums(batch, n_jobs)
+        return lambda scores: sums.log_sums(scores, 0.0)
+
+
+@dataclass(frozen=True)
+class ConvexLoss(Conditional):
+    """``log sum_y exp(F(y) - F(best) + kappa loss(y))``: the convex bound of likelihood and loss.
+
+    Parameters
+    ----------
+    kappa : float
+        The weight of the loss; 0 is `Likelihood`.
+    measure, space, scale, random_state
+        As in `Likelihood`.
+
+    Examples
+    --------
+    >>> value, gradient = ConvexLoss("ap")([0.3, 0.1, 0.2], [1, 0, 0])
+    >>> value > Likelihood("ap", space="interleavings")([0.3, 0.1, 0.2], [1, 0, 0])[0]
+    True
+    """
+
+    alias: ClassVar[str] = "convex-loss"
+    kappa: float = 1.0
+
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
+        """Make the objective ready for the queries of a batch; see `Objective.bind`."""
+        sums, kappa = self.sums(batch, n_jobs), float(self.kappa)
+        return lambda scores: sums.log_sums(scores, kappa)
+
+
+@dataclass(frozen=True)
+class LikelihoodAndLoss(ConvexLoss):
+    """``log sum_y exp(F(y) - F(best)) + kappa E[loss]``: L3, the likelihood and expected loss."""
+
+    alias: ClassVar[str] = "likelihood-and-loss"
+
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
+        """Make the objective ready for the queries of a batch; see `Objective.bind`."""
+        sums, kappa = self.sums(batch, n_jobs), float(self.kappa)
+
+        def bound(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+            logs, by_logs = sums.log_sums(scores, 0.0)
+            if kappa == 0.0:
+                return logs, by_logs
+            gains, by_gains = sums.mean_gains(scores)
+            return logs + kappa * (1.0 - gains), by_logs - kappa * by_gains
+
+        return bound
+
+
+@dataclass(frozen=True)
+class ExpectedGain(Conditional):
+    """``-log E[measure]``.
+
+    Parameters
+    ----------
+    distribution : {"good-bad", "plackett-luce", "gaussian"}
+        Under which the expectation is taken.
+    measure, space, scale, random_state
+        As in `Likelihood`; the space is that of the good-bad model.
+    """
+
+    alias: ClassVar[str] = "expected-gain"
+    distribution: str = "good-bad"
+
+    def sums(self, batch: Batch, n_jobs: int | None = None) -> Sums:
+        """Make the space, or the distribution, ready for the queries of a batch."""
+        if self.distribution == "good-bad":
+            return super().sums(batch, n_jobs)
+        return UtilitySums(batch, parse(self.measure), n_jobs, kind=self.distribution)
+
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
+        """Make the objective ready for the queries of a batch; see `Objective.bind`."""
+        measure = parse(self.measure)
+        if measure.range[0] < 0.0:
+            raise ValueError(
+                f"measure: {measure.name!r} can be negative, and its mean has no logarithm"
+            )
+        sums = self.sums(batch, n_jobs)
+
+        def bound(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+            gains, gradient = sums.mean_gains(scores)
+            gains = np.maximum(gains, SMALLEST)
+            return -np.log(gains), -gradient / gains[batch.query_of]
+
+        return bound

@@ -1,0 +1,82 @@
+"""Measures at smooth positions, which change with the scores little by little."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from permdist.measures import NDCG, RR, Measure, parse
+from permdist.models.batch import sums_in_threads
+from permdist.models.objectives.base import Bound, Objective
+from permdist.models.smooth_positions import SIGMOIDS, WINDOWS, code_of, sum_measures
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from permdist._typing import FloatArray
+    from permdist.models.batch import Batch
+
+
+@dataclass(frozen=True)
+class SmoothMeasure(Objective):
+    """``1 - measure`` at the positions ``1 + sum_j sigmoid(alpha (s_j - s_i))``.
+
+    Parameters
+    ----------
+    measure : Measure or str
+        AP or RR; NDCG or Precision, with a cut-off or without; or Kendall's tau.
+    alpha, beta : float
+        How steep the sigmoids of scores and of positions are.
+    sigmoid : {"logistic", "tanh", "erf", "arctan"}
+
+    References
+    ----------
+    Qin et al.: A General Approximation Framework for Direct Optimization of Information Retrieval
+    Measures, equations (20) to (22).
+
+    Examples
+    --------
+    >>> round(SmoothMeasure("ndcg", alpha=100.0)([0.9, 0.1], [1, 0])[0], 6)
+    0.0
+    """
+
+    alias: ClassVar[str] = "smooth"
+    measure: Measure | str = "ndcg"
+    alpha: float = 10.0
+    beta: float = 10.0
+    sigmoid: str = "logistic"
+
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
+        """Make the objective ready for the queries of a batch; see `Objective.bind`."""
+        return sums_in_threads(self.work(batch), batch, 5.0 * batch.sizes**2, n_jobs)
+
+    def work(self, batch: Batch) -> Callable[..., Any]:
+        """Return the function that fills in values and gradients of a range of queries."""
+        measure = parse(self.measure)
+        code = code_of(measure)
+        kind = SIGMOIDS.index(self.sigmoid)
+        gains = (batch.labels > 0).astype(float)
+        units = np.add.reduceat(gains, batch.ptr[:-1])
+        log2 = True
+        if isinstance(measure, NDCG):
+            measure.check_grades(batch.labels)
+            gains, log2 = measure.gains(batch.labels), measure.discount == "log2"
+            units = np.empty(len(batch))
+            for q, (a, b) in enumerate(batch.bounds):
+                ordered = np.sort(gains[a:b])[::-1]
+                units[q] = float(ordered @ measure.discounts(b - a))
+                if measure.short == "zero" and b - a < measure._cut and measure.k is not None:
+                    gains[a:b] = 0.0  # such a query counts nothing
+        elif not measure.name.startswith("ap"):
+            units = np.full(len(batch), 1.0 if isinstance(measure, RR) else float(measure._cut))
+        units = np.where(units > 0.0, units, 1.0)
+        layout = gains, batch.levels, batch.ptr, units
+        shape = float(self.alpha), float(self.beta), kind, WINDOWS[kind]
+        shape += (code, float(measure._cut), log2)
+
+        def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
+            sum_measures(first, last, scores, *layout, *shape, *out)
+
+        return work

@@ -1,0 +1,91 @@
+"""Parameters that several learners have, each declared once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permdist.models.options import Declared, option
+from permdist.models.rules import MOST_THREADS, SMALLEST, Flag, Number, Seed, Whole
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
+
+
+class Penalized(Declared):
+    """A learner with a penalty on the square of its coefficients."""
+
+    C: float = option(
+        1.0,
+        Number(SMALLEST, infinite=True),
+        "The larger, the weaker the regularization ``|w|^2 / C``; ``numpy.inf`` for none.",
+    )
+
+
+class Iterative(Declared):
+    """A learner whose optimizer goes on until a tolerance or a number of iterations."""
+
+    max_iter: int = option(200, Whole(), "The largest number of iterations.")
+    tol: float | None = option(
+        1e-5,
+        Number(0.0, 1.0),
+        "When to stop: the largest entry of the gradient, relative to that at the start where "
+        "this is below 1.",
+    )
+
+
+class WarmStarted(Declared):
+    """A learner that can go on from where its last fit ended."""
+
+    warm_start: bool = option(
+        False, Flag(), "Whether `fit` starts from the coefficients of the last one."
+    )
+
+    def _previous(self) -> FloatArray | None:
+        """Return the coefficients to start from, if any."""
+        coef: Any = getattr(self, "coef_", None)
+        return np.array(coef) if self.warm_start and coef is not None else None
+
+
+class Threaded(Declared):
+    """A learner that works on several queries at a time."""
+
+    n_jobs: int | None = option(
+        None,
+        Whole(1, MOST_THREADS, also=(-1,), optional=True),
+        "Threads, all processors by default; the result does not depend on it.",
+    )
+
+
+class Seeded(Declared):
+    """A learner that draws."""
+
+    random_state: int | None = option(0, Seed(), "The seed of whatever is drawn.")
+
+
+class Graded(Declared):
+    """A learner that looks at grades, or only at what is relevant."""
+
+    graded: bool = option(
+        False,
+        Flag(),
+        "Whether all pairs of different labels count, or only those of a relevant document "
+        "and another one.",
+    )
+
+    def _seen(self, labels: IntArray) -> IntArray:
+        """Return labels as the learner sees them."""
+        return labels if self.graded else (labels > 0).astype(np.int64)
+
+
+class PairScaled(Declared):
+    """A learner that can give short and long queries the same weight."""
+
+    scale: bool = option(
+        True,
+        Flag(),
+        "Whether to divide score differences by the number of pairs of each query, so that "
+        "long queries do not outweigh the others. Without it the objective is a sum over all "
+        "pairs and wants a C that is smaller by their typical number.",
+    )

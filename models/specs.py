@@ -1,0 +1,92 @@
+"""Objects made of a few options, with a text form: ``lattice[orders=16,random_state=0]``."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from permdist._check import short_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from permdist._registry import Registry
+
+_TEXT = re.compile(r"(?P<name>[a-z][a-z0-9_-]*)(?:\[(?P<options>.*)\])?", re.IGNORECASE)
+_COMMA = re.compile(r",(?![^\[]*\])")  # not inside the brackets of a value
+_WORDS = {"none": None, "true": True, "false": False}
+
+
+class Spec:
+    """An immutable object that can be written as text; a frozen dataclass makes one.
+
+    `alias` is its name in texts.
+    """
+
+    alias: ClassVar[str]
+
+    @property
+    def has_text(self) -> bool:
+        """Whether the text form says everything: all options are numbers, words or names."""
+        plain = (int, float, str, type(None))
+        values = (getattr(self, field.name) for field in dataclasses.fields(self))  # type: ignore[arg-type]
+        return all(isinstance(getattr(value, "name", value), plain) for value in values)
+
+    @property
+    def name(self) -> str:
+        """The text that `parse` reads as this object."""
+        shown = []
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if value != field.default:
+                shown.append(f"{field.name}={getattr(value, 'name', value)}")
+        return self.alias + (f"[{','.join(shown)}]" if shown else "")
+
+
+S = TypeVar("S", bound=Spec)
+
+
+def parse_spec(what: str, value: Any, kind: type[S], known: Registry[Callable[..., S]]) -> S:
+    """Return an object from its text form; an object is returned as it is.
+
+    Parameters
+    ----------
+    what : str
+        What it is called in error messages, ``"space"`` say.
+    value : str or Spec
+    kind : class
+        What it must be.
+    known : Registry
+        Those that can be named.
+    """
+    if isinstance(value, kind):
+        return value
+    if not isinstance(value, str):
+        raise TypeError(f"{what}: expected a name or an object of permdist, got {value!r:.100}")
+    match = _TEXT.fullmatch(short_text(what, value).strip())
+    if match is None:
+        raise ValueError(f"{what}: cannot read {value!r}, expected 'name' or 'name[option=value]'")
+    options: dict[str, Any] = {}
+    for part in filter(None, map(str.strip, _COMMA.split(match["options"] or ""))):
+        key, sign, text = (piece.strip() for piece in part.partition("="))
+        if not sign or not key.isidentifier():
+            raise ValueError(f"{what}: cannot read option {part!r} of {value!r}")
+        options[key] = _read(text)
+    make = known.find(match["name"].lower())
+    try:
+        return make(**options)
+    except TypeError as error:
+        raise ValueError(f"{what}: {value!r}: {error}") from error
+
+
+def _read(text: str) -> Any:
+    """Read a value: a number, None, True, False, or a word."""
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text

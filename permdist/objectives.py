@@ -1,0 +1,9 @@
+"""Objectives of learners as functions of scores and labels: values and gradients.
+
+>>> from permdist import objectives
+>>> value, gradient = objectives.ConvexLoss("ndcg@10")([0.3, 0.9, 0.1], labels=[2, 0, 1])
+>>> gradient.round(3)
+array([-1.01 ,  1.225, -0.215])
+"""
+
+from permdist.models.objectives import *  # noqa: F403
