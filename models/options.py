@@ -212,7 +212,8 @@ class Declared(BaseEstimator):  # type: ignore[misc]
 
 def _fields(kind: type) -> dict[str, dataclasses.Field[Any]]:
     """Return the declared parameters and attributes of a class by name."""
-    return {f.name: f for f in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else {}
+    bases = [b for b in reversed(kind.__mro__) if "__dataclass_fields__" in b.__dict__]
+    return {f.name: f for base in bases for f in dataclasses.fields(base)}
 
 
 def _declarations(kind: type, what: str) -> dict[str, Any]:

@@ -69,7 +69,8 @@ def _load() -> None:
 
     for name in models.__all__:
         kind = getattr(models, name)
-        if isinstance(kind, type) and issubclass(kind, Ranker) and kind is not Ranker:
+        bases = (Ranker, models.Descent)
+        if isinstance(kind, type) and issubclass(kind, Ranker) and kind not in bases:
             register(kind)
 
 

@@ -37,12 +37,9 @@ def _positions(scores: Any, alpha: float) -> tuple[Any, Any, Any]:
 
 
 def _smooth(query: Any, measure: str, alpha: float, beta: float) -> float:
-    from permdist.models import Approx
-    from permdist.models.spaces import Batch
+    from permdist.objectives import SmoothMeasure
 
-    scores, labels = query
-    batch = Batch(labels, np.array([0, len(labels)]), np.ones(1))
-    return float(1.0 - Approx(measure, alpha=alpha, beta=beta)._prepare(batch)(scores)[0])
+    return 1.0 - SmoothMeasure(measure, alpha=alpha, beta=beta)(*query)[0]
 
 
 def _largest_error(scores: Any, alpha: float) -> float:
