@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from permdist._typing import FloatArray
-from permdist.measures import Measure
 from permdist.models.attributes import Columns, Numbers
 from permdist.models.base import Card, Ranker, Settings
-from permdist.models.batch import Batch
-from permdist.models.history import Watch
 from permdist.models.options import learned, option
 from permdist.models.rules import MeasureName, Number, OneOf, Whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from permdist._typing import FloatArray
+    from permdist.measures import Measure
+    from permdist.models.batch import Batch
+    from permdist.models.history import Watch
 
 LARGEST = 1.0 - 1e-12  # a feature that ranks everything perfectly would get an infinite weight
 
@@ -72,26 +75,28 @@ class AdaRank(Ranker):
     by_column: ClassVar[bool] = True
 
     measure: str | Measure = option(
-        "ap", MeasureName(), "Any measure with values from 0 to 1.", kw_only=False
+        MeasureName(), "Any measure with values from 0 to 1.", default="ap", kw_only=False
     )
-    max_iter: int = option(500, Whole(), "The largest number of rounds.")
+    max_iter: int = option(Whole(), "The largest number of rounds.", default=500)
     tol: float = option(
-        1e-5,
         Number(0.0, 1.0),
         "By how much the measure on the training queries must rise to count as better.",
+        default=1e-5,
     )
     accept: str = option(
-        "better",
         OneOf(("better", "all")),
         "Which additions stay: only those that make the measure on the training queries "
         "better, until none does; or all, as in the paper, until there was nothing better for "
         "`patience` rounds, and then the best model.",
+        default="better",
     )
-    patience: int = option(50, Whole(), "Rounds without a better model after which to stop.")
+    patience: int = option(
+        Whole(), "Rounds without a better model after which to stop.", default=50
+    )
     directions: str = option(
-        "up",
         OneOf(("up", "both")),
         "Whether a feature always ranks large values first, or the better of both ways.",
+        default="up",
     )
 
     features_: list[int] = learned(

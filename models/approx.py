@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from permdist._check import as_rng
-from permdist.measures import Measure
 from permdist.models import objectives, solvers
 from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent
@@ -17,6 +16,7 @@ from permdist.models.smooth_positions import SIGMOIDS, code_of, smooth_positions
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
+    from permdist.measures import Measure
     from permdist.models.batch import Batch
     from permdist.models.history import Watch
 
@@ -55,25 +55,29 @@ class Approx(Seeded, Descent):
     settings: ClassVar[Settings] = {**SMOOTH, "measure": ["ndcg@10"], "beta": [1.0]}
 
     measure: str | Measure = option(
-        "ndcg",
         MeasureName(),
         "AP or RR; NDCG or Precision, with a cut-off or without; or Kendall's tau. It is also "
         "what `score` and early stopping look at.",
+        default="ndcg",
         kw_only=False,
     )
-    alpha: float = option(10.0, POSITIVE, "How steep the sigmoids of scores are.")
-    beta: float = option(10.0, POSITIVE, "How steep the sigmoids of positions are.")
-    sigmoid: str = option("logistic", OneOf(SIGMOIDS), "The shape of the sigmoids of scores.")
+    alpha: float = option(POSITIVE, "How steep the sigmoids of scores are.", default=10.0)
+    beta: float = option(POSITIVE, "How steep the sigmoids of positions are.", default=10.0)
+    sigmoid: str = option(
+        OneOf(SIGMOIDS), "The shape of the sigmoids of scores.", default="logistic"
+    )
     optimizer: str = option(
-        "lbfgs",
         OneOf(("lbfgs", "stochastic")),
         "L-BFGS on all queries; or steps along the gradient of one query after the other, in "
         "a new order in each pass, as in Algorithm 1 of the paper. The latter keeps the best "
         "of all its models whenever there is an `eval_set`.",
+        default="lbfgs",
     )
-    learning_rate: float = option(0.01, POSITIVE, "The size of such steps.")
+    learning_rate: float = option(POSITIVE, "The size of such steps.", default=0.01)
     annealing: int = option(
-        1, Whole(1, 100), "Go to alpha in so many stages, each four times as steep as the last."
+        Whole(1, 100),
+        "Go to alpha in so many stages, each four times as steep as the last.",
+        default=1,
     )
     C: float = 100.0
     max_iter: int = 100

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._typing import FloatArray
 from permdist.models.rules import LARGEST_COUNT, Whole, is_number, shown
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray
 
 LARGEST_WIDTH = 10_000_000
 

@@ -16,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from permdist._files import write_atomically
 from permdist._groups import group_queries
 from permdist._ragged import pointers
-from permdist._typing import FloatArray
 from permdist.data import Queries
 from permdist.measures import Measure, evaluate, parse
 from permdist.models.attributes import LARGEST_WIDTH, Count, History, Numbers, Truth
@@ -38,7 +37,7 @@ from permdist.models.rules import Flag, MeasureName, Views, Whole
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from permdist._typing import IntArray
+    from permdist._typing import FloatArray, IntArray
 
 SAME = 1e-12
 
@@ -87,23 +86,25 @@ class Ranker(Declared):
     by_column: ClassVar[bool] = False  # whether columns of the features should be contiguous
 
     measure: str | Measure = option(
-        "ap",
         MeasureName(),
         "What `score` and early stopping look at; it plays no part in the objective.",
+        default="ap",
     )
     normalize: bool | str | Sequence[str] = option(
-        False,
         Views(),
         "How to scale every feature within its query: not at all, to the range from 0 to 1, "
         "or by any of the methods of `permdist.data.Queries.normalize`. Several of them give "
         "the learner as many versions of every feature, side by side.",
+        default=False,
     )
     early_stopping: int | None = option(
-        None,
         Whole(optional=True),
         "Stop after so many iterations without a better measure on `eval_set`, and keep the best.",
+        default=None,
     )
-    verbose: bool = option(False, Flag(), "Whether to print the objective at every iteration.")
+    verbose: bool = option(
+        Flag(), "Whether to print the objective at every iteration.", default=False
+    )
 
     coef_: FloatArray = learned(
         Numbers(("width",)),
@@ -118,8 +119,6 @@ class Ranker(Declared):
     converged_: bool = learned(
         Truth(), "Whether the optimizer stopped because nothing was left to gain."
     )
-    n_features_in_: int
-    views_: tuple[str, ...]
 
     # ---- what a learner gives ------------------------------------------------------------------
 

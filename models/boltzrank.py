@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from permdist.measures import Measure
 from permdist.models import objectives
 from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent
 from permdist.models.options import option
 from permdist.models.rules import POSITIVE, MeasureName, Number, Whole
 from permdist.models.shared import Seeded
+
+if TYPE_CHECKING:
+    from permdist.measures import Measure
 
 LARGEST_EXACT = 12
 
@@ -47,26 +49,26 @@ class BoltzRank(Seeded, Descent):
     }
 
     measure: str | Measure = option(
-        "ndcg",
         MeasureName(),
         "The gain; it is also what `score` and early stopping look at.",
+        default="ndcg",
         kw_only=False,
     )
     mix: float = option(
-        0.5, Number(0.0, 1.0), "From 0, the target alone, to 1, the expected measure alone."
+        Number(0.0, 1.0), "From 0, the target alone, to 1, the expected measure alone.", default=0.5
     )
-    sharpness: float = option(10.0, POSITIVE, "Labels are multiplied by it in the target.")
+    sharpness: float = option(POSITIVE, "Labels are multiplied by it in the target.", default=10.0)
     exact: int = option(
-        6,
         Whole(0, LARGEST_EXACT),
         "Queries of up to so many documents are summed over all their rankings, by a dynamic "
         "program over subsets; 12 at most.",
+        default=6,
     )
     sample_size: int = option(
-        100,
         Whole(2),
         "Longer queries are summed over so many rankings, drawn once: sorted by label plus "
         "noise, from next to none to much more than the labels differ by.",
+        default=100,
     )
     C: float = 1000.0
     max_iter: int = 100

@@ -12,17 +12,21 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import choice, finite, grades
 from permdist._groups import group_queries
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.distributions.lattice import MAX_CELLS, Lattice, Shape, fits, grade_table
 from permdist.measures import AP, AUC, NDCG, Measure, parse
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
 
 KINDS = ("indicator", "exponential", "logistic", "hinge", "margin")
 MAX_PATTERNS = 20_000_000

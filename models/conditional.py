@@ -6,13 +6,12 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from permdist._deprecation import warn_renamed
-from permdist.measures import Measure
 from permdist.models import solvers
 from permdist.models.descent import Descent
 from permdist.models.objectives import Likelihood
-from permdist.models.options import option
+from permdist.models.options import Declared, option
 from permdist.models.rules import MeasureName, Number
-from permdist.models.shared import Declared, Graded, PairScaled, Seeded
+from permdist.models.shared import Graded, PairScaled, Seeded
 from permdist.models.spaces import Space, parse_space
 from permdist.models.spaces.base import SpaceName
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from permdist._typing import FloatArray
+    from permdist.measures import Measure
     from permdist.models.batch import Batch
 
 MOVED = ("orders", "sample_size", "skew")  # now options of the spaces
@@ -32,13 +32,12 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
     advice: ClassVar[str] = "space='lattice', or other features"
 
     measure: str | Measure = option(
-        "ap",
         MeasureName(),
         "The gain; the loss is 1 less it. It is also what `score` and early stopping look at.",
+        default="ap",
         kw_only=False,
     )
     space: str | Space | None = option(
-        None,
         SpaceName(),
         "The rankings that are summed over, with their options, as an object of "
         '`permdist.models.spaces` or as text: ``"pairs"``, all sign vectors of good-bad pairs '
@@ -46,6 +45,7 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
         'score; ``"lattice[orders=4]"``, all interleavings for so many fixed random orders of '
         'each class; ``"restart[sample_size=100]"``, a fixed sample. The default depends on '
         "the learner.",
+        default=None,
     )
 
     def _options(self) -> dict[str, Any]:
@@ -94,4 +94,4 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
 class LossWeighted(Declared):
     """A learner with a weight of the loss beside the likelihood."""
 
-    kappa: float = option(1.0, Number(0.0), "The weight of the loss beside the likelihood.")
+    kappa: float = option(Number(0.0), "The weight of the loss beside the likelihood.", default=1.0)

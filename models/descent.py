@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -77,9 +77,7 @@ class Descent(Penalized, Iterative, WarmStarted, Threaded, Ranker):
         watch: Watch,
     ) -> solvers.Solution:
         watch.first(np.zeros(features.shape[1]) if start is None else start)
-        tol, note = self._tolerance(), watch.linear
-        options = {"tol": tol, "max_iter": self.max_iter, "note": note}
-        found = solvers.lbfgs(bound, features, start, self._penalty(), **options)
+        found = solvers.lbfgs(bound, features, start, self._penalty(), **self._limits(watch))
         if self.warns_if_flat and found.message == solvers.UNCHANGED:
             self._warn(
                 "the loss does not change with the scores; is the measure the same for all "
@@ -97,9 +95,8 @@ class Descent(Penalized, Iterative, WarmStarted, Threaded, Ranker):
         start: FloatArray | None,
         watch: Watch,
     ) -> solvers.Solution:
-        tol, note = self._tolerance(), watch.linear
-        options = {"tol": tol, "max_iter": self.max_iter, "note": note}
-        found = solvers.cutting_planes(bound, features, start, self._penalty(), **options)
+        C = self._penalty()
+        found = solvers.cutting_planes(bound, features, start, C, **self._limits(watch))
         early = watch.stops_early and watch.best is not None
         if not (found.converged or early):
             gap = (found.value - found.lower) / found.value
@@ -108,6 +105,10 @@ class Descent(Penalized, Iterative, WarmStarted, Threaded, Ranker):
                 "smaller features (normalize=True) or a larger max_iter"
             )
         return found._replace(w=watch.best) if early else found
+
+    def _limits(self, watch: Watch) -> dict[str, Any]:
+        """Return when a solver stops, and where it notes its iterations."""
+        return {"tol": self._tolerance(), "max_iter": self.max_iter, "note": watch.linear}
 
     def _warn(self, text: str) -> None:
         warnings.warn(f"{type(self).__name__}: {text}", ConvergenceWarning, stacklevel=3)
@@ -130,15 +131,15 @@ class LinearRanker(Descent):
     measure_judges: ClassVar[bool] = True
 
     objective: str | Objective = option(
-        "listnet",
         ObjectiveName(),
         "One of `permdist.objectives`, or its text form.",
+        default="listnet",
         kw_only=False,
     )
     solver: str = option(
-        "lbfgs",
         OneOf(("lbfgs", "cutting-planes")),
         "L-BFGS for smooth objectives, or cutting planes for convex ones that are not.",
+        default="lbfgs",
     )
 
     def _objective(self) -> Objective:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.models.base import Card
-from permdist.models.batch import Batch
 from permdist.models.feature_rank import LARGEST, FeatureRank
 from permdist.models.feature_ranks import Intervals, quasi_knn
-from permdist.models.history import Watch
 from permdist.models.options import option
 from permdist.models.rules import Whole
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
+    from permdist.models.batch import Batch
+    from permdist.models.history import Watch
 
 
 class DiffRank(FeatureRank):
@@ -55,10 +57,10 @@ class DiffRank(FeatureRank):
     )
 
     prec: int | None = option(
-        None,
         Whole(optional=True),
         "Only pairs whose upper document is among the best `prec` of its query count; all by "
         "default.",
+        default=None,
         kw_only=False,
     )
 

@@ -54,11 +54,11 @@ class ExpectedGain(Conditional):
     default_space: ClassVar[str] = "interleavings"
 
     distribution: str = option(
-        "good-bad",
         OneOf(("good-bad", *UTILITIES)),
         "Under which the expectation is taken; exactly for all of them, but for restart samples.",
+        default="good-bad",
     )
-    n_starts: int = option(3, Whole(), "How often the optimizer starts.")
+    n_starts: int = option(Whole(), "How often the optimizer starts.", default=3)
 
     restarts_: list[float] = learned(
         Numbers((None,), listed=True), "The objective that each start came to."

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from permdist._typing import FloatArray, IntArray
 from permdist.measures import KendallTau, Measure
 from permdist.models.attributes import Numbers
 from permdist.models.base import Card, Ranker, Settings
-from permdist.models.batch import Batch
 from permdist.models.feature_ranks import Intervals, quasi_knn, rank_within
-from permdist.models.history import Watch
 from permdist.models.options import learned, option
 from permdist.models.rules import MeasureName, Whole
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
+    from permdist.models.batch import Batch
+    from permdist.models.history import Watch
 
 __all__ = ["BLFeatureRank", "FeatureRank"]
 LARGEST = 1.0 - 1e-12
@@ -75,13 +77,13 @@ class FeatureRank(Ranker):
     )
 
     intervals: int = option(
-        8, Whole(1, MOST_INTERVALS), "K of the quasi-KNN weak rankers; 10,000 at most."
+        Whole(1, MOST_INTERVALS), "K of the quasi-KNN weak rankers; 10,000 at most.", default=8
     )
-    cycles: int = option(1, Whole(), "Rounds over all features.")
+    cycles: int = option(Whole(), "Rounds over all features.", default=1)
     measure: str | Measure = option(
-        "tau",
         MeasureName(),
         "What `score` and early stopping look at; the weights always use Kendall's tau.",
+        default="tau",
     )
 
     weights_: list[float] = learned(

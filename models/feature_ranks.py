@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 
 class Intervals(NamedTuple):

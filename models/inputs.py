@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
 from permdist._tables import column_names, dense, differing_columns, refuse_masks
-from permdist._typing import FloatArray
 from permdist.data import Queries
 from permdist.models.rules import LARGEST, SMALLEST
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray
 
 
 def as_queries(X: Any, y: Any, qid: Any) -> Queries:

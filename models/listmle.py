@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from permdist.measures import Measure
 from permdist.models import objectives
 from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent
 from permdist.models.options import option
 from permdist.models.rules import OneOf
 from permdist.models.shared import Seeded
+
+if TYPE_CHECKING:
+    from permdist.measures import Measure
 
 
 class ListMLE(Seeded, Descent):
@@ -41,11 +43,11 @@ class ListMLE(Seeded, Descent):
     measure_judges: ClassVar[bool] = True
 
     ties: str = option(
-        "together",
         OneOf(("together", "random", "index")),
         'Documents with the same label. ``"together"``: each is compared with all others of '
         "its label and below, as Breslow does for tied times; the order inside a label then "
         'does not matter. ``"random"``: in an order drawn once; ``"index"``: as they stand.',
+        default="together",
     )
     C: float = 100.0
     measure: str | Measure = "ndcg@10"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from permdist.measures import Measure
 from permdist.models import objectives
 from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent
 from permdist.models.options import option
 from permdist.models.rules import POSITIVE, OneOf, Whole
+
+if TYPE_CHECKING:
+    from permdist.measures import Measure
 
 
 class ListNet(Descent):
@@ -43,14 +45,14 @@ class ListNet(Descent):
     }
     measure_judges: ClassVar[bool] = True
 
-    k: int = option(1, Whole(), "How many places are chosen.", kw_only=False)
+    k: int = option(Whole(), "How many places are chosen.", default=1, kw_only=False)
     target: str = option(
-        "softmax",
         OneOf(("softmax", "label")),
         "The labels' model: documents are chosen in proportion to ``exp(label / "
         "temperature)``, as in the paper, or to their labels, so that bad ones never are.",
+        default="softmax",
     )
-    temperature: float = option(1.0, POSITIVE, "Labels are divided by it.")
+    temperature: float = option(POSITIVE, "Labels are divided by it.", default=1.0)
     C: float = 100.0
     measure: str | Measure = "ndcg@10"
 

@@ -11,10 +11,9 @@ import dataclasses
 import functools
 import inspect
 import re
-from collections.abc import Mapping
 from itertools import pairwise
-from textwrap import fill
-from typing import Any, ClassVar, dataclass_transform
+from textwrap import fill, indent
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -23,7 +22,9 @@ from permdist._deprecation import current_names, warn_renamed
 from permdist.models.attributes import Attribute, need_finite
 from permdist.models.rules import OneOf, Rule
 
-_INDENT = {"initial_indent": "    ", "subsequent_indent": "    "}
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _TYPES = {
     "dict[str, list[float]]": "dict of lists",
     "FloatArray": "array of float",
@@ -35,16 +36,16 @@ _TYPES = {
 _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 
 
-def option(default: Any, rule: Rule | None = None, doc: str = "", *, kw_only: bool = True) -> Any:
+def option(rule: Rule | None = None, doc: str = "", *, default: Any, kw_only: bool = True) -> Any:
     """Declare a parameter of a learner.
 
     Parameters
     ----------
-    default : object
     rule : Rule, optional
         What it may be; anything by default.
     doc : str
         What it means, for the docstring.
+    default : object
     kw_only : bool
         Whether it must be passed by name.
     """
@@ -52,7 +53,7 @@ def option(default: Any, rule: Rule | None = None, doc: str = "", *, kw_only: bo
     return dataclasses.field(default=default, kw_only=kw_only, metadata=meta)
 
 
-def learned(attribute: Attribute, doc: str = "", *, init: bool = False) -> Any:
+def learned(attribute: Attribute, doc: str = "", *, init: Literal[False] = False) -> Any:
     """Declare a fitted attribute: what it may be, and what it means; `save` writes it."""
     return dataclasses.field(init=init, metadata={"attribute": attribute, "doc": doc})
 
@@ -78,6 +79,9 @@ class Declared(BaseEstimator):  # type: ignore[misc]
     fitted: ClassVar[tuple[str, ...]] = ()
     alternatives: ClassVar[tuple[str, ...]] = ()
     renamed: ClassVar[Mapping[str, str]] = {"normalise": "normalize"}
+
+    n_features_in_: int
+    views_: tuple[str, ...]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -263,7 +267,7 @@ def _documented(kind: type) -> str:
         for field, end in entries.items():
             if field.metadata.get("doc") and field.name not in known:
                 lines.append(f"{field.name} : {_type_of(field)}{end}")
-                lines.append(fill(field.metadata["doc"], 92, **_INDENT))
+                lines.append(indent(fill(field.metadata["doc"], 88), "    "))
         parts += ["\n".join(lines)] if len(lines) > 1 or known else []
     return "\n\n".join([*parts, *sections.values()]) + "\n"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -12,16 +12,18 @@ from permdist._check import as_rng
 from permdist._kernels import kernel
 from permdist._ragged import pointers
 from permdist._text import plural
-from permdist._typing import FloatArray, IntArray
-from permdist.measures import Measure
 from permdist.models import solvers
 from permdist.models.base import Card, Ranker, Settings
-from permdist.models.batch import Batch
-from permdist.models.history import Watch
 from permdist.models.options import option
 from permdist.models.rules import SMALLEST, MeasureName, Number, OneOf, Whole
 from permdist.models.shared import Seeded, WarmStarted
 from permdist.models.spaces.restart import exponents
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures import Measure
+    from permdist.models.batch import Batch
+    from permdist.models.history import Watch
 
 FINEST = 1e-6
 INNER = 300
@@ -79,32 +81,32 @@ class PermuRank(Seeded, WarmStarted, Ranker):
     }
 
     measure: str | Measure = option(
-        "ap", MeasureName(), "Any measure E with values from 0 to 1.", kw_only=False
+        MeasureName(), "Any measure E with values from 0 to 1.", default="ap", kw_only=False
     )
     loss: str = option(
-        "hinge",
         OneOf(LOSSES),
         "The bound, as in `permdist.models.bounds.TypeTwo`; the two hinges by cutting planes, "
         "the others by L-BFGS.",
+        default="hinge",
     )
     pairs: str = option(
-        "good-bad",
         OneOf(("good-bad", "all")),
         "F is the mean of ``+-(s_k - s_l)`` over pairs of different labels, as in SVMmap, or "
         "over all pairs, as in equation (2) of the paper. See the notes.",
+        default="good-bad",
     )
     C: float = option(
-        0.01,
         Number(SMALLEST, infinite=True),
         "The larger, the weaker the regularization. Where data are noisy, a large one lets "
         "the model run from one working set to the next.",
+        default=0.01,
     )
-    max_iter: int = option(50, Whole(), "The largest number of rounds.")
+    max_iter: int = option(Whole(), "The largest number of rounds.", default=50)
     tol: float = option(
-        1e-3,
         Number(0.0, 1.0),
         "How well each round is minimized: the duality gap, or the gradient, relative. It is "
         "made finer where no set changes any more, down to 1e-6.",
+        default=1e-3,
     )
 
     def check_parameters(self) -> None:
@@ -165,8 +167,8 @@ class PermuRank(Seeded, WarmStarted, Ranker):
 
         phi = np.concatenate([flat.perfect, flat.imperfect])
         if kind < 2:
-            options = {"tol": tol, "max_iter": INNER}
-            found = solvers.cutting_planes(objective, phi, start, float(self.C), **options)
+            C = float(self.C)
+            found = solvers.cutting_planes(objective, phi, start, C, tol=tol, max_iter=INNER)
             return found.w, found.value, found.converged
         found = solvers.lbfgs(objective, phi, start, float(self.C), tol=tol, max_iter=500)
         return found.w, found.value, found.converged or "ABNORMAL" in found.message

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from permdist.measures import Measure
 from permdist.models import objectives
 from permdist.models.base import Card
 from permdist.models.descent import Descent
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
+    from permdist.measures import Measure
     from permdist.models.batch import Batch
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from permdist._kernels import kernel
 from permdist._ragged import pack
-from permdist._typing import FloatArray, IntArray
 from permdist.models.attributes import Columns, Numbers, Table
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.batch import Batch, in_threads
-from permdist.models.history import Watch
 from permdist.models.options import learned, option
 from permdist.models.rules import Flag, OneOf, Whole
 from permdist.models.shared import Threaded
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
+    from permdist.models.history import Watch
 
 LARGEST = 1.0 - 1e-12
 SMALLEST = 1e-13  # an r below this is rounding
@@ -72,20 +74,22 @@ class RankBoost(Threaded, Ranker):
     by_column: ClassVar[bool] = True
 
     weak: str = option(
-        "threshold",
         OneOf(("threshold", "feature")),
         "Weak rankers: ``1 if x > threshold else 0``; or a feature itself, brought to the "
         "range from 0 to 1 on the training documents, which makes the model linear.",
+        default="threshold",
     )
-    max_iter: int = option(300, Whole(), "The number of rounds.")
+    max_iter: int = option(Whole(), "The number of rounds.", default=300)
     thresholds: int | None = option(
-        255,
         Whole(optional=True),
         "So many quantiles of each feature as thresholds, where it takes more values than "
         "that; None for all values. Up to 255 are fastest.",
+        default=255,
     )
     scale: bool = option(
-        False, Flag(), "Whether all queries have the same share of the first D, or all pairs."
+        Flag(),
+        "Whether all queries have the same share of the first D, or all pairs.",
+        default=False,
     )
 
     stumps_: dict[str, list[float]] = learned(

@@ -53,19 +53,19 @@ class RankSVM(PairScaled, Descent):
     measure_judges: ClassVar[bool] = True
 
     loss: str = option(
-        "squared_hinge",
         OneOf(("squared_hinge", "hinge")),
         "e = 2, which is smooth and goes to L-BFGS (`tol` bounds the gradient); or e = 1, by "
         "cutting planes (`tol` bounds the duality gap, relative to the objective).",
+        default="squared_hinge",
     )
     scale: bool = option(
-        True, Flag(), "Whether the weight of a query is 1 over its number of pairs, or 1."
+        Flag(), "Whether the weight of a query is 1 over its number of pairs, or 1.", default=True
     )
     max_iter: int = 1000
     tol: float | None = option(
-        None,
         Number(0.0, 1.0, optional=True),
         "When to stop; by default 1e-5 for the gradient and 1e-3 for the gap.",
+        default=None,
     )
 
     def _tolerance(self) -> float:

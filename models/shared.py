@@ -17,21 +17,21 @@ class Penalized(Declared):
     """A learner with a penalty on the square of its coefficients."""
 
     C: float = option(
-        1.0,
         Number(SMALLEST, infinite=True),
         "The larger, the weaker the regularization ``|w|^2 / C``; ``numpy.inf`` for none.",
+        default=1.0,
     )
 
 
 class Iterative(Declared):
     """A learner whose optimizer goes on until a tolerance or a number of iterations."""
 
-    max_iter: int = option(200, Whole(), "The largest number of iterations.")
+    max_iter: int = option(Whole(), "The largest number of iterations.", default=200)
     tol: float | None = option(
-        1e-5,
         Number(0.0, 1.0),
         "When to stop: the largest entry of the gradient, relative to that at the start where "
         "this is below 1.",
+        default=1e-5,
     )
 
 
@@ -39,7 +39,7 @@ class WarmStarted(Declared):
     """A learner that can go on from where its last fit ended."""
 
     warm_start: bool = option(
-        False, Flag(), "Whether `fit` starts from the coefficients of the last one."
+        Flag(), "Whether `fit` starts from the coefficients of the last one.", default=False
     )
 
     def _previous(self) -> FloatArray | None:
@@ -52,26 +52,26 @@ class Threaded(Declared):
     """A learner that works on several queries at a time."""
 
     n_jobs: int | None = option(
-        None,
         Whole(1, MOST_THREADS, also=(-1,), optional=True),
         "Threads, all processors by default; the result does not depend on it.",
+        default=None,
     )
 
 
 class Seeded(Declared):
     """A learner that draws."""
 
-    random_state: int | None = option(0, Seed(), "The seed of whatever is drawn.")
+    random_state: int | None = option(Seed(), "The seed of whatever is drawn.", default=0)
 
 
 class Graded(Declared):
     """A learner that looks at grades, or only at what is relevant."""
 
     graded: bool = option(
-        False,
         Flag(),
         "Whether all pairs of different labels count, or only those of a relevant document "
         "and another one.",
+        default=False,
     )
 
     def _seen(self, labels: IntArray) -> IntArray:
@@ -83,9 +83,9 @@ class PairScaled(Declared):
     """A learner that can give short and long queries the same weight."""
 
     scale: bool = option(
-        True,
         Flag(),
         "Whether to divide score differences by the number of pairs of each query, so that "
         "long queries do not outweigh the others. Without it the objective is a sum over all "
         "pairs and wants a C that is smaller by their typical number.",
+        default=True,
     )

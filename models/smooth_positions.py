@@ -7,15 +7,19 @@ last digit of a double, and counting is enough.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import choice, finite
 from permdist._exp import exp_down
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures import AP, NDCG, RR, KendallTau, Measure, Precision
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
 
 SIGMOIDS = ("logistic", "tanh", "erf", "arctan")
 # Where each is 0 to the last digit beside a position of at least 1; arctan never is.

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from permdist.measures import Measure
 from permdist.models import objectives, solvers
 from permdist.models.attributes import Numbers
 from permdist.models.base import Card, Settings
@@ -16,6 +15,7 @@ from permdist.models.rules import SMALLEST, MeasureName, Number, OneOf
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
+    from permdist.measures import Measure
 
 
 class SoftRank(Descent):
@@ -53,24 +53,24 @@ class SoftRank(Descent):
     }
 
     measure: str | Measure = option(
-        "ndcg@10",
         MeasureName(),
         "A sum over positions: NDCG, Precision or WTA. It is also what `score` and early "
         "stopping look at.",
+        default="ndcg@10",
         kw_only=False,
     )
     noise: float | str = option(
-        1.0,
         Number(SMALLEST, words=("learned",)),
         'The standard deviation of the noise on every score, or ``"learned"``. Only its ratio '
         "to the scores matters: to learn it, the length of w is left free, without the "
         "penalty, and both are divided by that length.",
+        default=1.0,
     )
     method: str = option(
-        "exact",
         OneOf(("exact", "softrank")),
         "Rank probabilities by quadrature; or by the recursion of the paper, which takes the "
         "events that others are above a document as independent.",
+        default="exact",
     )
     C: float = 1000.0
     max_iter: int = 100

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from permdist.measures import Measure
 from permdist.models import objectives, solvers
 from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent
@@ -14,6 +13,7 @@ from permdist.models.shared import Graded, PairScaled
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
+    from permdist.measures import Measure
     from permdist.models.history import Watch
 
 
@@ -53,17 +53,20 @@ class SVMMap(PairScaled, Graded, Descent):
     settings: ClassVar[Settings] = {"C": [3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]}
 
     measure: str | Measure = option(
-        "ap", MeasureName(), "Any measure: the search is exact for all of them.", kw_only=False
+        MeasureName(),
+        "Any measure: the search is exact for all of them.",
+        default="ap",
+        kw_only=False,
     )
     C: float = option(
-        1.0,
         Number(SMALLEST, infinite=True),
         "The larger, the weaker the regularization. In the form ``|w|^2 / 2 + C' / m sum "
         "hinges`` of the papers, C' is ``m C / 2`` for m queries.",
+        default=1.0,
     )
     max_iter: int = 1000
     tol: float = option(
-        1e-3, Number(0.0, 1.0), "When to stop: the duality gap relative to the objective."
+        Number(0.0, 1.0), "When to stop: the duality gap relative to the objective.", default=1e-3
     )
 
     def _objective(self) -> objectives.RankingHinge:

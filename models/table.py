@@ -93,7 +93,7 @@ def register(kind: type[Ranker]) -> type[Ranker]:
     True
     >>> LEARNERS.discard("Plain")
     """
-    if not (isinstance(kind, type) and issubclass(kind, Ranker)):
+    if not issubclass(kind, Ranker):
         raise TypeError(f"register: expected a class of learners, got {kind!r:.100}")
     return LEARNERS.add(kind.__name__, kind)
 

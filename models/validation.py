@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 
-from permdist._typing import FloatArray
-from permdist.data import Queries
 from permdist.measures import Evaluation, Measure, evaluate, parse
-from permdist.models.base import Ranker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from permdist._typing import FloatArray
+    from permdist.data import Queries
+    from permdist.models.base import Ranker
 
 
 @dataclass(frozen=True, repr=False)

@@ -83,7 +83,7 @@ class _Checkout:
 
 
 if (_ROOT / "samplers" / "__init__.py").is_file() and (_ROOT / "pyproject.toml").is_file():
-    sys.meta_path.append(_Checkout)  # type: ignore[arg-type]
+    sys.meta_path.append(_Checkout)
 
 
 def __getattr__(name: str) -> Any:

@@ -46,7 +46,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def add(self, name: str, value: T) -> T:
         """Add a thing under a new name, and return it."""
-        if not isinstance(name, str) or not name:
+        if not name or type(name) is not str:
             raise TypeError(f"{self._what}: expected a name, got {name!r}")
         if self._entries.get(name, value) is not value:
             raise ValueError(f"{self._what}: the name {name!r} is taken")

@@ -122,7 +122,7 @@ def test_samples_beyond_memory_are_refused(queries):
 
 def test_a_parameter_without_a_rule_is_its_owners_affair(queries):
     class Own(Ranker):
-        C: float = option(1.0, Number(1e-9), "The penalty.")
+        C: float = option(Number(1e-9), "The penalty.", default=1.0)
         scale: float = 2.0
         tol: float | None = None
 

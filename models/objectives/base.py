@@ -133,7 +133,7 @@ def parse_objective(value: Any) -> Objective:
     >>> parse_objective("listnet[k=2]").k
     2
     """
-    return parse_spec("objective", value, Objective, OBJECTIVES)
+    return parse_spec("objective", value, Objective, OBJECTIVES)  # type: ignore[type-abstract]
 
 
 class ObjectiveName(Rule):

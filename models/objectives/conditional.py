@@ -49,8 +49,8 @@ class Conditional(Objective):
 
     def sums(self, batch: Batch, n_jobs: int | None = None) -> Sums:
         """Make the space ready for the queries of a batch."""
-        options = {"n_jobs": n_jobs, "random_state": self.random_state}
-        return parse_space(self.space).sums(batch, parse(self.measure), **options)
+        space, measure = parse_space(self.space), parse(self.measure)
+        return space.sums(batch, measure, n_jobs=n_jobs, random_state=self.random_state)
 
 
 @dataclass(frozen=True)

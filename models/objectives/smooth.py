@@ -73,10 +73,12 @@ class SmoothMeasure(Objective):
             units = np.full(len(batch), 1.0 if isinstance(measure, RR) else float(measure._cut))
         units = np.where(units > 0.0, units, 1.0)
         layout = gains, batch.levels, batch.ptr, units
-        shape = float(self.alpha), float(self.beta), kind, WINDOWS[kind]
-        shape += (code, float(measure._cut), log2)
+        slopes = float(self.alpha), float(self.beta), kind, WINDOWS[kind]
+        form = code, float(measure._cut), log2
 
-        def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
-            sum_measures(first, last, scores, *layout, *shape, *out)
+        def work(
+            first: int, last: int, scores: FloatArray, values: FloatArray, gradient: FloatArray
+        ) -> None:
+            sum_measures(first, last, scores, *layout, *slopes, *form, values, gradient)
 
         return work

@@ -116,7 +116,7 @@ def parse_space(value: Any) -> Space:
     >>> parse_space("lattice[orders=16]").orders
     16
     """
-    return parse_spec("space", value, Space, SPACES)
+    return parse_spec("space", value, Space, SPACES)  # type: ignore[type-abstract]
 
 
 class SpaceName(Rule):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.distributions.lattice import MAX_CELLS, grade_table
-from permdist.measures import Measure
-from permdist.models.batch import Batch
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures import Measure
+    from permdist.models.batch import Batch
 
 
 class Grades:

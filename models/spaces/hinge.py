@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
-from permdist.measures import Measure
 from permdist.models.batch import Batch, in_threads
 from permdist.models.spaces.grades import Grades
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures import Measure
 
 
 class StructuredHinge:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from permdist._check import as_rng, count
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.distributions.merges import (
     _backward,
     _backward_mean,
@@ -14,10 +15,13 @@ from permdist.distributions.merges import (
     _means,
     diagonal_steps,
 )
-from permdist.measures import Measure
-from permdist.models.batch import Batch
 from permdist.models.spaces.base import Sums
 from permdist.models.spaces.grades import Grades, mix, packed, sum_grades
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray, RandomState
+    from permdist.measures import Measure
+    from permdist.models.batch import Batch
 
 
 class InterleavingSums(Sums):

@@ -123,5 +123,5 @@ class Restart(Space):
         need_draws("sample_size", self.sample_size, batch)
         walks = {name: getattr(self, name) for name in ("rungs", "skew", "walk", "stride")}
         sampler = RestartSampler(measure, **walks) if self.sampler is None else self.sampler
-        options = {"sampler": sampler, "sample_size": self.sample_size, "rng": rng}
-        return RestartSums(batch, measure, n_jobs, **options)
+        size = self.sample_size
+        return RestartSums(batch, measure, n_jobs, sampler=sampler, sample_size=size, rng=rng)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.distributions.pairs import two_classes
 from permdist.measures import AUC, Measure
-from permdist.models.batch import Batch
 from permdist.models.spaces.base import Sums, best_slopes
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
+    from permdist.models.batch import Batch
 
 
 class PairSums(Sums):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from permdist._check import as_rng, count
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray, RandomState
-from permdist.measures import Measure
-from permdist.models.batch import Batch
 from permdist.models.spaces.base import Sums, best_slopes
 from permdist.samplers import RestartSampler
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray, RandomState
+    from permdist.measures import Measure
+    from permdist.models.batch import Batch
 
 
 class RestartSums(Sums):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._typing import FloatArray
 from permdist.distributions import GaussianScores, PlackettLuce
-from permdist.measures import Measure
-from permdist.models.batch import Batch
 from permdist.models.spaces.base import Sums
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray
+    from permdist.measures import Measure
+    from permdist.models.batch import Batch
 
 UTILITIES: dict[str, Any] = {"plackett-luce": PlackettLuce, "gaussian": GaussianScores}
 
