@@ -1,4 +1,4 @@
-"""Objectives without a learner: values, gradients, text forms; and the solvers on known problems."""
+"""Objectives without a learner: values, gradients, text forms; solvers on known problems."""
 
 import naive
 import numpy as np
@@ -61,7 +61,7 @@ def test_bad_input_is_refused():
         objectives.ListNet()(SCORES, LABELS[:-1])
     with pytest.raises(ValueError, match="scores: expected finite numbers"):
         objectives.ListNet()([np.nan, 1.0], [0, 1])
-    with pytest.raises(ValueError, match="objective: unknown name 'listnett'.*'listnet'"):
+    with pytest.raises(ValueError, match=r"objective: unknown name 'listnett'.*'listnet'"):
         objectives.parse_objective("listnett")
     with pytest.raises(ValueError, match=r"objective: 'listnet\[z=1\]': .*unexpected keyword"):
         objectives.parse_objective("listnet[z=1]")

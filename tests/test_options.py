@@ -89,7 +89,7 @@ def test_a_learner_of_ones_own(queries, tmp_path):
     again = load(tmp_path / "x.json", Shifted)
     assert again.shift_ == learner.shift_
     assert repr(again) == repr(learner)
-    with pytest.raises(ValueError, match="power: expected a number from 0 to 4, got 9.0"):
+    with pytest.raises(ValueError, match=r"power: expected a number from 0 to 4, got 9\.0"):
         Shifted(power=9.0).fit(queries)
     assert "Of the shift." in Shifted.__doc__
     stored = json.loads((tmp_path / "x.json").read_text())

@@ -220,6 +220,8 @@ class Queries:
                 raise TypeError(f"method: expected one or several names, got {method!r}")
             if not len(method):
                 raise ValueError("method: expected at least one")
+            if len(method) == 1:
+                return self.normalize(method[0])
             views = [self.normalize(one).X for one in method]
             names = self.feature_names
             if names is not None and len(method) > 1:
