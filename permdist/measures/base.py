@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from permdist._check import choice, count, finite, grades
+from permdist._registry import Registry
 from permdist._typing import FloatArray, IntArray
+from permdist.measures.options import default_of, write_option
 from permdist.measures.placements import Placements, place_by_orders, place_by_scores
 from permdist.rankings import check_orders
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from permdist.measures.judged import JudgedQueries
 
 LARGEST_CUT = 10**12
+MEASURES: Registry[type[Measure]] = Registry("measure")  # by each of their aliases
 
 
 class Positional(NamedTuple):
@@ -58,11 +61,15 @@ class Measure(ABC):
     binary: ClassVar[bool] = False  # whether labels matter only as good or bad
     additive: ClassVar[bool] = True  # whether the value is a sum of steps along the ranking
     partial: ClassVar[bool] = False  # whether relevant items may be missing from the ranking
-    defined_kinds: ClassVar[int] = 0  # how many kinds there are; a name may mean another one then
 
     def __init_subclass__(cls, **options: Any) -> None:
+        """Register a measure under its aliases, if it has some of its own."""
         super().__init_subclass__(**options)
-        Measure.defined_kinds += 1
+        aliases = cls.__dict__.get("aliases", ())
+        if isinstance(aliases, str):
+            raise TypeError(f"aliases: expected a tuple of names, got the text {aliases!r}")
+        for alias in aliases:
+            MEASURES.add(alias.lower(), cls)
 
     def __post_init__(self) -> None:
         choice("empty", self.empty, ("zero", "one", "skip"))
@@ -251,11 +258,11 @@ class Measure(ABC):
         """
         cut, options = "", []
         for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
+            value, default = getattr(self, field.name), default_of(field)
             if field.name == "k":
-                cut = "" if value is None else f"@{value}"
-            elif value != field.default:
-                options.append(f"{field.name}={value}")
+                cut = "" if value is None and default is None else f"@{write_option(value)}"
+            elif field.init and value != default:
+                options.append(f"{field.name}={write_option(value)}")
         return self.aliases[0] + cut + (f"[{','.join(options)}]" if options else "")
 
     def __str__(self) -> str:
