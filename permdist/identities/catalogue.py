@@ -131,7 +131,7 @@ CATALOGUE: dict[str, Identity] = {}
 def add(
     name: str, statement: str, source: str, instances: Callable[[], Any], tolerance: float = 1e-9
 ) -> Callable[[Callable[..., float]], Callable[..., float]]:
-    """Put the decorated residual into the catalogue."""
+    """Add the decorated residual to the catalogue."""
 
     def register(residual: Callable[..., float]) -> Callable[..., float]:
         CATALOGUE[name] = Identity(name, statement, source, residual, instances, tolerance)

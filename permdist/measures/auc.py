@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,16 +15,11 @@ from permdist.measures.base import Measure, Positional
 from permdist.measures.placements import Placements
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class AUC(Measure):
     """The area under the ROC curve: satisfied pairs over all pairs with different labels.
 
     With graded labels every pair of items with different grades counts once.
-
-    Parameters
-    ----------
-    empty, ties
-        See `Measure`; undefined where all labels are equal. Averaged, a tie counts one half.
+    It is undefined where all labels are equal. Averaged, a tie counts one half.
 
     References
     ----------
@@ -37,7 +31,7 @@ class AUC(Measure):
     0.75
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("auc",)
+    aliases = ("auc",)
 
     def _values(self, placed: Placements) -> FloatArray:
         return _auc(*placed)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from permdist._check import choice, count, finite, grades
 from permdist._registry import Registry
 from permdist._typing import FloatArray, IntArray
-from permdist.measures.options import default_of, write_option
+from permdist.measures.options import default_of, with_parameters, write_option
 from permdist.measures.placements import Placements, place_by_orders, place_by_scores
 from permdist.rankings import check_orders
 
@@ -21,7 +21,19 @@ if TYPE_CHECKING:
     from permdist.measures.judged import JudgedQueries
 
 LARGEST_CUT = 10**12
+FILLS = {"zero": 0.0, "one": 1.0, "skip": np.nan}  # by `Measure.empty`
 MEASURES: Registry[type[Measure]] = Registry("measure")  # by each of their aliases
+
+
+EMPTY = """\
+empty : {"zero", "one", "skip"}
+    The value of a query on which the measure is undefined: 0, 1, or NaN and left out of means."""
+TIES = """\
+ties : {"index", "average"}
+    Equal scores: the item with the lower number first, or the mean over all ways to break ties."""
+AT_K = """\
+k : int
+    The number of positions looked at."""
 
 
 class Positional(NamedTuple):
@@ -61,6 +73,7 @@ class Measure(ABC):
     binary: ClassVar[bool] = False  # whether labels matter only as good or bad
     additive: ClassVar[bool] = True  # whether the value is a sum of steps along the ranking
     partial: ClassVar[bool] = False  # whether relevant items may be missing from the ranking
+    inherited_parameters: ClassVar[tuple[str, ...]] = (EMPTY, TIES)  # for docstrings
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Register a measure under its aliases, if it has some of its own."""
@@ -70,6 +83,8 @@ class Measure(ABC):
             raise TypeError(f"aliases: expected a tuple of names, got the text {aliases!r}")
         for alias in aliases:
             MEASURES.add(alias.lower(), cls)
+        if cls.__doc__:
+            cls.__doc__ = with_parameters(cls.__doc__, cls.inherited_parameters)
 
     def __post_init__(self) -> None:
         choice("empty", self.empty, ("zero", "one", "skip"))
@@ -82,10 +97,12 @@ class Measure(ABC):
             object.__setattr__(self, "k", int(cut))
 
     @property
-    def _cut(self) -> int:
-        """The number of positions that count, beyond all lengths where there is no cut-off."""
+    def cut_off(self) -> int:
+        """The number of positions that count; beyond all lengths where there is no cut-off."""
         cut: int | None = getattr(self, "k", None)
         return LARGEST_CUT if cut is None else cut
+
+    _cut = cut_off  # its old name
 
     def __call__(self, orders: ArrayLike, labels: ArrayLike) -> Any:
         """Evaluate orders.
@@ -127,8 +144,7 @@ class Measure(ABC):
         """Evaluate every query of a batch whose relevant items are placed."""
         self.check_grades(placed.grade)
         result = self._values(placed)
-        fill = {"zero": 0.0, "one": 1.0, "skip": np.nan}[self.empty]
-        result[self._undefined(placed)] = fill
+        result[self._undefined(placed)] = FILLS[self.empty]
         return result
 
     def on_run(self, judged: JudgedQueries) -> FloatArray:
@@ -281,6 +297,23 @@ class Measure(ABC):
             raise ValueError(
                 f"labels: expected a shape that broadcasts to {shape}, got {label.shape}"
             ) from error
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BinaryMeasure(Measure):
+    """A measure of binary relevance, labels above 0, that relevant items may be missing from."""
+
+    binary = True
+    partial = True
+
+
+@dataclass(frozen=True, repr=False)
+class MeasureAtK(BinaryMeasure):
+    """A measure of binary relevance among the first k."""
+
+    k: int
+
+    inherited_parameters = (AT_K, EMPTY, TIES)
 
 
 def _equal_queries(shape: tuple[int, ...]) -> IntArray:

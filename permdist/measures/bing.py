@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from permdist._kernels import kernel
 from permdist._typing import FloatArray, IntArray
-from permdist.measures.base import Measure, count_above
+from permdist.measures.base import BinaryMeasure, count_above
 from permdist.measures.placements import Placements
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class BinG(Measure):
+class BinG(BinaryMeasure):
     """The mean over relevant items of ``1 / log2(2 + bad items above)``: trec_eval's ``binG``.
-
-    Parameters
-    ----------
-    empty, ties
-        See `Measure`.
 
     Examples
     --------
@@ -29,9 +20,7 @@ class BinG(Measure):
     0.8155
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("bing",)
-    binary: ClassVar[bool] = True
-    partial: ClassVar[bool] = True
+    aliases = ("bing",)
 
     def _values(self, placed: Placements) -> FloatArray:
         return _bing(placed.ptr, placed.length, placed.start, placed.size)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,8 +27,6 @@ class ERR(Measure):
         Only the first k positions count.
     max_grade : int
         The highest grade of the scale (not of the query): 4 on the usual five-grade scale.
-    empty, ties
-        See `Measure`.
 
     References
     ----------
@@ -44,8 +41,8 @@ class ERR(Measure):
     k: int | None = None
     max_grade: int = 4
 
-    aliases: ClassVar[tuple[str, ...]] = ("err",)
-    partial: ClassVar[bool] = True
+    aliases = ("err",)
+    partial = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,7 +62,7 @@ class ERR(Measure):
 
     def _values(self, placed: Placements) -> FloatArray:
         stop = self.stop_probability(placed.grade)
-        return _err(placed.ptr, placed.start, placed.size, stop, self._cut)
+        return _err(placed.ptr, placed.start, placed.size, stop, self.cut_off)
 
     def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Give the chance to stop here, over the rank; see `Measure.step`."""
@@ -73,7 +70,7 @@ class ERR(Measure):
         stop = self.stop_probability(grades)
         position = counts.sum(axis=-1)
         reached = np.prod((1.0 - stop) ** counts, axis=-1)
-        inside = position < self._cut
+        inside = position < self.cut_off
         return inside * reached * stop[level] / (position + 1)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,17 +13,12 @@ from permdist.measures.base import Measure
 from permdist.measures.placements import Placements
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class KendallTau(Measure):
     """Satisfied less violated pairs, over all pairs with different labels: ``2 AUC - 1``.
 
     For strictly ordered labels this is Kendall's rank correlation; the normalized Kendall
     distance is ``(1 - tau) / 2``.
-
-    Parameters
-    ----------
-    empty, ties
-        See `Measure`; undefined where all labels are equal. Averaged, a tie counts nothing.
+    It is undefined where all labels are equal. Averaged, a tie counts nothing.
 
     References
     ----------
@@ -37,8 +31,8 @@ class KendallTau(Measure):
     0.333
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("tau", "kendall", "kendalltau")
-    range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    aliases = ("tau", "kendall", "kendalltau")
+    range = (-1.0, 1.0)
 
     def _values(self, placed: Placements) -> FloatArray:
         return 2.0 * _auc(*placed) - 1.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,8 +36,6 @@ class NDCG(Measure):
     short : {"pad", "zero"}
         A query with fewer than k items: as if filled up with bad items, or 0, as LETOR's scripts
         have it.
-    empty, ties
-        See `Measure`.
 
     References
     ----------
@@ -59,8 +56,8 @@ class NDCG(Measure):
     discount: str = "log2"
     short: str = "pad"
 
-    aliases: ClassVar[tuple[str, ...]] = ("ndcg",)
-    partial: ClassVar[bool] = True
+    aliases = ("ndcg",)
+    partial = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

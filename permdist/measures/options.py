@@ -1,8 +1,9 @@
-"""Options of measures as text: how a measure's name writes a value, and how `parse` reads it."""
+"""Options of measures as text: in names, as `parse` reads them, and in docstrings."""
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import re
 import types
@@ -112,3 +113,13 @@ def _types_in(hint: Any) -> frozenset[type]:
     if isinstance(hint, type):
         return frozenset({bool} if hint is bool else hint.__mro__)  # numpy's floats are floats
     return frozenset()
+
+
+def with_parameters(doc: str, parameters: tuple[str, ...]) -> str:
+    """Add inherited parameters to the docstring of a class, where it does not have them."""
+    text = inspect.cleandoc(doc)
+    sections = re.search(r"\n\n(References|Examples)\n-----", text)
+    end = len(text) if sections is None else sections.start()
+    missing = [entry for entry in parameters if f"\n{entry.split()[0]} :" not in text]
+    heading = [] if "\nParameters\n----" in text else ["", "Parameters", "----------"]
+    return "\n".join([text[:end], *heading, *missing]) + text[end:] + "\n"

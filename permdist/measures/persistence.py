@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,8 +24,6 @@ class TopKPersistence(Measure):
     ----------
     k : int
         Queries with fewer items use their length instead.
-    empty, ties
-        See `Measure`.
 
     References
     ----------
@@ -40,7 +37,7 @@ class TopKPersistence(Measure):
 
     k: int = 10
 
-    aliases: ClassVar[tuple[str, ...]] = ("persistence", "topk")
+    aliases = ("persistence", "topk")
 
     def _values(self, placed: Placements) -> FloatArray:
         return _persistence(*placed, self.k)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,12 +11,12 @@ from permdist import _check
 from permdist._check import choice
 from permdist._kernels import kernel
 from permdist._typing import FloatArray, IntArray
-from permdist.measures.base import Measure, Positional, count_above
+from permdist.measures.base import MeasureAtK, Positional, count_above
 from permdist.measures.placements import Placements
 
 
 @dataclass(frozen=True, repr=False)
-class Precision(Measure):
+class Precision(MeasureAtK):
     """The share of relevant items among the first k.
 
     Parameters
@@ -27,8 +26,6 @@ class Precision(Measure):
     short : {"pad", "zero"}
         A query with fewer than k items: as if filled up with bad items, or 0, as LETOR 3.0's
         script has it.
-    empty, ties
-        See `Measure`.
 
     Examples
     --------
@@ -36,12 +33,9 @@ class Precision(Measure):
     0.5
     """
 
-    k: int
     short: str = "pad"
 
-    aliases: ClassVar[tuple[str, ...]] = ("p", "precision", "prec")
-    partial: ClassVar[bool] = True
-    binary: ClassVar[bool] = True
+    aliases = ("p", "precision", "prec")
 
     def __post_init__(self) -> None:
         super().__post_init__()

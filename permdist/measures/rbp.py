@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,12 +11,12 @@ from permdist import _check
 from permdist._check import finite
 from permdist._kernels import kernel
 from permdist._typing import FloatArray, IntArray
-from permdist.measures.base import Measure, Positional, count_above
+from permdist.measures.base import BinaryMeasure, Positional, count_above
 from permdist.measures.placements import Placements
 
 
 @dataclass(frozen=True, repr=False)
-class RBP(Measure):
+class RBP(BinaryMeasure):
     """Rank-biased precision: what a reader finds who goes on to the next item with chance p.
 
     ``RBP = (1 - p) sum_r p^(r - 1) [the item at rank r is relevant]``; even the best order of
@@ -29,8 +28,6 @@ class RBP(Measure):
         The persistence, between 0 and 1: 0.5 looks at two items on average, 0.95 at twenty.
     k : int, optional
         Only the first k positions count.
-    empty, ties
-        See `Measure`.
 
     References
     ----------
@@ -45,9 +42,7 @@ class RBP(Measure):
     p: float = 0.8
     k: int | None = None
 
-    aliases: ClassVar[tuple[str, ...]] = ("rbp",)
-    binary: ClassVar[bool] = True
-    partial: ClassVar[bool] = True
+    aliases = ("rbp",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,7 +51,7 @@ class RBP(Measure):
     def weights(self, n: int) -> FloatArray:
         """Return the weight of positions 0 to n-1, which is 0 from the cut-off on."""
         position = np.arange(n)
-        return np.where(position < self._cut, (1.0 - self.p) * self.p**position, 0.0)
+        return np.where(position < self.cut_off, (1.0 - self.p) * self.p**position, 0.0)
 
     def _values(self, placed: Placements) -> FloatArray:
         weights = self.weights(int(placed.length.max(initial=0)))
@@ -65,7 +60,7 @@ class RBP(Measure):
     def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Give the weight of the position for a good item; see `Measure.step`."""
         _, _, position = count_above(above, grades)
-        inside = (grades[level] > 0) & (position < self._cut)
+        inside = (grades[level] > 0) & (position < self.cut_off)
         return inside * (1.0 - self.p) * self.p**position
 
     def positional(self, labels: ArrayLike) -> Positional | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,20 +10,12 @@ from numpy.typing import ArrayLike
 from permdist import _check
 from permdist._kernels import kernel
 from permdist._typing import FloatArray, IntArray
-from permdist.measures.base import Measure, Positional, count_above
+from permdist.measures.base import MeasureAtK, Positional, count_above
 from permdist.measures.placements import Placements
 
 
-@dataclass(frozen=True, repr=False)
-class Recall(Measure):
+class Recall(MeasureAtK):
     """The share of the relevant items that stand among the first k.
-
-    Parameters
-    ----------
-    k : int
-        The number of positions looked at.
-    empty, ties
-        See `Measure`.
 
     Examples
     --------
@@ -32,11 +23,7 @@ class Recall(Measure):
     0.5
     """
 
-    k: int
-
-    aliases: ClassVar[tuple[str, ...]] = ("recall",)
-    binary: ClassVar[bool] = True
-    partial: ClassVar[bool] = True
+    aliases = ("recall",)
 
     def _divisor(self, relevant: Any) -> Any:
         """Return what the number of relevant items found is divided by."""
@@ -63,18 +50,10 @@ class Recall(Measure):
         return Positional(good.astype(np.float64), weights, 0.0)
 
 
-@dataclass(frozen=True, repr=False)
 class RelativePrecision(Recall):
     """Precision at k over the best that any order can have: trec_eval's ``relative_P``.
 
-    As precision while k is below the number of relevant items, as recall beyond.
-
-    Parameters
-    ----------
-    k : int
-        The number of positions looked at.
-    empty, ties
-        See `Measure`.
+    It equals precision while k is below the number of relevant items, and recall beyond.
 
     Examples
     --------
@@ -82,7 +61,7 @@ class RelativePrecision(Recall):
     1.0
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("relative_p",)
+    aliases = ("relative_p",)
 
     def _divisor(self, relevant: Any) -> Any:
         return np.minimum(relevant, self.k)

@@ -77,9 +77,9 @@ def _make(
         if "k" not in fields:
             raise ValueError(f"measure: {name!r} takes no cut-off, got {text!r}")
         options["k"] = None if cut == "none" else int(cut)
-    if "k" in fields and options.get("k", default_of(fields["k"])) in (None, dataclasses.MISSING):
-        if type(None) not in types["k"]:
-            raise ValueError(f"measure: {text!r} needs a cut-off, as in '{name}@10'")
+    whole = "k" not in fields or type(None) in types["k"]
+    if not whole and options.get("k", default_of(fields["k"])) in (None, dataclasses.MISSING):
+        raise ValueError(f"measure: {text!r} needs a cut-off, as in '{name}@10'")
     known = sorted(set(fields) - {"k"})
     for part, written, value in split_options(listed):
         key = written if written in known else written.lower()

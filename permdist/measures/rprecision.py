@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from permdist import _check
 from permdist._check import finite
 from permdist._typing import FloatArray, IntArray
-from permdist.measures.base import LARGEST_CUT, Measure, Positional, count_above
+from permdist.measures.base import LARGEST_CUT, BinaryMeasure, Positional, count_above
 from permdist.measures.placements import Placements
 from permdist.measures.recall import found_before
 
@@ -19,7 +19,7 @@ LARGEST_MULTIPLE = 1000.0
 
 
 @dataclass(frozen=True, repr=False)
-class RPrecision(Measure):
+class RPrecision(BinaryMeasure):
     """Precision at the number R of relevant items, or at a multiple of it.
 
     Parameters
@@ -27,8 +27,6 @@ class RPrecision(Measure):
     multiple : float
         How many items are looked at, as a multiple of R: ``floor(multiple * R + 0.9)``, as in
         trec_eval's ``Rprec_mult``.
-    empty, ties
-        See `Measure`.
 
     Examples
     --------
@@ -38,9 +36,7 @@ class RPrecision(Measure):
 
     multiple: float = 1.0
 
-    aliases: ClassVar[tuple[str, ...]] = ("rprec", "r_precision")
-    binary: ClassVar[bool] = True
-    partial: ClassVar[bool] = True
+    aliases = ("rprec", "r_precision")
 
     def __post_init__(self) -> None:
         super().__post_init__()

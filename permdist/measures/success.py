@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from permdist._kernels import kernel
 from permdist._typing import FloatArray, IntArray
-from permdist.measures.base import Measure, count_above
+from permdist.measures.base import MeasureAtK, count_above
 from permdist.measures.placements import Placements
 
 
-@dataclass(frozen=True, repr=False)
-class Success(Measure):
+class Success(MeasureAtK):
     """1 if there is a relevant item among the first k, else 0.
-
-    Parameters
-    ----------
-    k : int
-        The number of positions looked at.
-    empty, ties
-        See `Measure`.
 
     Examples
     --------
@@ -31,11 +20,7 @@ class Success(Measure):
     1.0
     """
 
-    k: int
-
-    aliases: ClassVar[tuple[str, ...]] = ("success", "hit")
-    binary: ClassVar[bool] = True
-    partial: ClassVar[bool] = True
+    aliases = ("success", "hit")
 
     def _values(self, placed: Placements) -> FloatArray:
         return _success(placed.ptr, placed.start, placed.size, self.k)
