@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from permdist._tables import dense, refuse_masks, without_nulls
 from permdist._text import hint
-from permdist._typing import BoolArray, FloatArray, IntArray, RandomState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from permdist._typing import BoolArray, FloatArray, IntArray, RandomState
 
 
 def as_rng(rng: RandomState) -> np.random.Generator:
@@ -131,7 +135,7 @@ def scale_of(name: str, value: Any) -> float:
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Give a read-only view; kernels that always get one are compiled once, not twice."""
+    """Return a read-only view; kernels that always get one are compiled once, not twice."""
     view = array.view()
     view.flags.writeable = False
     return view

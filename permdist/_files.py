@@ -12,11 +12,13 @@ import os
 import secrets
 import stat
 import zlib
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from permdist._limits import need_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
 
 PIECE = 2**22
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}

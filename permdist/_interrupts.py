@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextvars
 import math
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 Result = TypeVar("Result")
 

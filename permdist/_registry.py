@@ -49,8 +49,9 @@ class Registry(Mapping[str, T], Generic[T]):
 
         A class or function that is defined again, as in a notebook, replaces the older one.
         """
-        if not isinstance(name, str) or not name:
-            raise TypeError(f"{self._what}: expected a name, got {name!r}")
+        given: object = name
+        if not (isinstance(given, str) and given):
+            raise TypeError(f"{self._what}: expected a name, got {given!r}")
         older = self._entries.get(name, value)
         if older is not value and not _same_definition(older, value):
             raise ValueError(f"{self._what}: the name {name!r} is taken")

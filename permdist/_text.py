@@ -5,7 +5,10 @@ from __future__ import annotations
 import difflib
 import io
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 def aligned(rows: Mapping[str, str]) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permdist._files import read_bytes
 from permdist._limits import need_memory
-from permdist._typing import IntArray
+
+if TYPE_CHECKING:
+    import os
+
+    from permdist._typing import IntArray
 
 KINDS = (".query", ".group")
 COMPRESSED = ("", ".gz", ".bz2")

@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from permdist._check import as_rng, count
-from permdist._typing import RandomState
+from permdist._deprecation import renamed_arguments, warn_renamed
 from permdist.data.letor import load_letor
 from permdist.data.queries import Queries
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from permdist._typing import RandomState
 
 _PARTS = ("train", "vali", "test")
 _ENDINGS = ("", ".gz", ".bz2")
 
 
-class Fold(NamedTuple):
-    """The three parts of one cross-validation fold."""
-
+class _Parts(NamedTuple):
     train: Queries
-    vali: Queries
+    validation: Queries
     test: Queries
+
+
+class Fold(_Parts):
+    """The three parts of one cross-validation fold: a tuple.
+
+    Parameters
+    ----------
+    train, validation, test : Queries
+    """
+
+    __slots__ = ()
+
+    @renamed_arguments(vali="validation")
+    def __new__(cls, train: Queries, validation: Queries, test: Queries) -> Fold:
+        """Make a fold of its parts."""
+        return super().__new__(cls, train, validation, test)
+
+    @property
+    def vali(self) -> Queries:
+        """The validation part by its old name."""
+        warn_renamed("Fold", "vali", "validation")
+        return self.validation
 
 
 def load_letor_folds(

@@ -6,21 +6,17 @@ queries stand in a companion file. Numbers are scanned by a compiled kernel.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from permdist._check import choice, count
 from permdist._files import read_bytes, read_number, write_atomically
 from permdist._groups import RepeatedQueryError
 from permdist._interrupts import patiently
 from permdist._limits import need_memory
-from permdist._typing import FloatArray
 from permdist.data.companions import query_numbers, read_companion
 from permdist.data.letor_scan import (
     BINARY,
@@ -31,6 +27,14 @@ from permdist.data.letor_scan import (
     scan_lines,
 )
 from permdist.data.queries import Queries
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from permdist._typing import FloatArray
 
 MAX_FEATURES = 1_000_000
 _FIRST_LINE = re.compile(rb"^[ \t\r]*[^\s#]+[ \t\r]*(qid:)?", re.MULTILINE)

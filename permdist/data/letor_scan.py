@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 Bytes = NDArray[np.uint8]
 
@@ -217,7 +221,7 @@ def _skip_blanks(text: Bytes, start: int) -> int:
 
 @kernel
 def _is_null(text: Bytes, start: int, end: int) -> bool:
-    """Tell whether the token is NULL, in any case."""
+    """Return whether the token is NULL, in any case."""
     if end - start != 4:
         return False
     n, u = text[start] & 223, text[start + 1] & 223

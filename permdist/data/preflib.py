@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permdist._files import read_bytes
 from permdist._limits import need_memory
 from permdist._text import aligned
-from permdist._typing import IntArray
 from permdist.rankings import BucketOrder, TopK
+
+if TYPE_CHECKING:
+    import os
+
+    from permdist._typing import IntArray
 
 KINDS = {
     "soc": "strict complete orders",
@@ -64,7 +68,7 @@ class Preferences:
         return int(self.counts.sum())
 
     def orders(self) -> IntArray:
-        """Give the different orders, shape (ballots, n), of strict and complete ballots.
+        """Return the different orders, shape (ballots, n), of strict and complete ballots.
 
         Repeat them with ``np.repeat(p.orders(), p.counts, axis=0)``, or use `counts` as weights.
         """
@@ -76,7 +80,7 @@ class Preferences:
         return np.array([[bucket[0] for bucket in ballot] for ballot in self.ballots])
 
     def bucket_orders(self) -> list[BucketOrder]:
-        """Give every ballot as a bucket order; what it leaves out forms a last bucket."""
+        """Return every ballot as a bucket order; what it leaves out forms a last bucket."""
         size = 150.0 * len(self.ballots) * self.n_items
         need_memory(f"{len(self.ballots):,} ballots of {self.n_items:,} alternatives", size)
         result = []
@@ -87,20 +91,20 @@ class Preferences:
         return result
 
     def top_k(self) -> list[TopK]:
-        """Give every ballot without ties as a top-k list."""
+        """Return every ballot without ties as a top-k list."""
         if any(len(bucket) > 1 for ballot in self.ballots for bucket in ballot):
             raise ValueError("top_k: some ballots have ties; use bucket_orders()")
         return [TopK((bucket[0] for bucket in ballot), self.n_items) for ballot in self.ballots]
 
     def rankings(self) -> IntArray | list[TopK]:
-        """Give the ballots as models without ties take them: orders if all are whole, or tops."""
+        """Return the ballots as models without ties take them: orders if all are whole, or tops."""
         if any(len(bucket) > 1 for ballot in self.ballots for bucket in ballot):
             raise ValueError(f"orders: these are {KINDS[self.kind]}; models of orders have no ties")
         whole = all(len(ballot) == self.n_items for ballot in self.ballots)
         return self.orders() if whole else self.top_k()
 
     def describe(self) -> str:
-        """Say what is in the file, in a few lines."""
+        """Summarize the contents of the file in a few lines."""
         lengths = np.array([sum(map(len, ballot)) for ballot in self.ballots])
         tied = np.array([any(len(b) > 1 for b in ballot) for ballot in self.ballots])
         mean = float(np.average(lengths, weights=self.counts))

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from permdist._check import choice, finite, frozen, grades, integers
+from permdist._deprecation import renamed_attributes
 from permdist._groups import group_queries
 from permdist._offer import offer_strategy
+from permdist._ragged import bounds
 from permdist._tables import column_names, differing_columns
 from permdist._text import aligned
-from permdist._typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from permdist._typing import BoolArray, FloatArray, IntArray
 
 NORMALIZATIONS = ("minmax", "zscore", "rank", "raw")
 
@@ -394,7 +399,7 @@ def _ranks(X: FloatArray, ptr: IntArray) -> FloatArray:
     from scipy.stats import rankdata  # slow to import, and rarely wanted
 
     result = np.empty(X.shape)
-    for a, b in pairwise(ptr):
+    for a, b in bounds(ptr):
         ranks = rankdata(X[a:b], axis=0) - 1.0
         result[a:b] = ranks / max(1, b - a - 1)
         result[a:b, (X[a:b] == X[a]).all(axis=0)] = 0.0
@@ -436,3 +441,5 @@ class Description:
 
 
 offer_strategy(Queries, "queries")
+
+__getattr__ = renamed_attributes(__name__, {"NORMALISATIONS": "NORMALIZATIONS"})

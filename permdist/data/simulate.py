@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from permdist._check import as_rng, count
 from permdist._limits import need_memory
-from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.data.queries import Queries
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray, RandomState
 
 FAMILIES = 4
 # Chosen so that, as on MQ2008, the best single feature is nearly as good as a linear model.

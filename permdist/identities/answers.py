@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._typing import FloatArray, IntArray
-from permdist.distributions import Distribution
 from permdist.rankings import enumerate_orders, order_to_ranks
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
+    from permdist.distributions import Distribution
 
 
 class Wrong(Exception):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permdist._check import as_rng, count
-from permdist._typing import RandomState
 from permdist.distributions import Distribution
 from permdist.distributions.base import NotExactError
 from permdist.identities.answers import Wrong
 from permdist.identities.catalogue import Identity, Result, Results
 from permdist.identities.claims import CLAIMS, Claim, some_orders
 from permdist.identities.draws import Draws, same_global_state
+
+if TYPE_CHECKING:
+    from permdist._typing import RandomState
 
 UNCHANGED = "in the end log_prob and draws are what they were at first"
 

@@ -5,21 +5,24 @@ from __future__ import annotations
 import contextlib
 import math
 import random
-from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit
 
 from permdist._check import as_rng
-from permdist._typing import FloatArray, IntArray
 from permdist.distributions import Distribution, GaussianScores
 from permdist.distributions.base import MAX_LISTED
 from permdist.identities import chance
 from permdist.identities.answers import Answers, Wrong, proper_orders
 from permdist.measures import parse
 from permdist.rankings import kendall, order_to_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from permdist._typing import FloatArray, IntArray
 
 FEW = 1000  # draws that are compared with those of another seed
 SINGLE = 200  # draws that are asked for one at a time

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist.distributions import Distribution
 from permdist.identities.answers import Answers
-from permdist.identities.catalogue import add, max_of, relative
+from permdist.identities.catalogue import claims_of, max_of, relative
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from permdist.distributions import Distribution
 
 
 def _distributions() -> Any:
@@ -58,8 +61,7 @@ def _claim(
         def of_distribution(dist: Distribution | Answers, *more: Any, **named: Any) -> float:
             return residual(Answers.of(dist), *more, **named)
 
-        name = residual.__name__.replace("_", "-")
-        return add(name, statement, source, instances)(of_distribution)
+        return claims_of("")(statement, source, instances)(of_distribution)
 
     return register
 
@@ -132,7 +134,7 @@ def mode_is_most_probable(given: Answers) -> float:
 
 @_claim("the entropy is between 0 and log n!", "Gibbs' inequality")
 def entropy_within_bounds(given: Answers) -> float:
-    """Say by how much the entropy is outside."""
+    """Return by how much the entropy is outside."""
     value, largest = given.entropy, math.lgamma(given.n + 1)
     return max_of(-value, (value - largest) / max(1.0, largest), 0.0)
 
@@ -145,5 +147,5 @@ def entropy_from_probabilities(given: Answers) -> float:
 
 
 def _outside(chances: Any) -> float:
-    """Say how far the worst of some chances is outside 0 to 1."""
+    """Return how far the worst of some chances is outside 0 to 1."""
     return max_of((-chances).max(), (chances - 1.0).max(), 0.0)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import BinaryMeasure, count_above
-from permdist.measures.placements import Placements
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,19 +47,19 @@ class AP(BinaryMeasure):
     def _values(self, placed: Placements) -> FloatArray:
         return _ap(*placed, self.cut_off)
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give the precision at the next position, if the item is good; see `Measure.step`."""
-        if grades[level] == 0:
+    def step(self, labels: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Return the precision at the next position, if the item is good; see `Measure.step`."""
+        if labels[level] == 0:
             return np.zeros(np.shape(above)[:-1])
-        goods, _, position = count_above(above, grades)
-        p = int(np.sum(totals[grades > 0]))
+        goods, _, position = count_above(above, labels)
+        p = int(np.sum(totals[labels > 0]))
         inside = position < self.cut_off
         return inside * (goods + 1) / ((position + 1) * p)
 
 
 @kernel
 def _ap(
-    ptr: IntArray, length: IntArray, start: IntArray, size: IntArray, grade: IntArray, cut: int
+    ptr: IntArray, length: IntArray, start: IntArray, size: IntArray, _grade: IntArray, cut: int
 ) -> FloatArray:
     """Average precision of every query, in expectation over ties.
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import grades
-from permdist._inversions import count_inversions
+from permdist._inversions import count_inversions, different_pairs
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import Measure, Positional
-from permdist.measures.placements import Placements
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
 class AUC(Measure):
     """The area under the ROC curve: satisfied pairs over all pairs with different labels.
 
-    With graded labels every pair of items with different grades counts once.
+    With graded labels every pair of items with different labels counts once.
+
     It is undefined where all labels are equal. Averaged, a tie counts one half.
 
     References
@@ -34,12 +38,12 @@ class AUC(Measure):
     aliases = ("auc",)
 
     def _values(self, placed: Placements) -> FloatArray:
-        return _auc(*placed)
+        return compute_auc(*placed)
 
     def _undefined(self, placed: Placements) -> Any:
-        return _pairs(*placed) == 0
+        return count_pairs(placed.ptr, placed.length, placed.grade) == 0
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+    def step(self, _labels: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Count the worse items that are still to come; see `Measure.step`."""
         to_come = np.asarray(totals) - np.asarray(above, dtype=np.int64)
         return to_come[..., :level].sum(axis=-1) / different_pairs(totals)
@@ -56,15 +60,8 @@ class AUC(Measure):
         return Positional(good.astype(np.float64), weights, 1 + (p - 1) / (2 * m))
 
 
-def different_pairs(totals: IntArray) -> int:
-    """Count the pairs of items with different grades."""
-    return int((np.sum(totals) ** 2 - np.sum(np.square(totals))) // 2)
-
-
 @kernel
-def _pairs(
-    ptr: IntArray, length: IntArray, start: IntArray, size: IntArray, grade: IntArray
-) -> IntArray:
+def count_pairs(ptr: IntArray, length: IntArray, grade: IntArray) -> IntArray:
     """Count the pairs with different labels in every query."""
     out = np.empty(len(length), np.int64)
     for q in range(len(length)):
@@ -84,11 +81,11 @@ def _pairs(
 
 
 @kernel
-def _auc(
+def compute_auc(
     ptr: IntArray, length: IntArray, start: IntArray, size: IntArray, grade: IntArray
 ) -> FloatArray:
-    """Share the satisfied pairs by all pairs; a tied pair counts one half."""
-    pairs = _pairs(ptr, length, start, size, grade)
+    """Divide the satisfied pairs by all pairs; a tied pair counts one half."""
+    pairs = count_pairs(ptr, length, grade)
     out = np.empty(len(length))
     longest = 0
     for q in range(len(length)):

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import choice, count, finite, grades
 from permdist._registry import Registry
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.options import default_of, with_parameters, write_option
 from permdist.measures.placements import Placements, place_by_orders, place_by_scores
 from permdist.rankings import check_orders
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
     from permdist.measures.judged import JudgedQueries
 
 LARGEST_CUT = 10**12
@@ -176,12 +177,12 @@ class Measure(ABC):
         """Mask the queries on which the measure says nothing."""
         return np.diff(placed.ptr) == 0
 
-    def check_grades(self, grade: IntArray) -> None:
-        """Refuse grades that the measure's conventions cannot take; by default none."""
+    def check_grades(self, _labels: IntArray, /) -> None:
+        """Refuse labels that the measure's conventions cannot take; by default none."""
         return
 
     def ideal(self, labels: ArrayLike) -> float:
-        """Give the best value that any order of these items can have.
+        """Return the best value that any order of these items can have.
 
         Examples
         --------
@@ -195,20 +196,22 @@ class Measure(ABC):
         return float(self(np.argsort(-label, kind="stable"), label))
 
     @abstractmethod
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give what the next item adds to the value: the measure as a sum along the ranking.
+    def step(
+        self, labels: IntArray, totals: IntArray, level: int, above: ArrayLike, /
+    ) -> FloatArray:
+        """Return what the next item adds to the value: the measure as a sum along the ranking.
 
         The value of an order of a defined query is `offset` plus the steps of its items from the
         top down. It depends on the items above only through how many there are of each grade.
 
         Parameters
         ----------
-        grades : array of int, shape (levels,)
-            The different grades, ascending; ``[0, 1]`` is bad and good.
+        labels : array of int, shape (levels,)
+            The different labels, ascending; ``[0, 1]`` is bad and good.
         totals : array of int, shape (levels,)
             The number of items of each grade.
         level : int
-            The item that comes next has ``grades[level]``.
+            The item that comes next has ``labels[level]``.
         above : array of int, shape (..., levels)
             How many items of each grade stand above it.
 
@@ -217,8 +220,8 @@ class Measure(ABC):
         array of float, shape (...)
         """
 
-    def offset(self, grades: IntArray, totals: IntArray) -> float:
-        """Give the constant to which the steps add."""
+    def offset(self, _labels: IntArray, _totals: IntArray, /) -> float:
+        """Return the constant to which the steps add, for labels and totals as in `step`."""
         return 0.0
 
     def step_table(self, p: int, m: int) -> FloatArray:
@@ -240,7 +243,7 @@ class Measure(ABC):
         above = np.stack([bads, goods], axis=-1)
         return self.step(np.array([0, 1]), np.array([m, p]), 1, above)
 
-    def positional(self, labels: ArrayLike) -> Positional | None:
+    def positional(self, _labels: ArrayLike, /) -> Positional | None:
         """Write the measure as a sum over positions for these labels.
 
         Returns
@@ -257,7 +260,7 @@ class Measure(ABC):
         return None
 
     def defined(self, labels: ArrayLike) -> bool:
-        """Tell whether the measure says anything about a query with these labels."""
+        """Return whether the measure says anything about a query with these labels."""
         label = np.atleast_1d(grades("labels", labels))
         ptr = np.array([0, len(label)])
         return not self._undefined(place_by_orders(np.arange(len(label)), label, ptr))[0]
@@ -321,9 +324,9 @@ def _equal_queries(shape: tuple[int, ...]) -> IntArray:
     return np.arange(int(np.prod(shape[:-1])) + 1, dtype=np.int64) * shape[-1]
 
 
-def count_above(above: ArrayLike, grades: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def count_above(above: ArrayLike, labels: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Split the counts above into relevant items, bad items and the position, 0-based."""
     counts = np.asarray(above, dtype=np.int64)
-    position = counts @ np.ones(len(grades), dtype=np.int64)
-    goods = counts @ (np.asarray(grades) > 0).astype(np.int64)
+    position = counts @ np.ones(len(labels), dtype=np.int64)
+    goods = counts @ (np.asarray(labels) > 0).astype(np.int64)
     return goods, position - goods, position

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import BinaryMeasure, count_above
-from permdist.measures.placements import Placements
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
 class BinG(BinaryMeasure):
@@ -25,10 +30,10 @@ class BinG(BinaryMeasure):
     def _values(self, placed: Placements) -> FloatArray:
         return _bing(placed.ptr, placed.length, placed.start, placed.size)
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give the discount by bad items above, for a good item; see `Measure.step`."""
-        _, bads, _ = count_above(above, grades)
-        return (grades[level] > 0) / np.log2(2.0 + bads) / np.sum(totals[grades > 0])
+    def step(self, labels: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Return the discount by bad items above, for a good item; see `Measure.step`."""
+        _, bads, _ = count_above(above, labels)
+        return (labels[level] > 0) / np.log2(2.0 + bads) / np.sum(totals[labels > 0])
 
 
 @kernel

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.gmap import GeometricMean
 from permdist.measures.judged import JudgedQueries, RunArrays, RunMeasure, tie_end
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 
 class BPref(RunMeasure):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from permdist._check import finite, grades, integers
 from permdist._groups import Groups, group_queries
+from permdist._ragged import bounds
 from permdist._text import text_table
 from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import Measure
@@ -20,6 +20,7 @@ from permdist.rankings import check_orders
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
 
 DEFAULT = ("map", "ndcg@10")
 
@@ -54,7 +55,7 @@ class Evaluation(Mapping[str, FloatArray]):
         return len(self.measures)
 
     def mean(self, name: str | Measure | None = None) -> Any:
-        """Give the mean over queries: of one measure, or a dictionary of all.
+        """Return the mean over queries: of one measure, or a dictionary of all.
 
         A geometric mean for measures that are defined by it, such as `GMAP`, and a sum for those
         that count.
@@ -66,7 +67,7 @@ class Evaluation(Mapping[str, FloatArray]):
         return measure.average(used) if used.size else float("nan")
 
     def standard_error(self, name: str | Measure | None = None) -> Any:
-        """Give the standard error of the mean over queries; NaN with fewer than two."""
+        """Return the standard error of the mean over queries; NaN with fewer than two."""
         if name is None:
             return {measure: self.standard_error(measure) for measure in self}
         used = self._used(name)
@@ -78,7 +79,7 @@ class Evaluation(Mapping[str, FloatArray]):
         return int(self._used(name).size)
 
     def to_frame(self) -> pd.DataFrame:
-        """Give the per-query values as a pandas DataFrame, indexed by query id."""
+        """Return the per-query values as a pandas DataFrame, indexed by query id."""
         import pandas as pd
 
         return pd.DataFrame(self.table, index=pd.Index(self.qids, name="qid"), columns=list(self))
@@ -189,7 +190,7 @@ def evaluate_orders(
         raise ValueError(f"orders: expected 1 dimension(s), got shape {order.shape}")
     label = grades("y", y)
     groups = _aligned(label, qid, regroup=False, orders=len(order))
-    for q, (low, high) in enumerate(zip(groups.ptr[:-1], groups.ptr[1:], strict=True)):
+    for q, (low, high) in enumerate(bounds(groups.ptr)):
         check_orders(order[low:high], name=f"orders of query {groups.qids[q]}")
     placed = place_by_orders(order, label, groups.ptr)
     kinds = several(measures)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.judged import JudgedQueries, RunMeasure
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 
 class _Gains(RunMeasure):

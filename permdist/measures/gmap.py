@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from permdist._typing import FloatArray
 from permdist.measures.ap import AP
 from permdist.measures.base import Measure
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray
 
 FLOOR = 1e-5
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from math import lgamma
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray
 from permdist.measures.judged import JudgedQueries, RunArrays, RunMeasure, tie_end
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray
 
 EPSILON = 1e-5
 

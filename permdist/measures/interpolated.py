@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import finite
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import BinaryMeasure
-from permdist.measures.placements import Placements
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 ELEVEN = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 
@@ -37,7 +39,7 @@ class _Interpolated(BinaryMeasure):
     def _values(self, placed: Placements) -> FloatArray:
         return _interpolate(placed.ptr, placed.start, placed.length, self._recalls())
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+    def step(self, *_: Any) -> FloatArray:
         """Refuse: a maximum over what comes later is no sum along the ranking."""
         raise ValueError(f"{self.name}: is no sum along the ranking, it has no steps")
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import count, frozen
 from permdist._kernels import kernel
 from permdist._ragged import pointers
 from permdist._typing import FloatArray, IntArray
-from permdist.data.trec import JudgedRun
 from permdist.measures.base import FILLS, Measure
 from permdist.measures.placements import NEVER, Placements
+
+if TYPE_CHECKING:
+    from permdist.data.trec import JudgedRun
 
 RunArrays = tuple[IntArray, FloatArray, IntArray, IntArray, IntArray]
 
@@ -104,10 +105,10 @@ class RunMeasure(Measure):
         """Mask the queries on which the measure says nothing."""
         return judged.relevant == 0
 
-    def _values(self, placed: Placements) -> FloatArray:
+    def _values(self, _placed: Placements) -> FloatArray:
         raise ValueError(self._refusal())
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+    def step(self, *_: Any) -> FloatArray:
         """Refuse: there is more to such a measure than a ranking of labelled items."""
         raise ValueError(self._refusal())
 
@@ -132,7 +133,7 @@ def tie_end(keys: FloatArray, first: int, stop: int, share: bool) -> int:
 def _place_run(
     arrays: RunArrays, level: int, share: bool, relevant: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Give start, size and grade of the documents of at least a level; count them in `relevant`."""
+    """Return start, size and grade of documents of at least a level; count them in `relevant`."""
     ptr, keys, judgement, rest_ptr, rest = arrays
     for q in range(len(ptr) - 1):
         found = 0

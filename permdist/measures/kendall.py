@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from permdist._typing import FloatArray, IntArray
-from permdist.measures.auc import _auc, _pairs, different_pairs
+from permdist._inversions import different_pairs
+from permdist.measures.auc import compute_auc, count_pairs
 from permdist.measures.base import Measure
-from permdist.measures.placements import Placements
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
 class KendallTau(Measure):
@@ -18,6 +22,7 @@ class KendallTau(Measure):
 
     For strictly ordered labels this is Kendall's rank correlation; the normalized Kendall
     distance is ``(1 - tau) / 2``.
+
     It is undefined where all labels are equal. Averaged, a tie counts nothing.
 
     References
@@ -35,12 +40,12 @@ class KendallTau(Measure):
     range = (-1.0, 1.0)
 
     def _values(self, placed: Placements) -> FloatArray:
-        return 2.0 * _auc(*placed) - 1.0
+        return 2.0 * compute_auc(*placed) - 1.0
 
     def _undefined(self, placed: Placements) -> Any:
-        return _pairs(*placed) == 0
+        return count_pairs(placed.ptr, placed.length, placed.grade) == 0
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+    def step(self, _labels: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Count worse items still to come less better ones; see `Measure.step`."""
         to_come = np.asarray(totals) - np.asarray(above, dtype=np.int64)
         worse, better = to_come[..., :level].sum(axis=-1), to_come[..., level + 1 :].sum(axis=-1)

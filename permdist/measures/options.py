@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import json
 import re
+import sys
 import types
 import typing
 from functools import lru_cache
@@ -88,19 +89,28 @@ def option_types(kind: type[Any]) -> dict[str, frozenset[type]]:
 
     Where an annotation cannot be evaluated, or is of another kind, every plain type is allowed.
     """
-    everything = frozenset({int, float, bool, str, type(None)})
-    try:
-        hints = typing.get_type_hints(kind)
-    except (NameError, TypeError, AttributeError):
-        hints = {}
-    found = {}
+    everything: frozenset[type] = frozenset({int, float, bool, str, type(None)})
+    found: dict[str, frozenset[type]] = {}
     for field in dataclasses.fields(kind):
-        allowed = _types_in(hints.get(field.name)) & everything or everything
+        allowed = _types_in(_annotation(kind, field)) & everything or everything
         default = default_of(field)
         if allowed is everything and isinstance(default, str):
             allowed = frozenset({str})
-        found[field.name] = allowed | ({type(default)} & everything)
+        found[field.name] = allowed | (everything & {type(default)})
     return found
+
+
+def _annotation(kind: type[Any], field: dataclasses.Field[Any]) -> Any:
+    """Return the annotation of a field; None where its text cannot be evaluated."""
+    if not isinstance(field.type, str):
+        return field.type
+    holder = types.SimpleNamespace(__annotations__={field.name: field.type})
+    for module in dict.fromkeys(base.__module__ for base in kind.__mro__):
+        try:
+            return typing.get_type_hints(holder, vars(sys.modules[module]))[field.name]
+        except (NameError, TypeError, AttributeError, KeyError, SyntaxError):
+            continue
+    return None
 
 
 def _types_in(hint: Any) -> frozenset[type]:

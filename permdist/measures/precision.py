@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist import _check
 from permdist._check import choice
-from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import MeasureAtK, Positional, count_above
-from permdist.measures.placements import Placements
+from permdist.measures.recall import found_before
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,19 +46,20 @@ class Precision(MeasureAtK):
         choice("short", self.short, ("pad", "zero"))
 
     def _values(self, placed: Placements) -> FloatArray:
-        values = _precision(*placed, self.k)
+        cuts = np.full(len(placed.length), self.k)
+        values = found_before(placed.ptr, placed.start, placed.size, cuts) / self.k
         if self.short == "zero":
             values[placed.length < self.k] = 0.0
         return values
 
     def _weight(self, n: int) -> float:
-        """Give what a good item among the first k of n adds."""
+        """Return what a good item among the first k of n adds."""
         return 0.0 if self.short == "zero" and n < self.k else 1.0 / self.k
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give 1/k for a good item among the first k; see `Measure.step`."""
-        _, _, position = count_above(above, grades)
-        return (grades[level] > 0) * (position < self.k) * self._weight(int(np.sum(totals)))
+    def step(self, labels: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Return 1/k for a good item among the first k; see `Measure.step`."""
+        _, _, position = count_above(above, labels)
+        return (labels[level] > 0) * (position < self.k) * self._weight(int(np.sum(totals)))
 
     def positional(self, labels: ArrayLike) -> Positional | None:
         """Additive for all labels; see `Measure.positional`."""
@@ -63,17 +68,3 @@ class Precision(MeasureAtK):
             return None
         weights = np.where(np.arange(len(label)) < self.k, self._weight(len(label)), 0.0)
         return Positional((label > 0).astype(np.float64), weights, 0.0)
-
-
-@kernel
-def _precision(
-    ptr: IntArray, length: IntArray, start: IntArray, size: IntArray, grade: IntArray, k: int
-) -> FloatArray:
-    """Count the relevant items before position k, tied ones by their share, over k."""
-    out = np.zeros(len(length))
-    for q in range(len(length)):
-        for entry in range(ptr[q], ptr[q + 1]):
-            inside = min(k, start[entry] + size[entry]) - start[entry]
-            out[q] += max(0, inside) / size[entry]
-        out[q] /= k
-    return out

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist import _check
 from permdist._check import finite
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import BinaryMeasure, Positional, count_above
-from permdist.measures.placements import Placements
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,10 +61,10 @@ class RBP(BinaryMeasure):
         weights = self.weights(int(placed.length.max(initial=0)))
         return _sum_weights(placed.ptr, placed.start, placed.size, weights)
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give the weight of the position for a good item; see `Measure.step`."""
-        _, _, position = count_above(above, grades)
-        inside = (grades[level] > 0) & (position < self.cut_off)
+    def step(self, labels: IntArray, _totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Return the weight of the position for a good item; see `Measure.step`."""
+        _, _, position = count_above(above, labels)
+        inside = (labels[level] > 0) & (position < self.cut_off)
         return inside * (1.0 - self.p) * self.p**position
 
     def positional(self, labels: ArrayLike) -> Positional | None:

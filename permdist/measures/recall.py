@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist import _check
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import MeasureAtK, Positional, count_above
-from permdist.measures.placements import Placements
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
 class Recall(MeasureAtK):
@@ -34,11 +37,11 @@ class Recall(MeasureAtK):
         found = found_before(placed.ptr, placed.start, placed.size, np.full_like(relevant, self.k))
         return found / np.maximum(self._divisor(relevant), 1)
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give one over the divisor for a good item among the first k; see `Measure.step`."""
-        _, _, position = count_above(above, grades)
-        relevant = np.sum(totals[grades > 0])
-        return (grades[level] > 0) * (position < self.k) / self._divisor(relevant)
+    def step(self, labels: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Return one over the divisor for a good item among the first k; see `Measure.step`."""
+        _, _, position = count_above(above, labels)
+        relevant = np.sum(totals[labels > 0])
+        return (labels[level] > 0) * (position < self.k) / self._divisor(relevant)
 
     def positional(self, labels: ArrayLike) -> Positional | None:
         """Additive for all labels; see `Measure.positional`."""

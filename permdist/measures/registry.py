@@ -116,7 +116,7 @@ class Preset:
     conventions: tuple[tuple[str, str, str], ...]
 
     def options(self, kind: type[Measure]) -> dict[str, str]:
-        """Give the conventions that apply to a kind of measure."""
+        """Return the conventions that apply to a class of measures."""
         return {
             option: value for name, option, value in self.conventions if name == kind.aliases[0]
         }

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist import _check
 from permdist._check import finite
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import LARGEST_CUT, BinaryMeasure, Positional, count_above
-from permdist.measures.placements import Placements
 from permdist.measures.recall import found_before
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 LARGEST_MULTIPLE = 1000.0
 
@@ -57,11 +60,11 @@ class RPrecision(BinaryMeasure):
         found = found_before(placed.ptr, placed.start, placed.size, cuts)
         return found / np.maximum(cuts, 1)
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give one over the number looked at for a good item among them; see `Measure.step`."""
-        _, _, position = count_above(above, grades)
-        cut = int(self._cuts(np.sum(totals[grades > 0])))
-        return (grades[level] > 0) * (position < cut) / max(cut, 1)
+    def step(self, labels: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Return one over the number looked at for a good item among them; see `Measure.step`."""
+        _, _, position = count_above(above, labels)
+        cut = int(self._cuts(np.sum(totals[labels > 0])))
+        return (labels[level] > 0) * (position < cut) / max(cut, 1)
 
     def positional(self, labels: ArrayLike) -> Positional | None:
         """Additive for all labels; see `Measure.positional`."""

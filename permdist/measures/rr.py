@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import BinaryMeasure, count_above
-from permdist.measures.placements import Placements
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,16 +39,16 @@ class RR(BinaryMeasure):
     def _values(self, placed: Placements) -> FloatArray:
         return _rr(*placed, self.cut_off)
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give 1/rank for the first good item, 0 for all others; see `Measure.step`."""
-        goods, _, position = count_above(above, grades)
+    def step(self, labels: IntArray, _totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Return 1/rank for the first good item, 0 for all others; see `Measure.step`."""
+        goods, _, position = count_above(above, labels)
         inside = position < self.cut_off
-        return (grades[level] > 0) * (goods == 0) * inside / (position + 1)
+        return (labels[level] > 0) * (goods == 0) * inside / (position + 1)
 
 
 @kernel
 def _rr(
-    ptr: IntArray, length: IntArray, start: IntArray, size: IntArray, grade: IntArray, cut: int
+    ptr: IntArray, length: IntArray, start: IntArray, size: IntArray, _grade: IntArray, cut: int
 ) -> FloatArray:
     """Reciprocal rank of the first relevant item, in expectation over the tie it is in.
 

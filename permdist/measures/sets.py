@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import types
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permdist._check import finite
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.judged import JudgedQueries, RunMeasure, tie_end
 from permdist.measures.rbp import persistence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from permdist._typing import FloatArray, IntArray
 
 
 def _ratio(above: Any, below: Any) -> FloatArray:
@@ -144,7 +147,7 @@ class Count(_OnEveryQuery):
         """Return the sum."""
         return float(values.sum())
 
-    def average_error(self, values: FloatArray) -> float:
+    def average_error(self, _values: FloatArray) -> float:
         """Return NaN: a count is no estimate."""
         return float("nan")
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import MeasureAtK, count_above
-from permdist.measures.placements import Placements
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
 class Success(MeasureAtK):
@@ -25,15 +30,15 @@ class Success(MeasureAtK):
     def _values(self, placed: Placements) -> FloatArray:
         return _success(placed.ptr, placed.start, placed.size, self.k)
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give 1 for the first good item, if among the first k; see `Measure.step`."""
-        goods, _, position = count_above(above, grades)
-        return (grades[level] > 0) * (goods == 0) * (position < self.k) * 1.0
+    def step(self, labels: IntArray, _totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Return 1 for the first good item, if among the first k; see `Measure.step`."""
+        goods, _, position = count_above(above, labels)
+        return (labels[level] > 0) * (goods == 0) * (position < self.k) * 1.0
 
 
 @kernel
 def _success(ptr: IntArray, start: IntArray, size: IntArray, k: int) -> FloatArray:
-    """Tell whether the first relevant item stands before k, by its chance where it is tied.
+    """Return whether the first relevant item stands before k, by its chance where it is tied.
 
     With r good items in a tie of g, all of the first t places are bad with the chance
     ``prod (g - r - i) / (g - i)`` over i < t.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from permdist.measures.base import Measure
+if TYPE_CHECKING:
+    from permdist.measures.base import Measure
 
 # trec_eval's name in lower case, with a cut-off or level where it has one, and ours.
 _READ = (

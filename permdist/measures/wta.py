@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import BinaryMeasure, Positional
-from permdist.measures.placements import Placements
 from permdist.measures.precision import Precision
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
 class WTA(BinaryMeasure):
@@ -27,9 +31,9 @@ class WTA(BinaryMeasure):
     def _values(self, placed: Placements) -> FloatArray:
         return Precision(1).values(placed)
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give 1 for a good item at the top; see `Measure.step`."""
-        return Precision(1).step(grades, totals, level, above)
+    def step(self, labels: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Return 1 for a good item at the top; see `Measure.step`."""
+        return Precision(1).step(labels, totals, level, above)
 
     def positional(self, labels: ArrayLike) -> Positional | None:
         """Additive for all labels; see `Measure.positional`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,9 +19,11 @@ from permdist._interrupts import LONG, parts
 from permdist._inversions import count_inversions, weigh_inversions
 from permdist._kernels import kernel
 from permdist._limits import need_memory
-from permdist._typing import FloatArray, IntArray
 from permdist.rankings.orders import _inverse, check_orders
 from permdist.rankings.partial import BucketOrder, TopK
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 Ranking = ArrayLike | BucketOrder | TopK | Sequence[BucketOrder | TopK]
 

@@ -6,15 +6,18 @@ The rankings may be of different items and different lengths, and may have ties.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import choice, finite
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.rankings.partial import BucketOrder, TopK
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
 
 TIES = ("w", "a", "b")
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import as_rng, choice, count, finite, integers
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
-from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.rankings.orders import check_orders, describe_fault, first_fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray, RandomState
 
 MAX_EXTENSIONS = 1_000_000
 MAX_FACTORIAL = 20_000
@@ -147,7 +151,7 @@ class BucketOrder:
         return math.prod(_factorial(len(bucket)) for bucket in self.buckets)
 
     def ranks(self, method: str = "average") -> FloatArray:
-        """Give each item's 0-based rank; the members of a bucket share one.
+        """Return each item's 0-based rank; the members of a bucket share one.
 
         Parameters
         ----------
@@ -265,7 +269,7 @@ def _check_items(listed: list[int], n_items: int) -> None:
 
 
 def _factorial(n: int) -> int:
-    """Give a factorial, where it is a number that a person can use."""
+    """Return a factorial, where it is a number that a person can use."""
     if n > MAX_FACTORIAL:
         raise ValueError(
             f"n_extensions: expected up to {MAX_FACTORIAL:,} items in no known order, got "
