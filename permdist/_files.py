@@ -1,4 +1,4 @@
-"""Files: reading whole, compressed or not, with clear errors; writing all or nothing."""
+"""Files: reading them whole, compressed or not, with clear errors; writing them atomically."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a whole file; damage to a compressed one is told in words."""
+    """Read a whole file; damage to a compressed one raises an error that says so."""
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file")
     if path.is_dir():
@@ -62,7 +62,7 @@ def _read_all(path: Path, source: IO[bytes]) -> bytes:
 
 
 def read_number(file: Path, line: int, text: bytes) -> float:
-    """Read one number, or say where it is not one."""
+    """Read one number, or raise an error that names the line."""
     try:
         value = float("nan") if b"_" in text else float(text)
     except ValueError:

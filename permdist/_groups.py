@@ -26,7 +26,7 @@ class Groups(NamedTuple):
         In the order of first appearance.
     ptr : array of int, shape (queries + 1,)
     order : array of int or None
-        How the documents must be taken first, where they had to be gathered.
+        The permutation that gathers the documents of each query; None if they are contiguous.
     """
 
     qids: NDArray[Any]
@@ -46,9 +46,9 @@ class RepeatedQueryError(ValueError):
 
 
 def group_queries(qid: ArrayLike | None, n_documents: int, *, regroup: bool = False) -> Groups:
-    """Cut documents into queries; one query if there are no ids, and not too many documents.
+    """Split documents into queries; without ids they are one query.
 
-    More than 1,000 documents without ids are hardly one query: somebody forgot the ids.
+    More than 1,000 documents without ids are refused: the ids were probably forgotten.
     """
     if n_documents == 0:
         raise ValueError("y: expected at least one document, got none")

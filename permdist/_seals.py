@@ -1,4 +1,4 @@
-"""Checksums at the end of files: whatever was cut or edited is noticed before it is read."""
+"""Checksums at the end of files, so that truncated or edited files are detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals for a while: what Ctrl-C and its kin do inside a block."""
+"""Temporary signal handlers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cross-validation folds: LETOR's own from its folders, and folds of one collection."""
+"""Cross-validation folds: those of LETOR's folders, and random folds of one collection."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def load_letor_folds(
     directory : path
         With ``Fold1/train.txt, Fold1/vali.txt, Fold1/test.txt`` and so on, or with the five parts
         ``S1.txt .. S5.txt`` of which LETOR makes them (Fold 1 trains on S1, S2 and S3, validates
-        on S4 and tests on S5; Fold 2 starts at S2, and so on round). Compressed files will do.
+        on S4 and tests on S5; Fold 2 starts at S2, and so on). Files may be compressed.
     regroup : bool
         Gather queries whose lines do not stand together, as in `load_letor`.
     zero_based : bool
@@ -96,7 +96,7 @@ def load_letor_folds(
 def make_folds(queries: Queries, n_folds: int = 5, *, rng: RandomState = None) -> list[Fold]:
     """Split one collection into folds as LETOR does.
 
-    The queries are dealt at random into `n_folds` parts of about equal size; every fold tests on
+    The queries are split at random into `n_folds` parts of about equal size; every fold tests on
     one part, validates on another and trains on all the others, so that every query is tested
     once.
 

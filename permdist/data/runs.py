@@ -77,7 +77,7 @@ def save_run(
     Parameters
     ----------
     queries : Queries
-        Documents without ids are called by their number in the query, from 1.
+        Documents without ids are identified by their number in the query, from 1.
     scores : array of float, shape (documents,)
         Equal scores keep the order of the documents.
     path : path

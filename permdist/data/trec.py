@@ -1,4 +1,4 @@
-"""Runs and judgements as TREC has them, and the two together: what was retrieved, how judged."""
+"""TREC runs and relevance judgements, and the join of the two."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _group(queries: Names) -> Grouped:
 
 
 def number_all(names: Names) -> tuple[IntArray, int]:
-    """Count off the different names by first appearance; also return how many there are."""
+    """Assign numbers to the different names by first appearance; also return how many there are."""
     number = np.empty(len(names.start), np.int64)
     slots = np.zeros(_table_size(len(names.start)), np.int64)
     return number, number_names(*names, slots, number)

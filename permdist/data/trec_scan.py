@@ -121,7 +121,7 @@ def number_names(
     slots: IntArray,
     out: IntArray,
 ) -> int:
-    """Count off the different names by first appearance; slots: a power of two of zeros.
+    """Assign numbers to different names by first appearance; slots: a power of two of zeros.
 
     Returns how many there are; slots keep their first rows plus one.
     """
@@ -163,7 +163,7 @@ def sort_hashes(hashes: Hashes, ptr: IntArray, rows: IntArray, ordered: Hashes) 
 def pack_names(
     text: Bytes, start: IntArray, stop: IntArray, rows: IntArray, offsets: IntArray, words: Words
 ) -> None:
-    """Pack names, in the order of `rows`, into words: the length, then eight bytes a word.
+    """Pack names, in the order of `rows`, into words: the length, then eight bytes per word.
 
     offsets (rows + 1,): where each begins; words are zero before.
     """

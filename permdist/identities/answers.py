@@ -1,4 +1,4 @@
-"""What a distribution answers, asked once and kept, for all the claims that look at it."""
+"""The answers of a distribution, computed once for all the claims that use them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Wrong(Exception):
 
 
 class Answers:
-    """A distribution and what it said: the list of all orders, marginals, pairwise chances.
+    """A distribution and its answers: the list of all orders, marginals, pairwise probabilities.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The catalogue of identities, and running all of it."""
+"""The catalogue of identities, and `check_all`, which tests them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Identity:
     source : str
         The paper and equation it comes from.
     residual : callable
-        Takes an instance as keywords; returns by how much the claim is missed, relative to the
-        size of the numbers in it (for a bound: by how much it is broken, 0 if it holds).
+        Takes an instance as keywords; returns the error of the claim, relative to the size of the
+        numbers in it (for a bound: by how much it is violated, 0 if it holds).
     instances : callable
         Returns a Hypothesis strategy for dictionaries of keywords.
     tolerance : float
@@ -60,7 +60,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Result:
-    """How one entry did: how many instances were tried, the worst residual, pass or fail.
+    """The result of one entry: the number of instances tried, the worst residual, pass or fail.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Results(Sequence[Result]):
         return self.to_text()
 
     def to_text(self, width: int = 130) -> str:
-        """Write the table in lines of so many letters."""
+        """Format the table for a width in characters."""
         rows = [result.row() for result in self]
         head = ("identity", "tried", "worst", "allowed", "", "statement")
         table = text_table(head, rows, left=("", "statement"), width=width)
@@ -162,7 +162,7 @@ def claims_of(paper: str) -> Callable[..., Callable[[Residual], Residual]]:
 
 
 def history_of(learner: Any, queries: Any) -> dict[str, list[float]]:
-    """Fit a learner and give its history; generated features may be constant, without a word."""
+    """Fit a learner without warnings, and return its history."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         history: dict[str, list[float]] = learner.fit(queries).history_
@@ -178,9 +178,9 @@ def check_all(
     Parameters
     ----------
     names : iterable of str, optional
-        Which entries; all by default.
+        The entries to check; all by default.
     max_examples : int
-        How many instances of each.
+        The number of instances per entry.
     rng : int, numpy.random.Generator or None
         The same seed tries the same instances.
 
@@ -245,6 +245,6 @@ def relative(ours: Any, truth: Any) -> float:
 
 
 def excess(smaller: Any, larger: Any) -> float:
-    """Return by how much a claimed ``smaller <= larger`` is broken; 0 where it holds."""
+    """Return by how much a claimed ``smaller <= larger`` is violated; 0 where it holds."""
     a, b = np.asarray(smaller, dtype=float), np.asarray(larger, dtype=float)
     return float(np.max(np.maximum(a - b, 0.0) / np.maximum(1.0, np.abs(b)), initial=0.0))

@@ -1,4 +1,4 @@
-"""Whether numbers of draws can be chance: tests whose false alarms are bounded, not approximated.
+"""Statistical tests of draws whose rate of false alarms is bounded exactly.
 
 Every function returns a p-value: a correct sampler gets one below alpha with a chance of at most
 alpha, whatever the number of draws and however rare what is counted.

@@ -1,4 +1,4 @@
-"""`check_distribution`: what any distribution must satisfy, tried on a user's own."""
+"""`check_distribution`: tests that any distribution over orders must pass."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ def check_distribution(
     dist : Distribution
         Ours or your own.
     draws : int
-        How many draws to look at. A sampler whose chances are off by d is found with about 25 / d^2
-        of them.
+        The number of draws to check. A sampler whose probabilities are off by d is detected with
+        about 25 / d^2 draws.
     rng : int, Generator or None
-        Where all seeds come from. With the same seed the result is the same.
+        The source of all seeds; the same seed reproduces the result.
     tolerance : float
         The largest residual that counts as rounding.
     false_alarms : float
-        The chance that draws of a correct distribution fail, over all entries. It is a bound and no
-        approximation, whatever the distribution.
+        An upper bound on the probability that draws of a correct distribution fail, over all
+        entries; it holds for every distribution.
 
     Returns
     -------

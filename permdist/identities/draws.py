@@ -1,4 +1,4 @@
-"""What draws must satisfy: that they are orders, have the stated law, and obey their seed."""
+"""Checks of draws: that they are orders, follow the distribution, and reproduce by seed."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Draws(Answers):
     ----------
     dist : Distribution
     size : int
-        How many draws to look at.
+        The number of draws to check.
     rng : Generator
-        Where all seeds come from.
+        The source of all seeds.
     slack : float
         By how much an exact answer may be off.
     """

@@ -1,4 +1,4 @@
-"""Ranking measures as values: each knows its conventions, its name, its range and its parts.
+"""Ranking measures: objects with explicit conventions, a text name and a range.
 
 Call one with orders and labels, run many over many queries with `evaluate`, or evaluate a run
 against judgements with `evaluate_run`.

@@ -1,4 +1,4 @@
-"""What a measure is: a value with every convention visible, its name, its parts and its ideal."""
+"""`Measure`: the base class of ranking measures."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ class Measure(ABC):
     Parameters
     ----------
     empty : {"zero", "one", "skip"}
-        What a query counts on which the measure is undefined (no relevant item; for `AUC` and
-        `KendallTau`: no two items with different labels). With ``"skip"`` its value is NaN and
-        means leave it out.
+        The value of a query on which the measure is undefined (no relevant item; for `AUC` and
+        `KendallTau`: no two items with different labels). With ``"skip"`` the value is NaN and
+        is left out of means.
     ties : {"index", "average"}
         Equal scores: the item with the lower number first, or the mean over all ways to break
         the ties, computed exactly.
@@ -151,7 +151,7 @@ class Measure(ABC):
     def on_run(self, judged: JudgedQueries) -> FloatArray:
         """Evaluate every query of a run with judgements; see `permdist.measures.evaluate_run`.
 
-        A measure whose `partial` is true must take relevant items that were not retrieved: their
+        A measure whose `partial` is true must accept relevant items that were not retrieved: their
         `Placements.start` is `NEVER`, beyond all positions, and they are tied with nothing.
         """
         if not (self.partial or judged.run.is_complete):
@@ -162,7 +162,7 @@ class Measure(ABC):
         return self.values(judged.placements(judged.level if self.binary else 1, self.ties))
 
     def average(self, values: FloatArray) -> float:
-        """Summarize the values of several queries: their mean, unless the measure says so."""
+        """Return the mean over queries, or what the measure has in its place."""
         return float(values.mean())
 
     def average_error(self, values: FloatArray) -> float:
@@ -171,10 +171,10 @@ class Measure(ABC):
 
     @abstractmethod
     def _values(self, placed: Placements) -> FloatArray:
-        """Evaluate every query; what is put in for undefined ones is overwritten."""
+        """Evaluate every query; the values of undefined ones are overwritten."""
 
     def _undefined(self, placed: Placements) -> Any:
-        """Mask the queries on which the measure says nothing."""
+        """Mask the queries on which the measure is undefined."""
         return np.diff(placed.ptr) == 0
 
     def check_grades(self, _labels: IntArray, /) -> None:
@@ -199,7 +199,7 @@ class Measure(ABC):
     def step(
         self, labels: IntArray, totals: IntArray, level: int, above: ArrayLike, /
     ) -> FloatArray:
-        """Return what the next item adds to the value: the measure as a sum along the ranking.
+        """Return the amount that the next item adds to the value.
 
         The value of an order of a defined query is `offset` plus the steps of its items from the
         top down. It depends on the items above only through how many there are of each grade.
@@ -230,7 +230,7 @@ class Measure(ABC):
         Returns
         -------
         array of float, shape (p, m + 1)
-            Entry ``[j - 1, i]`` is what the j-th good item adds when i bad ones are above it.
+            Entry ``[j - 1, i]`` is the amount added by the j-th good item with i bad ones above it.
 
         Examples
         --------
@@ -244,7 +244,7 @@ class Measure(ABC):
         return self.step(np.array([0, 1]), np.array([m, p]), 1, above)
 
     def positional(self, _labels: ArrayLike, /) -> Positional | None:
-        """Write the measure as a sum over positions for these labels.
+        """Return the measure as a sum over positions for these labels.
 
         Returns
         -------
@@ -260,7 +260,7 @@ class Measure(ABC):
         return None
 
     def defined(self, labels: ArrayLike) -> bool:
-        """Return whether the measure says anything about a query with these labels."""
+        """Return whether the measure is defined for a query with these labels."""
         label = np.atleast_1d(grades("labels", labels))
         ptr = np.array([0, len(label)])
         return not self._undefined(place_by_orders(np.arange(len(label)), label, ptr))[0]

@@ -29,7 +29,7 @@ DEFAULT = ("map", "ndcg@10")
 class Evaluation(Mapping[str, FloatArray]):
     """Values of several measures on several queries.
 
-    A mapping from a measure's name to its values, one for each query. Printed, it is a table of
+    A mapping from a measure's name to its values, one per query. Printed, it is a table of
     means with their standard errors over queries.
 
     Attributes
@@ -128,11 +128,11 @@ def evaluate(
     y : array of int, shape (documents,)
         Relevance labels.
     qid : array, shape (documents,), optional
-        The query of each document. The documents of a query stand together. Without it all
+        The query of each document; the documents of a query must be contiguous. Without it all
         documents are one query, if there are no more than 1,000 of them.
     measures : name or Measure, or several of them
     regroup : bool
-        Gather queries whose documents do not stand together, instead of refusing them.
+        Gather the documents of queries that are not contiguous, instead of refusing them.
 
     Returns
     -------
@@ -161,8 +161,10 @@ def evaluate(
             placed[ties] = place_by_scores(score, label, groups.ptr, ties)
         return placed[ties]
 
-    kinds = several(measures)
-    return Evaluation(groups.qids, kinds, _table([m.values(place(m.ties)) for m in kinds], groups))
+    chosen = several(measures)
+    return Evaluation(
+        groups.qids, chosen, _table([m.values(place(m.ties)) for m in chosen], groups)
+    )
 
 
 def evaluate_orders(
@@ -178,7 +180,7 @@ def evaluate_orders(
     orders : array of int, shape (documents,)
         The orders of all queries, one after the other. Each counts its documents from 0.
     y, qid, measures
-        As in `evaluate`; the documents of a query stand together.
+        As in `evaluate`; the documents of a query must be contiguous.
 
     Examples
     --------
@@ -193,12 +195,12 @@ def evaluate_orders(
     for q, (low, high) in enumerate(bounds(groups.ptr)):
         check_orders(order[low:high], name=f"orders of query {groups.qids[q]}")
     placed = place_by_orders(order, label, groups.ptr)
-    kinds = several(measures)
-    return Evaluation(groups.qids, kinds, _table([m.values(placed) for m in kinds], groups))
+    chosen = several(measures)
+    return Evaluation(groups.qids, chosen, _table([m.values(placed) for m in chosen], groups))
 
 
 def _aligned(label: IntArray, qid: ArrayLike | None, regroup: bool, **lengths: int) -> Groups:
-    """Check that all inputs have one entry for each document, and cut them into queries."""
+    """Check that all inputs have one entry per document, and split them into queries."""
     if label.ndim != 1:
         raise ValueError(f"y: expected 1 dimension(s), got shape {label.shape}")
     for name, length in lengths.items():
@@ -208,7 +210,7 @@ def _aligned(label: IntArray, qid: ArrayLike | None, regroup: bool, **lengths: i
 
 
 def several(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
-    """Read one measure or several; the same one twice is taken once."""
+    """Parse one or several measures, without duplicates."""
     given = [measures] if isinstance(measures, str | Measure) else list(measures)
     if not given:
         raise ValueError("measures: expected at least one measure, got none")

@@ -1,4 +1,4 @@
-"""Runs as measures see them, and the base of the measures that only runs have."""
+"""Judged runs as input of measures, and the base class of measures of runs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class JudgedQueries:
 
 
 class RunMeasure(Measure):
-    """A measure of a run with judgements, which labels of a complete ranking do not give.
+    """A measure of a run with judgements, not of a ranking of labelled items.
 
     It is computed by `permdist.measures.evaluate_run`; elsewhere it is refused.
     With ``ties="index"``, documents of equal score are numbered by their ids, the last one first.
@@ -99,10 +99,10 @@ class RunMeasure(Measure):
 
     @abstractmethod
     def _on_run(self, judged: JudgedQueries) -> FloatArray:
-        """Evaluate every query; what is put in for empty ones is overwritten."""
+        """Evaluate every query; the values of empty ones are overwritten."""
 
     def _empty(self, judged: JudgedQueries) -> Any:
-        """Mask the queries on which the measure says nothing."""
+        """Mask the queries on which the measure is undefined."""
         return judged.relevant == 0
 
     def _values(self, _placed: Placements) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Normalized discounted cumulative gain, with each of its conventions in sight."""
+"""Normalized discounted cumulative gain."""
 
 from __future__ import annotations
 

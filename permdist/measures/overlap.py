@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RunOverlap:
-    """How alike two runs are, for each query that both have.
+    """The similarity of two runs, for each query that both have.
 
     Attributes
     ----------

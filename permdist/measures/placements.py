@@ -1,4 +1,4 @@
-"""Where a ranking puts the relevant items: the one thing that every measure is computed from.
+"""The positions of the relevant items, from which every measure is computed.
 
 Items with grade 0 need not be ranked at all, only counted, and relevant items are few: their
 positions come from counting better scores, which vectorizes, and a sort is the exception.

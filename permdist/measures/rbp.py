@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class RBP(BinaryMeasure):
-    """Rank-biased precision: what a reader finds who goes on to the next item with chance p.
+    """Rank-biased precision, for a reader who goes on to the next item with probability p.
 
     ``RBP = (1 - p) sum_r p^(r - 1) [the item at rank r is relevant]``; even the best order of
     finitely many items is below 1.

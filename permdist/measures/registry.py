@@ -20,7 +20,7 @@ _PATTERN = re.compile(
 
 
 def parse(text: str | Measure) -> Measure:
-    """Read a measure from its text name.
+    """Parse the text name of a measure.
 
     The grammar is ``[preset:]name[@k][[option=value,...]]``; names are not case-sensitive.
     trec_eval's names, such as ``ndcg_cut_10`` and ``P_5``, are understood, too. A value that is
@@ -142,13 +142,13 @@ def preset(name: str) -> Preset:
 
 
 def kinds(*, runs: bool = False) -> tuple[type[Measure], ...]:
-    """List every kind of measure that has been defined, a user's own included.
+    """Return every class of measures that has been defined, including a user's own.
 
     Parameters
     ----------
     runs : bool
-        List those that only runs with judgements have (`RunMeasure`), instead of those of any
-        ranking.
+        Return those that are defined for runs with judgements only (`RunMeasure`), instead of
+        those of any ranking.
     """
     return tuple(
         kind
@@ -158,7 +158,7 @@ def kinds(*, runs: bool = False) -> tuple[type[Measure], ...]:
 
 
 def _find(name: str) -> type[Measure]:
-    """Find the class of measures that has a name or alias."""
+    """Return the class of measures with a name or alias."""
     kind = MEASURES.find(name)
     if name in map(str.lower, kind.aliases):
         return kind

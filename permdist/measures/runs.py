@@ -146,6 +146,6 @@ def evaluate_judged(
     >>> evaluate_judged(judged, "map").mean("map")
     1.0
     """
-    seen, kinds = JudgedQueries(judged, level), several(measures)
-    table = np.stack([measure.on_run(seen) for measure in kinds], axis=1)
-    return RunEvaluation(id_array(judged.qids), kinds, table, judged, complete)
+    seen, chosen = JudgedQueries(judged, level), several(measures)
+    table = np.stack([measure.on_run(seen) for measure in chosen], axis=1)
+    return RunEvaluation(id_array(judged.qids), chosen, table, judged, complete)

@@ -1,4 +1,4 @@
-"""What a run retrieved as a set: set measures, counts, and how much of it is judged."""
+"""Measures of a run as a set, counts, and the share of it that is judged."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ class Utility(_OnEveryQuery):
     Parameters
     ----------
     hit, noise, miss : float
-        What a relevant document retrieved, another one retrieved, and a relevant one not
-        retrieved are worth. trec_eval's fourth weight needs the size of the collection.
+        The weights of relevant documents retrieved, of others retrieved, and of relevant ones not
+        retrieved. trec_eval's fourth weight needs the size of the collection.
     """
 
     hit: float = 1.0
@@ -130,7 +130,7 @@ class Utility(_OnEveryQuery):
 class Count(_OnEveryQuery):
     """A number of documents or queries; over queries, numbers are added up.
 
-    Its kinds are known by trec_eval's names: ``num_q``, ``num_ret``, ``num_rel``,
+    Its subclasses have trec_eval's names: ``num_q``, ``num_ret``, ``num_rel``,
     ``num_rel_ret`` and ``num_nonrel_judged_ret``.
     """
 
@@ -148,7 +148,7 @@ class Count(_OnEveryQuery):
         return float(values.sum())
 
     def average_error(self, _values: FloatArray) -> float:
-        """Return NaN: a count is no estimate."""
+        """Return NaN: a count has no standard error."""
         return float("nan")
 
 
@@ -206,7 +206,7 @@ class Judged(_OnEveryQuery):
 
 @dataclass(frozen=True, repr=False)
 class RBPResidual(_OnEveryQuery):
-    """By how much `RBP` would rise if all that is not judged, or not retrieved, were relevant.
+    """The amount by which `RBP` would rise if everything unjudged or not retrieved were relevant.
 
     The weights of unjudged documents, plus ``p`` to the number retrieved.
 

@@ -38,7 +38,7 @@ class Success(MeasureAtK):
 
 @kernel
 def _success(ptr: IntArray, start: IntArray, size: IntArray, k: int) -> FloatArray:
-    """Return whether the first relevant item stands before k, by its chance where it is tied.
+    """Return whether the first relevant item is before k, as a probability where it is tied.
 
     With r good items in a tie of g, all of the first t places are bad with the chance
     ``prod (g - r - i) / (g - i)`` over i < t.

@@ -1,4 +1,4 @@
-"""Trec_eval's names of measures, read and written: ``ndcg_cut_10`` is ``ndcg@10[gain=linear]``."""
+"""Conversion of trec_eval's names of measures: ``ndcg_cut_10`` is ``ndcg@10[gain=linear]``."""
 
 from __future__ import annotations
 

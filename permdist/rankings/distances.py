@@ -38,7 +38,7 @@ def kendall(
     a, b : orders of shape (..., n), or (sequences of) `BucketOrder` and `TopK`
         Batches broadcast against each other.
     penalty : float in [0, 1]
-        What a pair costs that is tied in exactly one of the two rankings. With 1/2 this is the
+        The cost of a pair that is tied in exactly one of the two rankings. With 1/2 this is the
         mean over all ways to break the ties of one ranking, and a metric.
     normalize : bool
         Divide by the largest distance, n(n-1)/2.
@@ -169,7 +169,7 @@ def hamming(a: ArrayLike, b: ArrayLike, *, normalize: bool = False) -> NDArray[A
 
 
 def ulam(a: ArrayLike, b: ArrayLike, *, normalize: bool = False) -> NDArray[Any] | Any:
-    """Count the items to take out and put back: n minus the longest common subsequence.
+    """Count the items that must be moved: n minus the longest common subsequence.
 
     Examples
     --------
@@ -241,7 +241,7 @@ class _Side(NamedTuple):
 
 
 class _Distance(NamedTuple):
-    """What a distance needs: its kernel on total orders, the one for ties, its largest value."""
+    """A distance: its kernel for total orders, its kernel for ties, and its largest value."""
 
     total: Callable[..., IntArray]
     tied: Callable[..., FloatArray] | None

@@ -24,12 +24,12 @@ FEW_ENTRIES = 1_000_000  # of a batch of orders that takes no time and no room t
 def check_orders(
     orders: ArrayLike, n_items: int | None = None, *, name: str = "orders"
 ) -> IntArray:
-    """Return orders as int64, or say which entry is not part of a permutation.
+    """Return orders as int64; an error names the first entry that is not part of a permutation.
 
     Parameters
     ----------
     orders : array of int, shape (..., n)
-        Each last-axis row must hold every item ``0 .. n-1`` once.
+        Each row (last axis) must hold every item ``0 .. n-1`` once.
     n_items : int, optional
         The number of items expected.
     name : str
