@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def handled(number: signal.Signals, handler: Any) -> Iterator[None]:
-    """Handle a signal in another way for a while; only the main thread can, others change nothing.
+    """Install a signal handler inside a block; outside the main thread, do nothing.
 
     Examples
     --------
