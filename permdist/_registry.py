@@ -64,12 +64,12 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def find(self, name: str) -> T:
         """Return the thing of a name; ValueError names those that there are."""
-        if name in self:
-            return self._entries[name]
-        known = ", ".join(self._entries)
+        entries = self._loaded()
+        if name in entries:
+            return entries[name]
+        known = ", ".join(entries)
         raise ValueError(
-            f"{self._what}: unknown name {name!r}, expected one of {known}"
-            f"{hint(name, self._entries)}"
+            f"{self._what}: unknown name {name!r}, expected one of {known}{hint(name, entries)}"
         )
 
     def _loaded(self) -> dict[str, T]:

@@ -44,8 +44,7 @@ def parse(text: str | Measure) -> Measure:
         return text
     if not isinstance(text, str):
         raise TypeError(f"measure: expected a Measure or a name, got {type(text).__name__}")
-    parts = _split(text)
-    return _make(_find(parts[1]), parts, text)
+    return _make(_find(_split(text)[1]), text)
 
 
 @lru_cache(maxsize=512)
@@ -63,11 +62,9 @@ def _split(text: str) -> tuple[str | None, str, str | None, str]:
 
 
 @lru_cache(maxsize=512)
-def _make(
-    kind: type[Measure], parts: tuple[str | None, str, str | None, str], text: str
-) -> Measure:
-    """Make a measure from the parts of its name."""
-    of_preset, name, cut, listed = parts
+def _make(kind: type[Measure], text: str) -> Measure:
+    """Make a measure of a class from its name."""
+    of_preset, name, cut, listed = _split(text)
     fields = {field.name: field for field in dataclasses.fields(kind) if field.init}
     types = option_types(kind)
     options: dict[str, Any] = {}
@@ -160,7 +157,7 @@ def kinds(*, runs: bool = False) -> tuple[type[Measure], ...]:
 def _find(name: str) -> type[Measure]:
     """Return the class of measures with a name or alias."""
     kind = MEASURES.find(name)
-    if name in map(str.lower, kind.aliases):
+    if name in kind.aliases or name in map(str.lower, kind.aliases):
         return kind
     MEASURES.discard(name)  # its aliases were changed after it was defined
     return _find(name)
