@@ -21,7 +21,6 @@ class BPref(RunMeasure):
     ``min(bads above, R) / min(all judged bads, R)``; one not retrieved earns nothing. Documents
     without judgement play no part.
 
-
     References
     ----------
     Buckley and Voorhees: Retrieval evaluation with incomplete information (2004), as trec_eval

@@ -23,7 +23,6 @@ class InfAP(RunMeasure):
     are relevant in the proportion of those judged, documents outside the pool are not. A negative
     grade says that a document was in the pool but not judged.
 
-
     References
     ----------
     Yilmaz and Aslam: Estimating average precision with incomplete and imperfect judgments
