@@ -135,13 +135,13 @@ def peers(folds, first):
                 random_state=0,
                 verbose=-1,
             )
-            vali = fold.vali
+            validation = fold.validation
             model.fit(
                 fold.train.X,
                 fold.train.y,
                 group=fold.train.sizes,
-                eval_set=[(vali.X, vali.y)],
-                eval_group=[vali.sizes],
+                eval_set=[(validation.X, validation.y)],
+                eval_group=[validation.sizes],
                 eval_metric="map",
                 callbacks=[lightgbm.early_stopping(50, verbose=False)],
             )
@@ -204,7 +204,7 @@ def main(folder, wanted):
         begin = time.perf_counter()
         for fitted, fold in zip(found.learners, folds, strict=True):
             stops = fitted.get_params()["early_stopping"] is not None
-            fitted.fit(fold.train, eval_set=fold.vali if stops else None)
+            fitted.fit(fold.train, eval_set=fold.validation if stops else None)
         seconds = (time.perf_counter() - begin) / len(folds)
         error = values.std(ddof=1) / np.sqrt(len(values))
         print(

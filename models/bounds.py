@@ -243,7 +243,7 @@ class _Merges:
     def one_perfect(self) -> bool:
         """Whether only full agreement with the labels is perfect."""
         measure = self.measure
-        whole = measure._cut >= len(self.labels)
+        whole = measure.cut_off >= len(self.labels)
         if isinstance(measure, AP):
             return whole and len(self.grades) == 2 and self.grades[0] == 0
         return whole and isinstance(measure, NDCG | AUC)

@@ -1,16 +1,20 @@
-"""Validation shared by every public function: convert once, or say in words what is wrong."""
+"""Validation shared by all public functions: convert the input, or raise a clear error."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from permdist._tables import dense, refuse_masks, without_nulls
 from permdist._text import hint
-from permdist._typing import BoolArray, FloatArray, IntArray, RandomState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from permdist._typing import BoolArray, FloatArray, IntArray, RandomState
 
 
 def as_rng(rng: RandomState) -> np.random.Generator:
@@ -74,7 +78,7 @@ def finite(name: str, values: ArrayLike, *, ndim: int | None = None) -> FloatArr
 
 
 def integers(name: str, values: ArrayLike, *, what: str = "integers") -> IntArray:
-    """Convert to int64; whole-numbered floats are refused too, they are a sign of a mix-up."""
+    """Convert to int64; floats are refused, even whole-numbered ones."""
     array = as_array(name, values)
     if array.dtype.kind == "f" and np.isnan(array).any():
         where = first_index(np.atleast_1d(np.isnan(array)))
@@ -85,7 +89,7 @@ def integers(name: str, values: ArrayLike, *, what: str = "integers") -> IntArra
 
 
 def grades(name: str, values: ArrayLike) -> IntArray:
-    """Convert relevance labels to int64; whole-numbered floats are welcome, negatives are not."""
+    """Convert relevance labels to int64; whole-numbered floats are accepted, negatives are not."""
     array = as_array(name, values)
     if array.dtype.kind == "f":
         bad = ~(np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**63))
@@ -120,7 +124,7 @@ SMALLEST_SCALE = 1e-290
 
 
 def scale_of(name: str, value: Any) -> float:
-    """Check a factor or a unit: positive, finite, and far enough from where products overflow."""
+    """Check a scale factor: positive, finite, and not so extreme that products overflow."""
     result = float(finite(name, value, ndim=0))
     if not SMALLEST_SCALE <= result <= 1.0 / SMALLEST_SCALE:
         raise ValueError(
@@ -131,7 +135,7 @@ def scale_of(name: str, value: Any) -> float:
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Give a read-only view; kernels that always get one are compiled once, not twice."""
+    """Return a read-only view, so that kernels are compiled for one type of array only."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -149,7 +153,7 @@ LONGEST_NAME = 300
 
 
 def short_text(name: str, text: str) -> str:
-    """Check that a text that names something is no longer than such names are."""
+    """Check that the text of a name is not longer than `LONGEST_NAME`."""
     if len(text) > LONGEST_NAME:
         raise ValueError(
             f"{name}: expected at most {LONGEST_NAME} characters, got {len(text):,}, from "
@@ -159,7 +163,7 @@ def short_text(name: str, text: str) -> str:
 
 
 def choice(name: str, value: Any, options: Iterable[str]) -> str:
-    """Check one of a few words; suggest the nearest one."""
+    """Check that a value is one of the options; suggest the nearest one if not."""
     options = list(options)
     if isinstance(value, str) and value in options:
         return value

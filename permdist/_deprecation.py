@@ -49,7 +49,7 @@ def renamed_arguments(**names: str) -> Callable[[Function], Function]:
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             if not names.keys().isdisjoint(kwargs):
-                kwargs = current_names(function.__name__, kwargs, names, stacklevel=4)
+                kwargs = current_names(function.__qualname__, kwargs, names, stacklevel=4)
             return function(*args, **kwargs)
 
         return wrapper  # type: ignore[return-value]

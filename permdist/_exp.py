@@ -12,20 +12,20 @@ from permdist._kernels import kernel
 
 
 @intrinsic
-def _float_of(typing: Any, bits: Any) -> Any:
+def _float_of(_typing: Any, _bits: Any) -> Any:
     """Read 64 bits as a float."""
 
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], llvmlite.ir.DoubleType())
 
     return types.float64(types.int64), build
 
 
 @intrinsic
-def _bits_of(typing: Any, value: Any) -> Any:
+def _bits_of(_typing: Any, _value: Any) -> Any:
     """Read a float as 64 bits."""
 
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], llvmlite.ir.IntType(64))
 
     return types.int64(types.float64), build

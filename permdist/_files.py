@@ -1,4 +1,4 @@
-"""Files: reading whole, compressed or not, with clear errors; writing all or nothing."""
+"""Files: reading them whole, compressed or not, with clear errors; writing them atomically."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ import os
 import secrets
 import stat
 import zlib
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from permdist._limits import need_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
 
 PIECE = 2**22
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a whole file; damage to a compressed one is told in words."""
+    """Read a whole file; damage to a compressed one raises an error that says so."""
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file")
     if path.is_dir():
@@ -60,7 +62,7 @@ def _read_all(path: Path, source: IO[bytes]) -> bytes:
 
 
 def read_number(file: Path, line: int, text: bytes) -> float:
-    """Read one number, or say where it is not one."""
+    """Read one number, or raise an error that names the line."""
     try:
         value = float("nan") if b"_" in text else float(text)
     except ValueError:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from permdist._ragged import pointers
 from permdist._tables import refuse_masks
-from permdist._typing import IntArray
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from permdist._typing import IntArray
 
 LARGEST_WITHOUT_IDS = 1000
 
@@ -22,7 +26,7 @@ class Groups(NamedTuple):
         In the order of first appearance.
     ptr : array of int, shape (queries + 1,)
     order : array of int or None
-        How the documents must be taken first, where they had to be gathered.
+        The permutation that gathers the documents of each query; None if they are contiguous.
     """
 
     qids: NDArray[Any]
@@ -42,9 +46,9 @@ class RepeatedQueryError(ValueError):
 
 
 def group_queries(qid: ArrayLike | None, n_documents: int, *, regroup: bool = False) -> Groups:
-    """Cut documents into queries; one query if there are no ids, and not too many documents.
+    """Split documents into queries; without ids they are one query.
 
-    More than 1,000 documents without ids are hardly one query: somebody forgot the ids.
+    More than 1,000 documents without ids are refused: the ids were probably forgotten.
     """
     if n_documents == 0:
         raise ValueError("y: expected at least one document, got none")
@@ -67,9 +71,9 @@ def group_queries(qid: ArrayLike | None, n_documents: int, *, regroup: bool = Fa
             raise ValueError(f"qid: expected whole numbers or names, got {ids[bad]} at index {bad}")
         ids = ids.astype(np.int64)
     if ids.dtype.kind in "OT":  # pandas columns of names
-        kinds = {type(entry) for entry in ids.tolist()}
-        if kinds not in ({str}, {int}):
-            names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        found_types = {type(entry) for entry in ids.tolist()}
+        if found_types not in ({str}, {int}):
+            names = ", ".join(sorted(one.__name__ for one in found_types))
             raise TypeError(f"qid: expected whole numbers or names, got {names}")
         ids = np.array(ids.tolist())
     if ids.dtype.kind not in "iuUS":
@@ -88,5 +92,4 @@ def group_queries(qid: ArrayLike | None, n_documents: int, *, regroup: bool = Fa
     appearance = np.argsort(np.argsort(first))
     of_document = np.repeat(appearance[number], np.diff(np.append(starts, n_documents)))
     sizes = np.bincount(of_document)
-    ptr = np.concatenate([[0], np.cumsum(sizes)])
-    return Groups(found[np.sort(first)], ptr, np.argsort(of_document, kind="stable"))
+    return Groups(found[np.sort(first)], pointers(sizes), np.argsort(of_document, kind="stable"))

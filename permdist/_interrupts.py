@@ -1,6 +1,6 @@
 """Ctrl-C within a second, however long compiled code runs.
 
-Python looks at signals between two of its own instructions only, and a kernel is one. Work that
+Python handles signals between two of its own instructions only, and a kernel is one. Work that
 can be cut into parts is done part by part, from Python; other work is done in a thread of its
 own, for which the main thread waits in a way that Ctrl-C ends.
 """
@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextvars
 import math
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 Result = TypeVar("Result")
 
@@ -53,12 +55,12 @@ def patiently(cost: float, function: Callable[..., Result], *args: Any) -> Resul
 
     A short call, or one from another thread than the main one, is an ordinary call. A long one is
     made in a thread. On Ctrl-C `KeyboardInterrupt` is raised at once; the call itself comes to its
-    end in the background, and its result is thrown away.
+    end in the background, and its result is discarded.
 
     Parameters
     ----------
     cost : float
-        About how many elementary operations it takes.
+        The approximate number of elementary operations.
     function : callable
         Compiled, or anything else that releases the global lock. It must not need to be undone.
     *args

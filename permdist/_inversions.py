@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+
+
+def different_pairs(totals: ArrayLike) -> int:
+    """Count the pairs of items of different classes, from the number of items of each class.
+
+    Examples
+    --------
+    >>> different_pairs([2, 3, 1])  # 2 * 3 + 2 * 1 + 3 * 1
+    11
+    """
+    return int((np.sum(totals) ** 2 - np.sum(np.square(totals))) // 2)
 
 
 @kernel

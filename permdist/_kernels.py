@@ -16,6 +16,9 @@ import numba
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+# Attributes of numba's own, which has no public way to look at its cache.
+_CACHE, _GUARD, _STAMP = "_cache", "_guard_against_spurious_io_errors", "_source_stamp"
+
 
 @overload
 def kernel(function: Function) -> Function: ...
@@ -67,7 +70,7 @@ def kernel(function: Any = None, *, fuse: bool = False, inline: bool = False) ->
 def _bear_full_disks(compiled: Any) -> None:
     """Let a kernel that cannot be kept, or read back, be compiled anew in place of failing."""
     if _cache_file(compiled) is not None:
-        compiled._cache._guard_against_spurious_io_errors = lambda: contextlib.suppress(OSError)
+        setattr(getattr(compiled, _CACHE), _GUARD, lambda: contextlib.suppress(OSError))
 
 
 def _stamp_with_helpers(compiled: Any, function: Callable[..., Any]) -> None:
@@ -79,7 +82,7 @@ def _stamp_with_helpers(compiled: Any, function: Callable[..., Any]) -> None:
     code = function.__code__
     helpers: list[Any] = [function.__globals__.get(name) for name in code.co_names]
     stamps = [
-        _cache_file(helper)._source_stamp
+        getattr(_cache_file(helper), _STAMP)
         for helper in helpers
         if hasattr(helper, "py_func")
         and helper.py_func.__code__.co_filename != code.co_filename
@@ -87,9 +90,9 @@ def _stamp_with_helpers(compiled: Any, function: Callable[..., Any]) -> None:
     ]
     own = _cache_file(compiled)
     if stamps and own is not None:
-        own._source_stamp = (own._source_stamp, *stamps)
+        setattr(own, _STAMP, (getattr(own, _STAMP), *stamps))
 
 
 def _cache_file(compiled: Any) -> Any:
     """Find numba's record of a cached function; None where caching is off."""
-    return getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    return getattr(getattr(compiled, _CACHE, None), "_cache_file", None)

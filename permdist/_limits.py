@@ -1,4 +1,4 @@
-"""Limits of memory: what a file or an argument declares is sized before anything is allocated."""
+"""Memory limits: sizes are checked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)(?:I?B)?")
 
 
 def memory_limit() -> float:
-    """Return the most bytes that one request may take.
+    """Return the largest number of bytes that one request may take.
 
     4 GiB, or what the environment variable ``PERMDIST_MEMORY_LIMIT`` says: a number of bytes, or
     one with K, M, G or T (powers of 1024), or ``inf``. It is read at every use, so that a program
@@ -75,7 +75,7 @@ def need_memory(what: str, n_bytes: float, remedy: str = "") -> None:
 
 
 def size_text(n_bytes: float) -> str:
-    """Write a number of bytes for a person: ``18.6 GiB``."""
+    """Format a number of bytes: ``18.6 GiB``."""
     value, unit = float(min(n_bytes, 1e300)), "bytes"
     for larger in ("KiB", "MiB", "GiB", "TiB"):
         if value < 1024.0:

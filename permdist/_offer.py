@@ -1,4 +1,4 @@
-"""Registers our types with Hypothesis, whichever of the two libraries is imported first.
+"""Registration of our types with Hypothesis, whichever library is imported first.
 
 Hypothesis calls `hypothesis_hook` (by entry point) when it is imported; our types announce
 themselves with `offer_strategy` when they are. Neither import pulls in the other.

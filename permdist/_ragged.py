@@ -5,14 +5,17 @@ Row ``r`` of a flat array is ``flat[ptr[r]:ptr[r + 1]]``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from permdist._typing import IntArray
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from permdist._typing import IntArray
 
 
 def pointers(sizes: ArrayLike) -> IntArray:

@@ -45,10 +45,15 @@ class Registry(Mapping[str, T], Generic[T]):
         self._entries: dict[str, T] = {}
 
     def add(self, name: str, value: T) -> T:
-        """Add a thing under a new name, and return it."""
-        if not name or type(name) is not str:
-            raise TypeError(f"{self._what}: expected a name, got {name!r}")
-        if self._entries.get(name, value) is not value:
+        """Add a thing under a new name, and return it.
+
+        A class or function that is defined again, as in a notebook, replaces the older one.
+        """
+        given: object = name
+        if not (isinstance(given, str) and given):
+            raise TypeError(f"{self._what}: expected a name, got {given!r}")
+        older = self._entries.get(name, value)
+        if older is not value and not _same_definition(older, value):
             raise ValueError(f"{self._what}: the name {name!r} is taken")
         self._entries[name] = value
         return value
@@ -59,12 +64,12 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def find(self, name: str) -> T:
         """Return the thing of a name; ValueError names those that there are."""
-        if name in self:
-            return self._entries[name]
-        known = ", ".join(self._entries)
+        entries = self._loaded()
+        if name in entries:
+            return entries[name]
+        known = ", ".join(entries)
         raise ValueError(
-            f"{self._what}: unknown name {name!r}, expected one of {known}"
-            f"{hint(name, self._entries)}"
+            f"{self._what}: unknown name {name!r}, expected one of {known}{hint(name, entries)}"
         )
 
     def _loaded(self) -> dict[str, T]:
@@ -82,6 +87,15 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._loaded())
+
+
+def _same_definition(older: Any, newer: Any) -> bool:
+    """Return whether two classes or functions were defined under one name in one module."""
+    places = [
+        (getattr(thing, "__module__", None), getattr(thing, "__qualname__", None))
+        for thing in (older, newer)
+    ]
+    return places[0] == places[1] and None not in places[0]
 
 
 @cache

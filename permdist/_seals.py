@@ -1,4 +1,4 @@
-"""Checksums at the end of files: whatever was cut or edited is noticed before it is read."""
+"""Checksums at the end of files, so that truncated or edited files are detected."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def unseal(data: bytes) -> bytes:
 
 
 def is_sealed(data: bytes) -> bool:
-    """Tell whether there is a checksum at the end, right or wrong."""
+    """Return whether there is a checksum at the end, right or wrong."""
     return data[-_LENGTH:].startswith(_MARK) and data.endswith(b"\n")

@@ -1,17 +1,19 @@
-"""Signals for a while: what Ctrl-C and its kin do inside a block."""
+"""Temporary signal handlers."""
 
 from __future__ import annotations
 
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @contextlib.contextmanager
 def handled(number: signal.Signals, handler: Any) -> Iterator[None]:
-    """Handle a signal in another way for a while; only the main thread can, others change nothing.
+    """Install a signal handler inside a block; outside the main thread, do nothing.
 
     Examples
     --------

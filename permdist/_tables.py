@@ -1,4 +1,4 @@
-"""Tables as they come: data frames and their column names, sparse matrices, nullable columns."""
+"""Tabular input: data frames and their column names, sparse matrices, nullable columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def dense(name: str, values: Any) -> Any:
 
 
 def refuse_masks(name: str, values: Any) -> None:
-    """Refuse arrays with entries under a mask, which numpy would take as if there were none."""
+    """Refuse arrays with masked entries, whose masks numpy would silently drop."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         hidden = int(np.ma.getmaskarray(values).sum())
         raise ValueError(
@@ -72,7 +72,7 @@ def column_names(values: Any) -> tuple[str, ...] | None:
     if texts < len(names):
         kinds = ", ".join(sorted({type(name).__name__ for name in names}))
         raise TypeError(
-            f"X: expected column names that are all texts, got {kinds}; Feature names are only "
+            f"X: expected column names that are all strings, got {kinds}; Feature names are only "
             "supported if all input features have string names (X.columns.astype(str))"
         )
     return tuple(str(name) for name in names)

@@ -1,32 +1,35 @@
-"""Plain text for people: aligned names and values, and names that were nearly right."""
+"""Plain-text output: aligned columns, tables, plurals, and suggestions for misspelled names."""
 
 from __future__ import annotations
 
 import difflib
 import io
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 def aligned(rows: Mapping[str, str]) -> str:
-    """Write names and values in two columns."""
+    """Format names and values in two columns."""
     width = max(map(len, rows))
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items())
 
 
 def hint(word: object, options: Iterable[str]) -> str:
-    """Suggest the option that a mistyped word is nearest to, if one is near."""
+    """Return a suggestion for a misspelled word, if an option is close enough."""
     near = difflib.get_close_matches(str(word), list(options), n=1, cutoff=0.65)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def plural(number: int, word: str, words: str = "") -> str:
-    """Write a number with its word: ``1 query``, ``2 queries``."""
+    """Format a number with its noun: ``1 query``, ``2 queries``."""
     return f"{number:,} {word if number == 1 else words or word + 's'}"
 
 
 def wrapped(text: str, width: int | None) -> str:
-    """Fill lines of a width, or leave a text in one line."""
+    """Wrap a text to a width; None leaves it on one line."""
     return text if width is None else textwrap.fill(text, width, break_long_words=False)
 
 
@@ -37,7 +40,7 @@ def text_table(
     left: Sequence[str] = (),
     width: int | None = None,
 ) -> str:
-    """Write a table in columns, the first and those named in `left` to the left.
+    """Format a table; the first column and those named in `left` are left-aligned.
 
     With a width, long entries are wrapped to fit.
     """

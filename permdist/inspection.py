@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import as_rng, choice, finite, grades
 from permdist._text import aligned, plural
-from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.distributions import Distribution, GaussianScores, GoodBad, PlackettLuce
-from permdist.distributions.base import Estimate
 from permdist.measures import Measure, parse
 from permdist.rankings import order_by_scores
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     import pandas as pd
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray, RandomState
+    from permdist.distributions.base import Estimate
 
 KINDS = ("plackett-luce", "gaussian", "good-bad")
 MEASURES = ("ndcg", "ndcg@10", "ap", "rr", "auc")
@@ -111,7 +113,7 @@ class Inspection:
         return np.argsort(self.marginals @ np.arange(self.dist.n_items), kind="stable")
 
     def documents(self) -> pd.DataFrame:
-        """Give a table of the documents, best first: mean rank and chances of the first places."""
+        """Return a table of the documents, best first: mean rank, chances of the first places."""
         import pandas as pd
 
         n, order = self.dist.n_items, self.order
@@ -153,7 +155,7 @@ class Inspection:
         return f"Inspection({self.dist!r})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain values, for JSON."""
+        """Return everything as plain values, for JSON."""
         return {
             "documents": list(self.dist.names),
             "labels": None if self.labels is None else self.labels.tolist(),

@@ -20,16 +20,19 @@ numbered:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from hypothesis import strategies as st
 
-from permdist._typing import FloatArray, IntArray
 from permdist.data import Queries
 from permdist.distributions import GaussianScores, GoodBad, PlackettLuce
 from permdist.rankings import BucketOrder, TopK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from permdist._typing import FloatArray, IntArray
 
 __all__ = [
     "LabelledQuery",
@@ -56,16 +59,26 @@ class LabelledQuery(NamedTuple):
     labels: IntArray
 
 
-def orders(
-    *, n_items: int | None = None, min_items: int = 1, max_items: int = 8
-) -> st.SearchStrategy[IntArray]:
+class Sizes(TypedDict, total=False):
+    """How many items a ranking has: keyword arguments that most strategies take.
+
+    `n_items` is their exact number; where it is not given, it is `min_items` to `max_items`.
+    """
+
+    n_items: int | None
+    min_items: int
+    max_items: int
+
+
+def orders(**sizes: Unpack[Sizes]) -> st.SearchStrategy[IntArray]:
     """Generate total orders as arrays of int64.
 
     Parameters
     ----------
     n_items : int, optional
-        Exactly so many items, whatever the other two say.
+        The exact number of items; it overrides the other two.
     min_items, max_items : int
+        The range of the number of items, 1 to 8 by default.
 
     Examples
     --------
@@ -73,11 +86,11 @@ def orders(
     >>> find(orders(min_items=3), lambda order: order[0] != 0)
     array([1, 0, 2])
     """
-    return _sizes(n_items, min_items, max_items).flatmap(_permutation)
+    return _sizes(**sizes).flatmap(_permutation)
 
 
 def order_tuples(
-    *, count: int = 2, n_items: int | None = None, min_items: int = 1, max_items: int = 8
+    *, count: int = 2, **sizes: Unpack[Sizes]
 ) -> st.SearchStrategy[tuple[IntArray, ...]]:
     """Generate several orders of the same items.
 
@@ -88,14 +101,16 @@ def order_tuples(
     n_items, min_items, max_items : int
         As in `orders`.
     """
-    sizes = _sizes(n_items, min_items, max_items)
-    return sizes.flatmap(lambda n: st.tuples(*[_permutation(n)] * count))
+    return _sizes(**sizes).flatmap(lambda n: st.tuples(*[_permutation(n)] * count))
 
 
-def rankings_with_ties(
-    *, n_items: int | None = None, min_items: int = 1, max_items: int = 8
-) -> st.SearchStrategy[BucketOrder]:
+def rankings_with_ties(**sizes: Unpack[Sizes]) -> st.SearchStrategy[BucketOrder]:
     """Generate bucket orders; they shrink towards one bucket.
+
+    Parameters
+    ----------
+    n_items, min_items, max_items : int
+        As in `orders`.
 
     Examples
     --------
@@ -108,48 +123,49 @@ def rankings_with_ties(
         levels = st.lists(st.integers(0, n - 1), min_size=n, max_size=n)
         return levels.map(BucketOrder.from_scores)
 
-    return _sizes(n_items, min_items, max_items).flatmap(of_size)
+    return _sizes(**sizes).flatmap(of_size)
 
 
 def top_k_lists(
-    *,
-    n_items: int | None = None,
-    min_items: int = 1,
-    max_items: int = 8,
-    min_k: int = 1,
-    max_k: int | None = None,
+    *, min_k: int = 1, max_k: int | None = None, **sizes: Unpack[Sizes]
 ) -> st.SearchStrategy[TopK]:
-    """Generate top-k lists; `min_k` and `max_k` bound the length, the items bound it too."""
+    """Generate top-k lists.
+
+    Parameters
+    ----------
+    min_k, max_k : int
+        The range of the length, which is never above the number of items.
+    n_items, min_items, max_items : int
+        As in `orders`.
+    """
 
     def of_size(n: int) -> st.SearchStrategy[TopK]:
         lengths = st.integers(min(min_k, n), n if max_k is None else min(max_k, n))
         return st.builds(TopK.from_order, _permutation(n), lengths)
 
-    return _sizes(n_items, min_items, max_items).flatmap(of_size)
+    return _sizes(**sizes).flatmap(of_size)
 
 
 def scores(
     *,
-    n_items: int | None = None,
-    min_items: int = 1,
-    max_items: int = 8,
     min_value: float = -10.0,
     max_value: float = 10.0,
     ties: bool | None = None,
     wide: bool = False,
+    **sizes: Unpack[Sizes],
 ) -> st.SearchStrategy[FloatArray]:
     """Generate finite scores as arrays of float64.
 
     Parameters
     ----------
-    n_items, min_items, max_items : int
-        As in `orders`.
     min_value, max_value : float
     ties : bool, optional
         True makes equal scores likely, False excludes them, None leaves it to chance.
     wide : bool
-        Whether magnitudes from 1e-12 to 1e12 occur as well, beside one another, whatever
-        `min_value` and `max_value` say: what exact answers must stand.
+        Whether magnitudes from 1e-12 to 1e12 occur as well, beside one another, regardless of
+        `min_value` and `max_value`: exact answers must stay exact on them.
+    n_items, min_items, max_items : int
+        As in `orders`.
 
     Examples
     --------
@@ -175,21 +191,28 @@ def scores(
             drawn = st.lists(value, min_size=n, max_size=n, unique=ties is False)
         return drawn.map(lambda values: np.array(values, dtype=np.float64))
 
-    return _sizes(n_items, min_items, max_items).flatmap(of_size)
+    return _sizes(**sizes).flatmap(of_size)
 
 
 def labels(
     *,
-    n_items: int | None = None,
-    min_items: int = 1,
-    max_items: int = 8,
     max_grade: int = 2,
     min_relevant: int = 0,
     min_irrelevant: int = 0,
+    **sizes: Unpack[Sizes],
 ) -> st.SearchStrategy[IntArray]:
-    """Generate relevance labels 0 to `max_grade`, with a least number of good and bad items."""
-    needed = min_relevant + min_irrelevant
-    least = needed if n_items is not None else max(min_items, needed)
+    """Generate relevance labels.
+
+    Parameters
+    ----------
+    max_grade : int
+        Labels are 0 to this.
+    min_relevant, min_irrelevant : int
+        The least number of items with labels above 0, and with label 0.
+    n_items, min_items, max_items : int
+        As in `orders`; `min_items` and `max_items` are raised to what the labels need.
+    """
+    least, n_items = min_relevant + min_irrelevant, sizes.get("n_items")
     if n_items is not None and n_items < least:
         raise ValueError(
             f"n_items: expected at least {least} items for these labels, got {n_items}"
@@ -203,32 +226,21 @@ def labels(
         drawn = st.builds(lambda g, r: [*g, *([0] * min_irrelevant), *r], good, rest)
         return drawn.flatmap(st.permutations).map(lambda values: np.array(values, dtype=np.int64))
 
-    return _sizes(n_items, least, max(max_items, least)).flatmap(of_size)
+    least = max(sizes.get("min_items", 1), least)
+    return _sizes(n_items, least, max(sizes.get("max_items", 8), least)).flatmap(of_size)
 
 
 def labelled_queries(
-    *,
-    n_items: int | None = None,
-    min_items: int = 1,
-    max_items: int = 8,
-    max_grade: int = 2,
-    min_relevant: int = 0,
-    min_irrelevant: int = 0,
-    ties: bool | None = None,
-    wide: bool = False,
+    *, ties: bool | None = None, wide: bool = False, **label_options: Any
 ) -> st.SearchStrategy[LabelledQuery]:
     """Generate the scores and labels of one query.
 
     Parameters
     ----------
-    n_items, min_items, max_items : int
-        As in `orders`.
-    max_grade, min_relevant, min_irrelevant : int
+    ties, wide : bool
+        As in `scores`.
+    max_grade, min_relevant, min_irrelevant, n_items, min_items, max_items : int
         As in `labels`.
-    ties : bool, optional
-        As in `scores`.
-    wide : bool
-        As in `scores`.
 
     Examples
     --------
@@ -236,20 +248,12 @@ def labelled_queries(
     >>> find(labelled_queries(min_relevant=1, min_irrelevant=1), lambda query: True)
     LabelledQuery(scores=array([0., 0.]), labels=array([1, 0]))
     """
-    label = labels(
-        n_items=n_items,
-        min_items=min_items,
-        max_items=max_items,
-        max_grade=max_grade,
-        min_relevant=min_relevant,
-        min_irrelevant=min_irrelevant,
-    )
 
     def with_scores(values: IntArray) -> st.SearchStrategy[LabelledQuery]:
         drawn = scores(n_items=len(values), ties=ties, wide=wide)
         return drawn.map(lambda score: LabelledQuery(score, values))
 
-    return label.flatmap(with_scores)
+    return labels(**label_options).flatmap(with_scores)
 
 
 def queries(
@@ -269,7 +273,7 @@ def queries(
     ----------
     min_queries, max_queries : int
     min_items, max_items : int
-        Documents of each query.
+        The number of documents per query.
     min_features, max_features : int
     max_grade : int
     doc_ids : bool, optional
@@ -296,49 +300,37 @@ def queries(
 
 
 def plackett_luces(
-    *,
-    n_items: int | None = None,
-    min_items: int = 1,
-    max_items: int = 6,
-    max_score: float = 5.0,
-    wide: bool = False,
+    *, max_score: float = 5.0, wide: bool = False, **sizes: Unpack[Sizes]
 ) -> st.SearchStrategy[PlackettLuce]:
     """Generate Plackett-Luce distributions.
 
     Parameters
     ----------
-    n_items, min_items, max_items : int
-        As in `orders`.
     max_score : float
-        Scores are up to this, either way.
+        The largest magnitude of a score.
     wide : bool
         Whether scores of magnitudes from 1e-12 to 1e12 occur as well, as in `scores`.
+    n_items, min_items, max_items : int
+        As in `orders`; at most 6 items by default.
     """
-    return _scores_up_to(max_score, n_items, min_items, max_items, wide).map(PlackettLuce)
+    return _scores_up_to(max_score, wide, sizes).map(PlackettLuce)
 
 
 def gaussian_scores(
-    *,
-    n_items: int | None = None,
-    min_items: int = 1,
-    max_items: int = 6,
-    max_score: float = 5.0,
-    wide: bool = False,
+    *, max_score: float = 5.0, wide: bool = False, **sizes: Unpack[Sizes]
 ) -> st.SearchStrategy[GaussianScores]:
     """Generate Gaussian-score distributions with scales from 1/4 to 4.
 
     Parameters
     ----------
-    n_items, min_items, max_items : int
-        As in `orders`.
-    max_score : float
-        Scores are up to this, either way.
+    max_score, n_items, min_items, max_items
+        As in `plackett_luces`.
     wide : bool
         Whether scores of magnitudes from 1e-12 on occur as well, and scales of 1e-9 and 1e9 with
         them; their spread is at most 40 standard deviations, since the time that the probability
         of an order takes grows with it.
     """
-    values = _scores_up_to(max_score, n_items, min_items, max_items, wide)
+    values = _scores_up_to(max_score, wide, sizes)
     scales = st.sampled_from([1.0, 0.25, 4.0])
     if not wide:
         return st.builds(GaussianScores, values, scales)
@@ -351,43 +343,36 @@ def gaussian_scores(
 
 def good_bads(
     *,
-    n_items: int | None = None,
-    min_items: int = 2,
-    max_items: int = 6,
     max_score: float = 2.0,
     max_grade: int = 2,
     spaces: Sequence[str] = ("orders", "interleavings"),
     tilts: Sequence[str | None] = (None, "ap", "ndcg", "auc"),
     wide: bool = False,
+    **sizes: Unpack[Sizes],
 ) -> st.SearchStrategy[GoodBad]:
     """Generate good-bad pair models with at least one good and one bad item.
 
     Parameters
     ----------
-    n_items, min_items, max_items : int
-        As in `orders`.
     max_score : float
+        The largest magnitude of a score.
     max_grade : int
+        Labels are 0 to this.
     spaces : sequence of str
         The spaces to choose from; over ``"pairs"`` only the tilts None and ``"auc"`` occur.
     tilts : sequence of str or None
     wide : bool
         Whether scores of magnitudes from 1e-12 on occur as well, up to the largest for which the
         model is defined (its exponents end at 1e12).
+    n_items, min_items, max_items : int
+        As in `orders`; 2 to 6 items by default.
     """
-    label = labels(
-        n_items=n_items,
-        min_items=min_items,
-        max_items=max_items,
-        max_grade=max_grade,
-        min_relevant=1,
-        min_irrelevant=1,
-    )
+    label = labels(max_grade=max_grade, min_relevant=1, min_irrelevant=1, **_small(sizes))
 
     @st.composite
     def model(draw: st.DrawFn) -> GoodBad:
         grade = draw(label)
-        score = draw(_scores_up_to(max_score, len(grade), 1, 1, wide))
+        score = draw(_scores_up_to(max_score, wide, {"n_items": len(grade)}))
         space = draw(st.sampled_from(list(spaces)))
         possible = [tilt for tilt in tilts if space != "pairs" or tilt in (None, "auc")]
         tilt = draw(st.sampled_from(possible))
@@ -400,17 +385,13 @@ def good_bads(
     return model()
 
 
-def _scores_up_to(
-    limit: float, n_items: int | None, min_items: int, max_items: int, wide: bool
-) -> st.SearchStrategy[FloatArray]:
-    return scores(
-        n_items=n_items,
-        min_items=min_items,
-        max_items=max_items,
-        min_value=-limit,
-        max_value=limit,
-        wide=wide,
-    )
+def _small(sizes: Sizes) -> Sizes:
+    """Return the sizes, with at most 6 items by default: distributions list all orders."""
+    return {"max_items": 6, **sizes}
+
+
+def _scores_up_to(limit: float, wide: bool, sizes: Sizes) -> st.SearchStrategy[FloatArray]:
+    return scores(min_value=-limit, max_value=limit, wide=wide, **_small(sizes))
 
 
 def _of_any_size() -> st.SearchStrategy[float]:
@@ -421,7 +402,9 @@ def _of_any_size() -> st.SearchStrategy[float]:
     return st.builds(lambda sign, x, k: sign * x * 10.0**k, signs, digits, exponents)
 
 
-def _sizes(n_items: int | None, min_items: int, max_items: int) -> st.SearchStrategy[int]:
+def _sizes(
+    n_items: int | None = None, min_items: int = 1, max_items: int = 8
+) -> st.SearchStrategy[int]:
     """Generate numbers of items, checked as Hypothesis checks its own bounds."""
     if n_items is not None:
         min_items = max_items = n_items

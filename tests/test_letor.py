@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from permdist import strategies
-from permdist.data import Queries, load_letor, load_letor_folds, load_scores, make_letor, save_letor
+from permdist.data import (
+    Fold,
+    Queries,
+    load_letor,
+    load_letor_folds,
+    load_scores,
+    make_letor,
+    save_letor,
+)
 
 GOOD = (
     "2 qid:10 1:0.5 2:1e-3 3:-7 #docid = GX1-2 inc = 1\n"
@@ -273,7 +281,8 @@ def test_folds_from_five_parts(tmp_path):
         save_letor(part, tmp_path / f"S{number + 1}.txt.gz")
     folds = load_letor_folds(tmp_path)
     assert [fold.test.qids.tolist() for fold in folds] == [[9, 10], [1, 2], [3, 4], [5, 6], [7, 8]]
-    assert [fold.vali.qids.tolist() for fold in folds] == [[7, 8], [9, 10], [1, 2], [3, 4], [5, 6]]
+    validated = [fold.validation.qids.tolist() for fold in folds]
+    assert validated == [[7, 8], [9, 10], [1, 2], [3, 4], [5, 6]]
     assert folds[1].train.qids.tolist() == [3, 4, 5, 6, 7, 8]
     assert {part.n_features for fold in folds for part in fold} == {4}
     with pytest.raises(ValueError, match=r"expected Fold1, Fold2, \.\.\. or S1\.txt to S5\.txt"):
@@ -313,7 +322,7 @@ def test_odd_bytes(tmp_path):
         load_letor(write(tmp_path, "1 qid:1 1:ice\n"))
     with pytest.raises(ValueError, match="n_features: expected at least 1"):
         load_letor(write(tmp_path, GOOD), n_features=-1)
-    with pytest.raises(ValueError, match="expected one score a line, the file has none"):
+    with pytest.raises(ValueError, match="expected one score per line, but the file is empty"):
         load_scores(write(tmp_path, "\n\n"))
     with pytest.raises(ValueError, match="expected a finite number, got '1_0'"):
         load_scores(write(tmp_path, "1_0\n"))
@@ -405,3 +414,12 @@ def test_features_that_count_from_0(tmp_path):
     assert load_letor(write(tmp_path, "1 qid:1\n"), zero_based=True).n_features == 0
     one = load_letor(write(tmp_path, "1 qid:1 0:7\n"), zero_based=True)
     assert one.X.tolist() == [[7.0]]
+
+
+def test_the_validation_part_has_an_old_name():
+    part = Queries([[1.0]], [1], [1])
+    with pytest.warns(DeprecationWarning, match=r"Fold.*: vali is deprecated.*use validation"):
+        fold = Fold(train=part, vali=part, test=part)
+    with pytest.warns(DeprecationWarning, match="Fold: vali is deprecated.*use validation"):
+        assert fold.vali is fold.validation is part
+    assert repr(fold).startswith("Fold(train=")

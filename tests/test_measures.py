@@ -1,5 +1,6 @@
 """The contract of every measure, against slow references and hand-worked values."""
 
+import dataclasses
 import itertools
 import math
 
@@ -424,5 +425,129 @@ def test_a_users_measure_joins_by_being_defined():
 
         assert measures.parse("binary2@3") == Binary2(3)
         Binary2.aliases = ()
+        with pytest.raises(ValueError, match="unknown name 'binary2'"):
+            measures.parse("binary2@3")
     finally:
         FirstTwo.aliases = ()
+
+
+def make_first(default, annotation="float", name="First"):
+    """Define a measure with one option, as a user would."""
+
+    def _values(self, placed):
+        return Precision(1)._values(placed)
+
+    def step(self, grades, totals, level, above):
+        return Precision(1).step(grades, totals, level, above)
+
+    members = {"option": default, "aliases": ("firstoption",), "_values": _values, "step": step}
+    members |= {"__annotations__": {"option": annotation}, "__module__": __name__}
+    if default is dataclasses.MISSING:
+        del members["option"]
+    kind = type(name, (measures.Measure,), members)
+    return dataclasses.dataclass(frozen=True, repr=False)(kind)
+
+
+@pytest.fixture
+def first():
+    made = []
+
+    def make(*args, **options):
+        made.append(make_first(*args, **options))
+        return made[-1]
+
+    yield make
+    for kind in made:
+        kind.aliases = ()
+
+
+NUMBERS = st.floats(allow_nan=False) | st.integers() | st.sampled_from([1e-3, -1e-300, -0.0])
+OPTIONS = NUMBERS | st.none() | st.booleans() | st.text(max_size=40)
+
+
+@given(data=st.data())
+def test_options_of_any_plain_type_are_read_back(data):
+    annotation, values = data.draw(
+        st.sampled_from(
+            [
+                ("float", NUMBERS),
+                ("int", st.integers()),
+                ("bool", st.booleans()),
+                ("str", st.text(max_size=40)),
+                ("float | None", NUMBERS | st.none()),
+                ("str | int | None", st.text(max_size=40) | st.integers() | st.none()),
+                ("NotDefinedAnywhere", OPTIONS),
+            ]
+        )
+    )
+    missing = st.just(dataclasses.MISSING)
+    default = data.draw(missing | values)
+    if isinstance(default, str) and annotation == "NotDefinedAnywhere":
+        values = st.text(max_size=40)
+    kind = make_first(default, annotation)
+    try:
+        measure = kind(data.draw(values))
+        again = measures.parse(measure.name)
+        assert again == measure
+        assert hash(again) == hash(measure)
+        assert type(again.option) is type(measure.option) or annotation != "NotDefinedAnywhere"
+    finally:
+        kind.aliases = ()
+
+
+def test_a_learner_with_a_users_measure_is_saved_and_loaded(first, tmp_path):
+    from permdist import data, models
+
+    measure = first(0.8)(-1e-3)
+    learner = models.AdaRank(measure=measure, max_iter=2).fit(data.make_letor(4, rng=0))
+    learner.save(tmp_path / "learner.json")
+    again = models.load(tmp_path / "learner.json")
+    assert measures.parse(again.measure) == measure
+    queries = data.make_letor(3, rng=1)
+    assert again.score(queries) == learner.score(queries)
+
+
+def test_a_measure_defined_again_replaces_the_older_one(first):
+    older, newer = first(0.8), first(0.5)
+    assert measures.parse("firstoption") == newer()
+    assert newer in measures.kinds()
+    assert older not in measures.kinds()
+    with pytest.raises(ValueError, match="the name 'firstoption' is taken"):
+        first(0.8, name="Second")
+    with pytest.raises(TypeError, match="expected a tuple of names, got the text 'ap2'"):
+        type("AP2", (AP,), {"aliases": "ap2"})
+
+
+def test_an_option_without_default_must_be_given(first):
+    first(dataclasses.MISSING)
+    with pytest.raises(ValueError, match="needs the option option"):
+        measures.parse("firstoption")
+    assert measures.parse("firstoption[option=-1e-3]").option == -1e-3
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text", "expected"),
+    [
+        ("float", "x", "a number"),
+        ("int", "0.5", "a whole number"),
+        ("bool", "1", "true or false"),
+        ("int | None", "x", "a whole number or none"),
+        ("str", '"x', "a text between quotation marks"),
+    ],
+)
+def test_options_of_the_wrong_type_are_named(first, annotation, text, expected):
+    first(dataclasses.MISSING, annotation)
+    with pytest.raises(ValueError, match=f"must be {expected}"):
+        measures.parse(f"firstoption[option={text}]")
+
+
+def test_a_cut_off_may_be_left_out_where_it_has_a_default():
+    @dataclasses.dataclass(frozen=True, repr=False)
+    class ShortAP(AP):
+        k: int | None = 10
+        aliases = ("shortap",)
+
+    assert [ShortAP().name, ShortAP(None).name] == ["shortap@10", "shortap@none"]
+    assert measures.parse("shortap@none") == ShortAP(None)
+    assert measures.parse("shortap") == ShortAP()
+    ShortAP.aliases = ()

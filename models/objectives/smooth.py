@@ -67,14 +67,14 @@ class SmoothMeasure(Objective):
             for q, (a, b) in enumerate(batch.bounds):
                 ordered = np.sort(gains[a:b])[::-1]
                 units[q] = float(ordered @ measure.discounts(b - a))
-                if measure.short == "zero" and b - a < measure._cut and measure.k is not None:
+                if measure.short == "zero" and b - a < measure.cut_off and measure.k is not None:
                     gains[a:b] = 0.0  # such a query counts nothing
         elif not measure.name.startswith("ap"):
-            units = np.full(len(batch), 1.0 if isinstance(measure, RR) else float(measure._cut))
+            units = np.full(len(batch), 1.0 if isinstance(measure, RR) else float(measure.cut_off))
         units = np.where(units > 0.0, units, 1.0)
         layout = gains, batch.levels, batch.ptr, units
         slopes = float(self.alpha), float(self.beta), kind, WINDOWS[kind]
-        form = code, float(measure._cut), log2
+        form = code, float(measure.cut_off), log2
 
         def work(
             first: int, last: int, scores: FloatArray, values: FloatArray, gradient: FloatArray

@@ -15,7 +15,7 @@ from permdist.cli._shared import (
     ZeroBased,
     print_json,
 )
-from permdist.data.preflib import KINDS
+from permdist.data.preflib import FILE_TYPES
 
 
 def describe(
@@ -31,7 +31,7 @@ def describe(
     as_json: AsJson = False,
 ) -> None:
     """Tell what is in a LETOR or PrefLib file (plain, .gz or .bz2)."""
-    if any(suffix[1:] in KINDS for suffix in file.suffixes):
+    if any(suffix[1:] in FILE_TYPES for suffix in file.suffixes):
         from permdist.data import load_preflib
 
         votes = load_preflib(file)

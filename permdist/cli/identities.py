@@ -21,7 +21,7 @@ def identities(
     from permdist.identities import check_all
 
     with no_litter():
-        results = check_all(name or None, max_examples=examples, seed=seed)
+        results = check_all(name or None, max_examples=examples, rng=seed)
     if as_json:
         facts = [
             {

@@ -1,28 +1,32 @@
-"""Companion files: how many documents each query has, beside SVMlight files without query ids."""
+"""Companion files: the number of documents per query, for SVMlight files without query ids."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permdist._files import read_bytes
 from permdist._limits import need_memory
-from permdist._typing import IntArray
 
-KINDS = (".query", ".group")
+if TYPE_CHECKING:
+    import os
+
+    from permdist._typing import IntArray
+
+SUFFIXES = (".query", ".group")
 COMPRESSED = ("", ".gz", ".bz2")
 
 
 def companions(file: Path) -> list[Path]:
-    """List where a companion may lie: ``train.txt.query`` or ``.group`` for ``train.txt.gz``."""
+    """List possible companions: ``train.txt.query`` or ``.group`` for ``train.txt.gz``."""
     bare = file.with_suffix("") if file.suffix in COMPRESSED else file
     stems = [bare] if bare == file else [bare, file]
     return [
-        stem.with_name(stem.name + kind + packed)
+        stem.with_name(stem.name + suffix + packed)
         for stem in stems
-        for kind in KINDS
+        for suffix in SUFFIXES
         for packed in COMPRESSED
     ]
 
@@ -30,14 +34,14 @@ def companions(file: Path) -> list[Path]:
 def read_companion(
     file: Path, given: str | os.PathLike[str] | None, line: int
 ) -> tuple[Path, IntArray]:
-    """Find and read the numbers of documents of each query of a file, in its order.
+    """Find and read the number of documents per query of a file, in the order of the file.
 
     Parameters
     ----------
     file : Path
         The file of documents.
     given : path, optional
-        The companion; by default the one that lies beside the file.
+        The companion; by default the one beside the file.
     line : int
         The first line that has no query id.
 

@@ -1,31 +1,55 @@
-"""Cross-validation folds: LETOR's own from its folders, and folds of one collection."""
+"""Cross-validation folds: those of LETOR's folders, and random folds of one collection."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from permdist._check import as_rng, count
-from permdist._typing import RandomState
+from permdist._deprecation import renamed_arguments, warn_renamed
 from permdist.data.letor import load_letor
 from permdist.data.queries import Queries
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from permdist._typing import RandomState
 
 _PARTS = ("train", "vali", "test")
 _ENDINGS = ("", ".gz", ".bz2")
 
 
-class Fold(NamedTuple):
-    """The three parts of one cross-validation fold."""
-
+class _Parts(NamedTuple):
     train: Queries
-    vali: Queries
+    validation: Queries
     test: Queries
+
+
+class Fold(_Parts):
+    """The three parts of one cross-validation fold: a tuple.
+
+    Parameters
+    ----------
+    train, validation, test : Queries
+    """
+
+    __slots__ = ()
+
+    @renamed_arguments(vali="validation")
+    def __new__(cls, train: Queries, validation: Queries, test: Queries) -> Fold:
+        """Make a fold of its parts."""
+        return super().__new__(cls, train, validation, test)
+
+    @property
+    def vali(self) -> Queries:
+        """The validation part by its old name."""
+        warn_renamed("Fold", "vali", "validation")
+        return self.validation
 
 
 def load_letor_folds(
@@ -38,7 +62,7 @@ def load_letor_folds(
     directory : path
         With ``Fold1/train.txt, Fold1/vali.txt, Fold1/test.txt`` and so on, or with the five parts
         ``S1.txt .. S5.txt`` of which LETOR makes them (Fold 1 trains on S1, S2 and S3, validates
-        on S4 and tests on S5; Fold 2 starts at S2, and so on round). Compressed files will do.
+        on S4 and tests on S5; Fold 2 starts at S2, and so on). Files may be compressed.
     regroup : bool
         Gather queries whose lines do not stand together, as in `load_letor`.
     zero_based : bool
@@ -72,7 +96,7 @@ def load_letor_folds(
 def make_folds(queries: Queries, n_folds: int = 5, *, rng: RandomState = None) -> list[Fold]:
     """Split one collection into folds as LETOR does.
 
-    The queries are dealt at random into `n_folds` parts of about equal size; every fold tests on
+    The queries are split at random into `n_folds` parts of about equal size; every fold tests on
     one part, validates on another and trains on all the others, so that every query is tested
     once.
 

@@ -1,26 +1,22 @@
-"""LETOR / SVMlight files: reading with exact errors, writing.
+"""Reading and writing LETOR and SVMlight files.
 
 A line is ``label qid:ID index:value ... # comment``; where it has no ``qid:ID``, the sizes of the
-queries stand in a companion file. Numbers are scanned by a compiled kernel.
+queries are read from a companion file. Numbers are scanned by a compiled kernel.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from permdist._check import choice, count
 from permdist._files import read_bytes, read_number, write_atomically
 from permdist._groups import RepeatedQueryError
 from permdist._interrupts import patiently
 from permdist._limits import need_memory
-from permdist._typing import FloatArray
 from permdist.data.companions import query_numbers, read_companion
 from permdist.data.letor_scan import (
     BINARY,
@@ -31,6 +27,14 @@ from permdist.data.letor_scan import (
     scan_lines,
 )
 from permdist.data.queries import Queries
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from permdist._typing import FloatArray
 
 MAX_FEATURES = 1_000_000
 _FIRST_LINE = re.compile(rb"^[ \t\r]*[^\s#]+[ \t\r]*(qid:)?", re.MULTILINE)
@@ -159,7 +163,7 @@ def load_letor(
 
 
 def save_letor(queries: Queries, path: str | os.PathLike[str]) -> None:
-    """Write queries as a LETOR file, so that reading it back gives the very same numbers.
+    """Write queries as a LETOR file; reading it back gives exactly the same numbers.
 
     Parameters
     ----------
@@ -210,7 +214,7 @@ def _check_last_line(
     text: NDArray[np.int64],
     line_of: NDArray[np.int64],
 ) -> None:
-    """Refuse a file that stops in the middle of a line, where that can be told."""
+    """Refuse a file that ends in the middle of a line, where that can be detected."""
     inside = text[-1, 0] > int(np.flatnonzero(buffer == NEWLINE)[-1:].max(initial=-1))
     commented = text[-1, 2] >= 0
     if len(table) < 3 or not inside or commented:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 Bytes = NDArray[np.uint8]
 
@@ -217,7 +221,7 @@ def _skip_blanks(text: Bytes, start: int) -> int:
 
 @kernel
 def _is_null(text: Bytes, start: int, end: int) -> bool:
-    """Tell whether the token is NULL, in any case."""
+    """Return whether the token is NULL, in any case."""
     if end - start != 4:
         return False
     n, u = text[start] & 223, text[start + 1] & 223
@@ -226,7 +230,7 @@ def _is_null(text: Bytes, start: int, end: int) -> bool:
 
 @kernel
 def _number(text: Bytes, start: int, end: int) -> tuple[float, int]:
-    """Read a decimal number, correctly rounded, or say which fault it has.
+    """Read a decimal number, correctly rounded, or return which fault it has.
 
     Up to 15 digits the mantissa and the power of ten are exact, so that one division or
     multiplication rounds correctly; up to 18 digits `_divide` takes over. The fault DIGITS means
@@ -287,7 +291,7 @@ def _number(text: Bytes, start: int, end: int) -> tuple[float, int]:
 
 @kernel
 def _divide(mantissa: int, power: float) -> float:
-    """Divide a whole number below 10^18 by a power of ten, correctly rounded, or give NaN.
+    """Divide a whole number below 10^18 by a power of ten, correctly rounded, or return NaN.
 
     The quotient is found as a sum of two doubles, good to about 100 bits. Its larger part is the
     correctly rounded quotient unless the smaller one is too near to half a unit of its last

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permdist._files import read_bytes
 from permdist._limits import need_memory
 from permdist._text import aligned
-from permdist._typing import IntArray
 from permdist.rankings import BucketOrder, TopK
 
-KINDS = {
+if TYPE_CHECKING:
+    import os
+
+    from permdist._typing import IntArray
+
+FILE_TYPES = {
     "soc": "strict complete orders",
     "soi": "strict incomplete orders",
     "toc": "complete orders with ties",
@@ -64,19 +68,19 @@ class Preferences:
         return int(self.counts.sum())
 
     def orders(self) -> IntArray:
-        """Give the different orders, shape (ballots, n), of strict and complete ballots.
+        """Return the different orders, shape (ballots, n), of strict and complete ballots.
 
         Repeat them with ``np.repeat(p.orders(), p.counts, axis=0)``, or use `counts` as weights.
         """
         if any(len(ballot) != self.n_items for ballot in self.ballots):
             raise ValueError(
-                f"orders: these are {KINDS[self.kind]}, not all are total orders; "
+                f"orders: these are {FILE_TYPES[self.kind]}, not all are total orders; "
                 "use bucket_orders() or top_k()"
             )
         return np.array([[bucket[0] for bucket in ballot] for ballot in self.ballots])
 
     def bucket_orders(self) -> list[BucketOrder]:
-        """Give every ballot as a bucket order; what it leaves out forms a last bucket."""
+        """Return every ballot as a bucket order; unranked items form the last bucket."""
         size = 150.0 * len(self.ballots) * self.n_items
         need_memory(f"{len(self.ballots):,} ballots of {self.n_items:,} alternatives", size)
         result = []
@@ -87,20 +91,22 @@ class Preferences:
         return result
 
     def top_k(self) -> list[TopK]:
-        """Give every ballot without ties as a top-k list."""
+        """Return every ballot without ties as a top-k list."""
         if any(len(bucket) > 1 for ballot in self.ballots for bucket in ballot):
             raise ValueError("top_k: some ballots have ties; use bucket_orders()")
         return [TopK((bucket[0] for bucket in ballot), self.n_items) for ballot in self.ballots]
 
     def rankings(self) -> IntArray | list[TopK]:
-        """Give the ballots as models without ties take them: orders if all are whole, or tops."""
+        """Return ballots without ties: as orders if all are complete, else as top-k lists."""
         if any(len(bucket) > 1 for ballot in self.ballots for bucket in ballot):
-            raise ValueError(f"orders: these are {KINDS[self.kind]}; models of orders have no ties")
+            raise ValueError(
+                f"orders: these are {FILE_TYPES[self.kind]}; models of orders have no ties"
+            )
         whole = all(len(ballot) == self.n_items for ballot in self.ballots)
         return self.orders() if whole else self.top_k()
 
     def describe(self) -> str:
-        """Say what is in the file, in a few lines."""
+        """Summarize the contents of the file in a few lines."""
         lengths = np.array([sum(map(len, ballot)) for ballot in self.ballots])
         tied = np.array([any(len(b) > 1 for b in ballot) for ballot in self.ballots])
         mean = float(np.average(lengths, weights=self.counts))
@@ -110,7 +116,7 @@ class Preferences:
         leader = int(first.argmax())
         rows = {
             "title": self.title or "none",
-            "kind": KINDS[self.kind],
+            "kind": FILE_TYPES[self.kind],
             "alternatives": f"{self.n_items:,}",
             "ballots": f"{self.n_voters:,}  ({len(self.ballots):,} different)",
             "alternatives on a ballot": f"{lengths.min()} to {lengths.max()}, mean {mean:.2f}",
@@ -155,7 +161,7 @@ def load_preflib(path: str | os.PathLike[str], *, strict: bool = False) -> Prefe
     [BucketOrder([[0], [1, 2]]), BucketOrder([[2], [1], [0]])]
     """
     file = Path(path)
-    kind = next((part[1:] for part in file.suffixes[::-1] if part[1:] in KINDS), None)
+    kind = next((part[1:] for part in file.suffixes[::-1] if part[1:] in FILE_TYPES), None)
     raw = read_bytes(file)
     # As text, in lines, and as tuples of numbers.
     need_memory(f"{file}: its lines", 16.0 * len(raw) + 200.0 * raw.count(b"\n"))
@@ -187,8 +193,8 @@ def load_preflib(path: str | os.PathLike[str], *, strict: bool = False) -> Prefe
     if not ballots:
         raise ValueError(f"{file}: expected at least one ballot, the file has none")
     declared = headers.get("DATA TYPE", kind or "none").lower()
-    if declared not in KINDS:
-        raise ValueError(f"{file}: expected data of type {', '.join(KINDS)}, got {declared}")
+    if declared not in FILE_TYPES:
+        raise ValueError(f"{file}: expected data of type {', '.join(FILE_TYPES)}, got {declared}")
     _check_kind(file, declared, ballots, n)
     if sum(counts) > LARGEST:
         raise ValueError(f"{file}: expected at most 2^53 voters, the lines add up to {sum(counts)}")
@@ -274,6 +280,6 @@ def _check_kind(file: Path, kind: str, ballots: list[tuple[tuple[int, ...], ...]
     """Compare the ballots with what their type promises."""
     for ballot in ballots:
         if kind[0] == "s" and any(len(bucket) > 1 for bucket in ballot):
-            raise ValueError(f"{file}: {KINDS[kind]} ({kind}), but a ballot has ties")
+            raise ValueError(f"{file}: {FILE_TYPES[kind]} ({kind}), but a ballot has ties")
         if kind[2] == "c" and sum(map(len, ballot)) != n:
-            raise ValueError(f"{file}: {KINDS[kind]} ({kind}), but a ballot leaves items out")
+            raise ValueError(f"{file}: {FILE_TYPES[kind]} ({kind}), but a ballot leaves items out")

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from permdist._check import choice, finite, frozen, grades, integers
+from permdist._deprecation import renamed_attributes
 from permdist._groups import group_queries
 from permdist._offer import offer_strategy
+from permdist._ragged import bounds
 from permdist._tables import column_names, differing_columns
 from permdist._text import aligned
-from permdist._typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from permdist._typing import BoolArray, FloatArray, IntArray
 
 NORMALIZATIONS = ("minmax", "zscore", "rank", "raw")
 
@@ -32,25 +37,24 @@ class Query(NamedTuple):
 class Queries:
     """Documents with features and relevance labels, grouped by query.
 
-    Arrays are validated and kept as read-only views: nothing is copied that need not be, so do not
-    change what you pass in. ``queries[3]`` costs nothing; iterating gives one `Query` after the
-    other.
+    Arrays are validated and kept as read-only views; they are copied only where necessary, so do
+    not modify them afterwards. Indexing (``queries[3]``) and iterating return `Query` views.
 
     Parameters
     ----------
     X : array, data frame or sparse matrix of float, shape (documents, features)
-        Finite. A data frame brings the names of its columns. A scipy sparse matrix or array is
-        made dense, which is refused beyond 4 GiB.
+        Finite. The column names of a data frame become `feature_names`. A scipy sparse matrix or
+        array is made dense, which is refused beyond 4 GiB.
     y : array of int, shape (documents,)
         Labels: 0 is bad, anything above is relevant.
     qid : array, shape (documents,), optional
-        Whole numbers or names. The documents of a query stand together. Without it all documents
-        are one query, if there are no more than 1,000 of them.
+        Whole numbers or strings; the documents of a query must be contiguous. Without it all
+        documents are one query, if there are no more than 1,000 of them.
     doc_ids : array of str, shape (documents,), optional
     feature_names : sequence of str, optional
-        The names of the columns of X, where X does not bring them.
+        The names of the columns of X, if X is not a data frame.
     regroup : bool
-        Gather queries whose documents do not stand together, instead of refusing them.
+        Gather the documents of queries that are not contiguous, instead of refusing them.
 
     Attributes
     ----------
@@ -61,7 +65,7 @@ class Queries:
         Query ``q`` owns documents ``ptr[q]:ptr[q + 1]``.
     qids : array, shape (queries,)
     rows : array of int, shape (documents,)
-        Where each document stood in what was given: 0, 1, 2, ... unless queries were gathered.
+        The index of each document in the input: 0, 1, 2, ... unless queries were gathered.
 
     Examples
     --------
@@ -199,11 +203,11 @@ class Queries:
         Parameters
         ----------
         method : {"minmax", "zscore", "rank", "raw"}, or several of them
-            To the range 0 to 1, as LETOR does; to mean 0 and standard deviation 1; to its rank in
-            the query, from 0 to 1, the mean one for equal values; or as it is. A feature that is
-            constant in a query becomes 0 there, but for ``"raw"``. Several methods give as many
-            copies of all features, side by side; those with names are then called ``minmax:name``
-            and so on.
+            ``"minmax"``: to the range 0 to 1, as LETOR does. ``"zscore"``: to mean 0 and standard
+            deviation 1. ``"rank"``: to the rank in the query, scaled to 0 to 1, with the mean rank
+            for equal values. ``"raw"``: unchanged. A feature that is constant in a query becomes 0
+            there, except with ``"raw"``. Several methods yield as many copies of all features,
+            side by side, named ``minmax:name`` and so on if the features have names.
 
         Examples
         --------
@@ -258,9 +262,9 @@ class Queries:
         ----------
         conflicts : {"features", "ids", None}
             Documents of one query conflict if they have equal features (or equal document ids)
-            and different labels; all of them go.
+            and different labels; all of them are removed.
         irrelevant : bool
-            Leave out queries that have no relevant document (then).
+            Then leave out queries that have no relevant document.
 
         References
         ----------
@@ -280,7 +284,7 @@ class Queries:
         return result.where(result.n_relevant > 0) if irrelevant else result
 
     def describe(self) -> Description:
-        """Count what there is: queries, documents, features, labels and what is odd about them."""
+        """Summarize the collection: queries, documents, features, labels and irregularities."""
         grade, number = np.unique(self.y, return_counts=True)
         sizes = self.sizes
         return Description(
@@ -381,7 +385,7 @@ class Queries:
 
 
 def _names(X: Any, given: Sequence[str] | None, width: int) -> tuple[str, ...] | None:
-    """Return the names of the features: those given, or those that X brings."""
+    """Return the names of the features: those given, or the column names of X."""
     if given is None:
         return column_names(X)
     if isinstance(given, str) or not all(isinstance(name, str) for name in given):
@@ -392,11 +396,11 @@ def _names(X: Any, given: Sequence[str] | None, width: int) -> tuple[str, ...] |
 
 
 def _ranks(X: FloatArray, ptr: IntArray) -> FloatArray:
-    """Turn features into ranks inside queries, from 0 to 1; constant ones into 0."""
+    """Turn features into ranks within queries, from 0 to 1; constant ones into 0."""
     from scipy.stats import rankdata  # slow to import, and rarely wanted
 
     result = np.empty(X.shape)
-    for a, b in pairwise(ptr):
+    for a, b in bounds(ptr):
         ranks = rankdata(X[a:b], axis=0) - 1.0
         result[a:b] = ranks / max(1, b - a - 1)
         result[a:b, (X[a:b] == X[a]).all(axis=0)] = 0.0
@@ -405,7 +409,7 @@ def _ranks(X: FloatArray, ptr: IntArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Description:
-    """What is in a collection of queries; prints as a short table.
+    """A summary of a collection of queries; prints as a short table.
 
     Features are numbered from 1 here, as in the files.
     """
@@ -438,3 +442,5 @@ class Description:
 
 
 offer_strategy(Queries, "queries")
+
+__getattr__ = renamed_attributes(__name__, {"NORMALISATIONS": "NORMALIZATIONS"})

@@ -1,23 +1,26 @@
-"""Scores of documents in files: one a line as LETOR's tools have them, or runs as TREC's do."""
+"""Files of scores: one per line as LETOR's tools write them, or TREC runs; judgements."""
 
 from __future__ import annotations
 
 import os
 import re
-from itertools import pairwise
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import finite
 from permdist._files import read_bytes, read_number, write_atomically
-from permdist._typing import FloatArray, IntArray
-from permdist.data.letor_scan import Bytes
-from permdist.data.queries import Queries
+from permdist._ragged import bounds
 from permdist.data.trec import Names, Qrels, Run, document_names, slice_names
 from permdist.data.trec_scan import count_rows, read_numbers, scan_columns
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.data.letor_scan import Bytes
+    from permdist.data.queries import Queries
 
 Path_ = str | os.PathLike[str]
 RUN_LINE = "'qid Q0 document rank score name'"
@@ -25,20 +28,20 @@ QRELS_LINE = "'qid 0 document grade'"
 
 
 def load_scores(path: str | os.PathLike[str], n_documents: int | None = None) -> FloatArray:
-    """Read a file with one score a line, as LETOR's tools write them.
+    """Read a file with one score per line, as LETOR's tools write them.
 
     Parameters
     ----------
     path : path
     n_documents : int, optional
-        How many scores there should be.
+        The expected number of scores.
     """
     file = Path(path)
     rows = read_bytes(file).splitlines()
     while rows and not rows[-1].strip():
         rows.pop()
     if not rows:
-        raise ValueError(f"{file}: expected one score a line, the file has none")
+        raise ValueError(f"{file}: expected one score per line, but the file is empty")
     scores = np.array([read_number(file, number, row) for number, row in enumerate(rows, 1)])
     if n_documents is not None and len(scores) != n_documents:
         raise ValueError(
@@ -48,7 +51,7 @@ def load_scores(path: str | os.PathLike[str], n_documents: int | None = None) ->
 
 
 def save_scores(scores: ArrayLike, path: str | os.PathLike[str]) -> None:
-    """Write one score a line; reading them back gives the same numbers.
+    """Write one score per line; reading them back gives the same numbers.
 
     Examples
     --------
@@ -62,7 +65,7 @@ def save_scores(scores: ArrayLike, path: str | os.PathLike[str]) -> None:
 
 
 def score_lines(scores: ArrayLike) -> list[str]:
-    """Write scores, one a line."""
+    """Return scores as lines."""
     return [f"{value!r}\n" for value in finite("scores", scores, ndim=1).tolist()]
 
 
@@ -74,7 +77,7 @@ def save_run(
     Parameters
     ----------
     queries : Queries
-        Documents without ids are called by their number in the query, from 1.
+        Documents without ids are identified by their number in the query, from 1.
     scores : array of float, shape (documents,)
         Equal scores keep the order of the documents.
     path : path
@@ -96,7 +99,7 @@ def save_run(
 
 
 def run_lines(queries: Queries, scores: ArrayLike, name: str = "permdist") -> list[str]:
-    """Write the lines of a TREC run; parameters as in `save_run`."""
+    """Return the lines of a TREC run; parameters as in `save_run`."""
     values = finite("scores", scores, ndim=1)
     if len(values) != queries.n_documents:
         raise ValueError(f"scores: expected {queries.n_documents:,}, got {len(values):,}")
@@ -106,7 +109,7 @@ def run_lines(queries: Queries, scores: ArrayLike, name: str = "permdist") -> li
     for qid in queries.qids.tolist():
         _need_word("query", str(qid))
     names = document_names(queries)
-    for qid, (a, b) in zip(queries.qids.tolist(), pairwise(queries.ptr.tolist()), strict=True):
+    for qid, (a, b) in zip(queries.qids.tolist(), bounds(queries.ptr), strict=True):
         ids = names[a:b]
         for document in ids:
             _need_word("document", document)
@@ -212,7 +215,7 @@ def load_qrels(path: Path_) -> Qrels:
 
 
 def file_kind(path: Path_) -> str:
-    """Tell what a file is by its first line: "scores", "run", "qrels", "letor" or "unknown"."""
+    """Return what a file is by its first line: "scores", "run", "qrels", "letor" or "unknown"."""
     raw = read_bytes(Path(path))
     start = len(raw) - len(raw.lstrip())
     end = raw.find(b"\n", start)
@@ -229,7 +232,7 @@ def file_kind(path: Path_) -> str:
 
 
 def is_run(path: Path_) -> bool:
-    """Tell a TREC run (six fields a line) from a file of scores (one)."""
+    """Return whether a file is a TREC run (six fields per line)."""
     return file_kind(path) == "run"
 
 
@@ -279,7 +282,7 @@ def _scores_of(
         if not np.isnan(scores[place]):
             raise ValueError(f"{where}: document {document!r} of query {query} comes twice")
         scores[place] = values[row]
-    for a, b in pairwise(queries.ptr):
+    for a, b in bounds(queries.ptr):
         found = scores[a:b]
         lowest = np.nanmin(found) if not np.isnan(found).all() else 0.0
         found[np.isnan(found)] = max(np.nextafter(lowest, -np.inf), -np.finfo(float).max)

@@ -1,13 +1,17 @@
-"""A simulated collection in the manner of LETOR: the default of everything that needs data."""
+"""Simulated collections that resemble LETOR's, for examples, tests and benchmarks."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permdist._check import as_rng, count
 from permdist._limits import need_memory
-from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.data.queries import Queries
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray, RandomState
 
 FAMILIES = 4
 # Chosen so that, as on MQ2008, the best single feature is nearly as good as a linear model.
@@ -28,21 +32,21 @@ def make_letor(
     strict: bool = False,
     rng: RandomState = None,
 ) -> Queries:
-    """Simulate a collection of queries as hard and as untidy as the real ones.
+    """Simulate a collection of queries about as difficult as LETOR's.
 
     Each document has a hidden quality, and what can be matched of it is quality plus an error that
     all features share. Features see the match through noise: they come in families that share
     much of it (as term counts of title, body and anchor do), half of them are skewed like counts,
     one in five sees nothing, one in five sees the match upside down or through a hump, and some
-    are constant. How noisy a query is, how long, and how many documents are
-    relevant, differs from query to query. Labels are grades of hidden quality plus a judge's
-    error, few of them above 0. Features are scaled to 0..1 within each query, as LETOR's are.
+    are constant. Noise, length and the number of relevant documents vary from query to query.
+    Labels are grades of hidden quality plus a judge's error, few of them above 0. Features are
+    scaled to 0..1 within each query, as LETOR's are.
 
     Parameters
     ----------
     n_queries : int
     n_documents : (int, int)
-        The least and the most documents of a query; most queries are short.
+        The smallest and largest number of documents per query; most queries are short.
     n_features, n_constant : int
         The number of features, and how many of them are 0 everywhere.
     max_grade : int
@@ -54,7 +58,7 @@ def make_letor(
     noise : float
         How noisy features and judges are: 0 makes ranking easy, 1 is like LETOR's MQ2008.
     strict : bool
-        Give strictly ordered lists instead: the labels of a query are 0 (worst) to n - 1.
+        Use strictly ordered labels instead: 0 (worst) to n - 1 within each query.
     rng : int, Generator or None
 
     Returns

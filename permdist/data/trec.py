@@ -1,17 +1,14 @@
-"""Runs and judgements as TREC has them, and the two together: what was retrieved, how judged."""
+"""TREC runs and relevance judgements, and the join of the two."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from permdist._check import choice, finite, frozen, integers
-from permdist._typing import FloatArray, IntArray
-from permdist.data.letor_scan import Bytes
+from permdist._ragged import pointers
 from permdist.data.trec_scan import (
     Hashes,
     Words,
@@ -25,6 +22,12 @@ from permdist.data.trec_scan import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.data.letor_scan import Bytes
     from permdist.data.queries import Queries
 
 UNKNOWN, UNJUDGED = -1, -2  # not among the judgements; there, but with a negative grade
@@ -66,16 +69,28 @@ def _encode(what: str, ids: Iterable[Any]) -> Names:
     if not entries:
         raise ValueError(f"{what}: expected at least one document, got none")
     encoded = [str(entry).encode() for entry in entries]
-    sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    stop = np.cumsum(sizes)
-    return slice_names(np.frombuffer(b"".join(encoded), np.uint8), stop - sizes, stop)
+    ptr = pointers([len(name) for name in encoded])
+    return slice_names(np.frombuffer(b"".join(encoded), np.uint8), ptr[:-1], ptr[1:])
+
+
+def _encode_both(
+    qid: ArrayLike, doc_ids: ArrayLike, what: str, values: NDArray[Any]
+) -> tuple[Names, Names]:
+    """Make names of queries and documents, one for each of the values."""
+    queries, documents = _encode("qid", _flat(qid)), _encode("doc_ids", _flat(doc_ids))
+    for name, names in (("qid", queries), ("doc_ids", documents)):
+        if len(names.start) != len(values):
+            raise ValueError(
+                f"{name}: expected {len(values)} entries as in {what}, got {len(names.start)}"
+            )
+    return queries, documents
 
 
 class Index(NamedTuple):
     """The names of each query by their hashes, so that two collections are matched by merging.
 
     The k-th name is ``words[offsets[k]:offsets[k + 1]]``, its length in bytes and then eight of
-    them a word; it stands in row ``rows[k]`` and has the hash ``ordered[k]``. Hashes ascend in
+    them per word; it stands in row ``rows[k]`` and has the hash ``ordered[k]``. Hashes ascend in
     each query.
     """
 
@@ -114,12 +129,12 @@ def _group(queries: Names) -> Grouped:
     n = len(queries.start)
     number, found = number_all(queries)
     order = np.argsort(number, kind="stable") if (number[1:] < number[:-1]).any() else np.arange(n)
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=found))]).astype(np.int64)
+    ptr = pointers(np.bincount(number, minlength=found))
     return Grouped(queries.strings(order[ptr[:-1]]), ptr, order.astype(np.int64))
 
 
 def number_all(names: Names) -> tuple[IntArray, int]:
-    """Count off the different names by first appearance; also return how many there are."""
+    """Assign numbers to the different names by first appearance; also return how many there are."""
     number = np.empty(len(names.start), np.int64)
     slots = np.zeros(_table_size(len(names.start)), np.int64)
     return number, number_names(*names, slots, number)
@@ -134,13 +149,33 @@ def _index(names: Names, ptr: IntArray) -> Index:
     rows, ordered = np.empty(len(names.start), np.int64), np.empty(len(names.start), np.uint64)
     sort_hashes(names.hashes, ptr, rows, ordered)
     sizes = 1 + (names.stop - names.start + 7)[rows] // 8
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    offsets = pointers(sizes)
     words = np.zeros(int(offsets[-1]), np.uint64)
     pack_names(names.text, names.start, names.stop, rows, offsets, words)
     return Index(frozen(words), frozen(offsets), frozen(rows), frozen(ordered))
 
 
-class Run:
+class _ByQuery:
+    """Rows with the names of documents, query by query."""
+
+    qids: list[str]
+    ptr: IntArray
+    index: Index
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return len(self.qids)
+
+    def _own(self, qid: str) -> tuple[int, list[str]]:
+        """Return the first row of a query, and the names of all of its rows."""
+        if str(qid) not in self.qids:
+            raise KeyError(f"{qid!r} is not a query of this {type(self).__name__.lower()}")
+        q = self.qids.index(str(qid))
+        return int(self.ptr[q]), self.index.strings(int(self.ptr[q]), int(self.ptr[q + 1]))
+
+
+class Run(_ByQuery):
     """What a system retrieved: documents with scores, query by query, the best first.
 
     Documents are kept in the order in which trec_eval looks at them: by score, and those with
@@ -181,13 +216,7 @@ class Run:
         self, qid: ArrayLike, doc_ids: ArrayLike, scores: ArrayLike, *, precision: str = "single"
     ) -> None:
         values = finite("scores", scores, ndim=1)
-        queries, documents = _encode("qid", _flat(qid)), _encode("doc_ids", _flat(doc_ids))
-        for name, names in (("qid", queries), ("doc_ids", documents)):
-            if len(names.start) != len(values):
-                raise ValueError(
-                    f"{name}: expected {len(values)} entries as in scores, got {len(names.start)}"
-                )
-        self._fill(queries, documents, values, precision, None)
+        self._fill(*_encode_both(qid, doc_ids, "scores", values), values, precision, None)
 
     @classmethod
     def of_names(
@@ -200,7 +229,7 @@ class Run:
     ) -> Run:
         """Make a run of rows already scanned; `where` says in words where a row stands."""
         run = cls.__new__(cls)
-        run._fill(queries, documents, scores, precision, where)
+        cls._fill(run, queries, documents, scores, precision, where)
         return run
 
     @classmethod
@@ -244,11 +273,6 @@ class Run:
         self.scores, self.keys = frozen(scores[order]), frozen(keys[order])
 
     @property
-    def n_queries(self) -> int:
-        """The number of queries."""
-        return len(self.qids)
-
-    @property
     def n_documents(self) -> int:
         """The number of documents retrieved for all queries."""
         return len(self.scores)
@@ -262,14 +286,13 @@ class Run:
 
     def documents(self, qid: str) -> list[str]:
         """Return the ids of the documents retrieved for a query, the best first."""
-        q = _find("run", self.qids, qid)
-        return self.index.strings(int(self.ptr[q]), int(self.ptr[q + 1]))
+        return self._own(qid)[1]
 
     def __repr__(self) -> str:
         return f"Run({_shown(self.qids)}, {self.n_documents:,} documents)"
 
 
-class Qrels:
+class Qrels(_ByQuery):
     """Relevance judgements: grades of documents, query by query.
 
     Parameters
@@ -299,13 +322,7 @@ class Qrels:
         values = integers("grades", grades)
         if values.ndim != 1:
             raise ValueError(f"grades: expected 1 dimension(s), got shape {values.shape}")
-        queries, documents = _encode("qid", _flat(qid)), _encode("doc_ids", _flat(doc_ids))
-        for name, names in (("qid", queries), ("doc_ids", documents)):
-            if len(names.start) != len(values):
-                raise ValueError(
-                    f"{name}: expected {len(values)} entries as in grades, got {len(names.start)}"
-                )
-        self._fill(queries, documents, values, None)
+        self._fill(*_encode_both(qid, doc_ids, "grades", values), values, None)
 
     @classmethod
     def of_names(
@@ -313,7 +330,7 @@ class Qrels:
     ) -> Qrels:
         """Make judgements of rows already scanned; `where` says in words where a row stands."""
         qrels = cls.__new__(cls)
-        qrels._fill(queries, documents, grades, where)
+        cls._fill(qrels, queries, documents, grades, where)
         return qrels
 
     @classmethod
@@ -341,20 +358,14 @@ class Qrels:
         self.grades: IntArray = frozen(grades[groups.order])
 
     @property
-    def n_queries(self) -> int:
-        """The number of queries."""
-        return len(self.qids)
-
-    @property
     def n_judgements(self) -> int:
         """The number of judgements of all queries."""
         return len(self.grades)
 
     def grade(self, qid: str, doc_id: str) -> int | None:
         """Return the grade of a document, None if it is not among the judgements."""
-        q = _find("qrels", self.qids, qid)
-        ids = self.index.strings(int(self.ptr[q]), int(self.ptr[q + 1]))
-        return int(self.grades[self.ptr[q] + ids.index(doc_id)]) if doc_id in ids else None
+        first, ids = self._own(qid)
+        return int(self.grades[first + ids.index(doc_id)]) if doc_id in ids else None
 
     def judge(self, run: Run, *, complete: bool = False, judged_only: bool = False) -> JudgedRun:
         """Look up what a run retrieved.
@@ -377,7 +388,7 @@ class Qrels:
         query = np.arange(self.n_queries) if complete else np.flatnonzero(numbers >= 0)
         run_query = numbers[query]
         sizes = np.where(run_query >= 0, np.diff(run.ptr)[run_query], 0)
-        ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        ptr = pointers(sizes)
         judgement = np.empty(int(ptr[-1]), np.int64)
         rest_ptr = np.zeros(len(query) + 1, np.int64)
         rest = np.empty(len(self.grades), np.int64)
@@ -469,9 +480,8 @@ class JudgedRun(NamedTuple):
     def only_judged(self) -> JudgedRun:
         """Take out the retrieved documents that have no grade."""
         keep = self.judgement >= 0
-        counts = np.concatenate([[0], np.cumsum(keep)])
         return self._replace(
-            ptr=counts[self.ptr], keys=self.keys[keep], judgement=self.judgement[keep]
+            ptr=pointers(keep)[self.ptr], keys=self.keys[keep], judgement=self.judgement[keep]
         )
 
 
@@ -517,12 +527,6 @@ def _flat(ids: ArrayLike) -> Any:
     if isinstance(ids, str) or (isinstance(ids, np.ndarray) and ids.ndim != 1):
         raise ValueError("qid, doc_ids: expected one id for each document")
     return ids
-
-
-def _find(what: str, qids: list[str], qid: str) -> int:
-    if str(qid) not in qids:
-        raise KeyError(f"{qid!r} is not a query of this {what}")
-    return qids.index(str(qid))
 
 
 def _shown(qids: list[str]) -> str:

@@ -6,12 +6,16 @@ made for it. Two names are the same if their bytes are, and compare as bytes do.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.data.letor_scan import NEWLINE, SPACE, Bytes, _number
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 Hashes = NDArray[np.uint64]
 Words = NDArray[np.uint64]
@@ -99,7 +103,7 @@ def hash_names(text: Bytes, start: IntArray, stop: IntArray, out: Hashes) -> Non
 
 @kernel(inline=True)
 def _same(a: Bytes | Words, start: int, stop: int, b: Bytes | Words, begin: int, end: int) -> bool:
-    """Tell whether two names are the same."""
+    """Return whether two names are the same."""
     if stop - start != end - begin:
         return False
     i = 0
@@ -117,7 +121,7 @@ def number_names(
     slots: IntArray,
     out: IntArray,
 ) -> int:
-    """Count off the different names by first appearance; slots: a power of two of zeros.
+    """Assign numbers to different names by first appearance; slots: a power of two of zeros.
 
     Returns how many there are; slots keep their first rows plus one.
     """
@@ -159,7 +163,7 @@ def sort_hashes(hashes: Hashes, ptr: IntArray, rows: IntArray, ordered: Hashes) 
 def pack_names(
     text: Bytes, start: IntArray, stop: IntArray, rows: IntArray, offsets: IntArray, words: Words
 ) -> None:
-    """Pack names, in the order of `rows`, into words: the length, then eight bytes a word.
+    """Pack names, in the order of `rows`, into words: the length, then eight bytes per word.
 
     offsets (rows + 1,): where each begins; words are zero before.
     """
@@ -232,7 +236,7 @@ def match_rows(
 def _comes_first(
     text: Bytes, start: IntArray, stop: IntArray, keys: FloatArray, a: int, b: int
 ) -> bool:
-    """Tell whether row a comes before row b: higher key, else the later name by its bytes."""
+    """Return whether row a comes before row b: higher key, else the later name by its bytes."""
     if keys[a] != keys[b]:
         return keys[a] > keys[b]
     size_a, size_b = stop[a] - start[a], stop[b] - start[b]

@@ -1,4 +1,4 @@
-"""What the library claims, as objects that a user can check: identities, bounds, derivatives.
+"""The mathematical claims of the library as checkable objects: identities, bounds, derivatives.
 
 ``check_all()`` tries every entry on generated instances and prints as a table;
 ``check_distribution(dist)`` tests a distribution of your own.

@@ -1,14 +1,17 @@
-"""What a distribution answers, asked once and kept, for all the claims that look at it."""
+"""The answers of a distribution, computed once for all the claims that use them."""
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._typing import FloatArray, IntArray
-from permdist.distributions import Distribution
 from permdist.rankings import enumerate_orders, order_to_ranks
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
+    from permdist.distributions import Distribution
 
 
 class Wrong(Exception):
@@ -16,7 +19,7 @@ class Wrong(Exception):
 
 
 class Answers:
-    """A distribution and what it said: the list of all orders, marginals, pairwise chances.
+    """A distribution and its answers: the list of all orders, marginals, pairwise probabilities.
 
     Parameters
     ----------

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from permdist.identities.catalogue import add, excess, history_of, relative
+from permdist.identities.catalogue import claims_of, excess, history_of, relative
 from permdist.measures import parse
 
-QIN = "Qin et al. 2008"
-WANG = "Wang et al."
+_qin = claims_of("Qin et al. 2008")
+_wang = claims_of("Wang et al.")
 
 
 def _apart() -> Any:
@@ -27,7 +27,7 @@ def _apart() -> Any:
 
 
 def _positions(scores: Any, alpha: float) -> tuple[Any, Any, Any]:
-    """Give smooth and true positions, and the distance to the nearest other score."""
+    """Return smooth and true positions, and the distance to the nearest other score."""
     from permdist.models.smooth_positions import smooth_positions
 
     gaps = np.abs(scores[:, None] - scores[None, :])
@@ -36,24 +36,24 @@ def _positions(scores: Any, alpha: float) -> tuple[Any, Any, Any]:
     return smooth_positions(scores, alpha), true, gaps.min(axis=1)
 
 
-def _smooth(query: Any, measure: str, alpha: float, beta: float) -> float:
+def _smooth_error(query: Any, measure: str, alpha: float, beta: float) -> tuple[float, float]:
+    """Return the largest error of a position, and that of the smooth measure."""
     from permdist.objectives import SmoothMeasure
 
-    return 1.0 - SmoothMeasure(measure, alpha=alpha, beta=beta)(*query)[0]
-
-
-def _largest_error(scores: Any, alpha: float) -> float:
+    scores, labels = query
     smooth, true, _ = _positions(scores, alpha)
-    return float(np.abs(smooth - true).max())
+    value = 1.0 - SmoothMeasure(measure, alpha=alpha, beta=beta)(scores, labels)[0]
+    exact = float(parse(measure).from_scores(scores, labels))
+    return float(np.abs(smooth - true).max()), abs(value - exact)
 
 
-@add(
-    "smooth-positions",
+@_qin(
     "smooth positions are off by at most (n - 1) / (exp(alpha gap) + 1)",
-    QIN + ", Theorem 3 (attained at n = 2)",
-    _apart,
+    "Theorem 3 (attained at n = 2)",
+    lambda: _apart().map(lambda one: {"query": one["query"], "alpha": one["alpha"]}),
+    name="smooth-positions",
 )
-def smooth_position_error(query: Any, alpha: float, beta: float) -> float:
+def smooth_position_error(query: Any, alpha: float) -> float:
     """Check the bound for every document."""
     scores, _ = query
     smooth, true, gap = _positions(scores, alpha)
@@ -61,10 +61,9 @@ def smooth_position_error(query: Any, alpha: float, beta: float) -> float:
     return max(excess(e, b) for e, b in zip(np.abs(smooth - true), bound, strict=True))
 
 
-@add(
-    "smooth-positions-table",
+@_qin(
     "Table 1: positions 2.00118, 4, 1, 5 and 2.99882 of five scores at alpha = 100",
-    QIN + ", Table 1",
+    "Table 1",
     lambda: _arrangements(),
     tolerance=5e-6,
 )
@@ -83,37 +82,32 @@ def _arrangements() -> Any:
     return st.fixed_dictionaries({"order": st.permutations(range(5))})
 
 
-@add(
-    "smooth-ap",
+@_qin(
     "where positions are off by e < 1/2, smooth AP is off by less than the bound of Theorem 5",
-    QIN + ", Theorem 5",
+    "Theorem 5",
     _apart,
+    name="smooth-ap",
 )
 def smooth_ap_error(query: Any, alpha: float, beta: float) -> float:
     """Check the bound where its premise holds."""
-    scores, labels = query
-    e = _largest_error(scores, alpha)
+    e, error = _smooth_error(query, "ap", alpha, beta)
     if e >= 0.5:
         return 0.0
-    places = np.arange(1, int((labels > 0).sum()) + 1)
+    places = np.arange(1, int((query[1] > 0).sum()) + 1)
     first = (1.0 / (places - e)).sum() / (1.0 + np.exp(min(beta * (1.0 - 2.0 * e), 700.0)))
     bound = first + 2.0 * e * (1.0 / (places * (places - e))).sum()
-    exact = float(parse("ap").from_scores(scores, labels))
-    return excess(abs(_smooth(query, "ap", alpha, beta) - exact), bound)
+    return excess(error, bound)
 
 
-@add(
-    "smooth-ndcg",
+@_qin(
     "where positions are off by e, smooth NDCG is off by at most e / (2 log 2)",
-    QIN + ", Theorem 6",
+    "Theorem 6",
     _apart,
+    name="smooth-ndcg",
 )
 def smooth_ndcg_error(query: Any, alpha: float, beta: float) -> float:
     """Check the bound."""
-    scores, labels = query
-    e = _largest_error(scores, alpha)
-    exact = float(parse("ndcg").from_scores(scores, labels))
-    error = abs(_smooth(query, "ndcg", alpha, beta) - exact)
+    e, error = _smooth_error(query, "ndcg", alpha, beta)
     return excess(error, e / (2.0 * np.log(2.0)))
 
 
@@ -127,10 +121,9 @@ def _collections() -> Any:
     return st.fixed_dictionaries({"queries": useful, "cycles": st.integers(1, 3)})
 
 
-@add(
-    "practical-ranking-error",
+@_wang(
     "DiffRank's share of wrong pairs is at most the product of its normalizers, round by round",
-    WANG + ", Lemma 3",
+    "Lemma 3",
     _collections,
 )
 def practical_ranking_error(queries: Any, cycles: int) -> float:
@@ -140,10 +133,9 @@ def practical_ranking_error(queries: Any, cycles: int) -> float:
     return max(excess(e, b) for e, b in zip(history["error"], products, strict=True))
 
 
-@add(
-    "difference-weight",
+@_wang(
     "DiffRank's weight makes Z at most sqrt(1 - r^2), the smallest value of its bound",
-    WANG + ", Lemma 4",
+    "Lemma 4",
     _collections,
 )
 def difference_weight(queries: Any, cycles: int) -> float:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from permdist.identities.catalogue import add, excess, history_of, relative
+from permdist.identities.catalogue import claims_of, excess, history_of, relative
 from permdist.measures import parse
 
-PAPER = "Xu et al., Direct Optimization"
+_claim = claims_of("Xu et al., Direct Optimization")
 MEASURES = ("ap", "ndcg", "auc", "ndcg@3", "rr")
-KINDS = ("indicator", "exponential", "logistic", "hinge", "margin")
+BOUNDS = ("indicator", "exponential", "logistic", "hinge", "margin")
 
 
 def _queries() -> Any:
@@ -23,13 +23,13 @@ def _queries() -> Any:
     return st.fixed_dictionaries({"query": query, "measure": st.sampled_from(MEASURES)})
 
 
-def _with_kinds() -> Any:
+def _with_bounds() -> Any:
     from hypothesis import strategies as st
 
-    kinds = st.fixed_dictionaries(
-        {"kind": st.sampled_from(KINDS), "pairs": st.sampled_from(["all", "good-bad"])}
+    bounds = st.fixed_dictionaries(
+        {"kind": st.sampled_from(BOUNDS), "pairs": st.sampled_from(["all", "good-bad"])}
     )
-    return st.tuples(_queries(), kinds).map(lambda both: both[0] | both[1])
+    return st.tuples(_queries(), bounds).map(lambda both: both[0] | both[1])
 
 
 def _far_apart() -> Any:
@@ -54,12 +54,7 @@ def _far_apart() -> Any:
     )
 
 
-@add(
-    "two-ranking-functions",
-    "the permutation of largest F is the one sorted by f",
-    PAPER + ", Theorem 1",
-    _queries,
-)
+@_claim("the permutation of largest F is the one sorted by f", "Theorem 1", _queries)
 def two_ranking_functions(query: Any, measure: str) -> float:
     """Compare F of the ranking by score with the largest F of all permutations."""
     from itertools import permutations
@@ -73,11 +68,10 @@ def two_ranking_functions(query: Any, measure: str) -> float:
     return relative(merges.exponents(by_score[None, :])[0], merges.exponents(every).max())
 
 
-@add(
-    "type-two-above-basic",
+@_claim(
     "1 - E of the ranking by score is below every type-two bound, which is below its sum",
-    PAPER + ", Theorem 2",
-    _with_kinds,
+    "Theorem 2",
+    _with_bounds,
 )
 def type_two_above_basic(query: Any, measure: str, kind: str, pairs: str) -> float:
     """Check the basic loss, the worst pair and the sum over pairs, one above the other."""
@@ -90,10 +84,9 @@ def type_two_above_basic(query: Any, measure: str, kind: str, pairs: str) -> flo
     return max(excess(basic, worst), excess(worst, total))
 
 
-@add(
-    "type-two-below-type-one",
+@_claim(
     "where all margins are at least E (condition 9), type two is below type one",
-    PAPER + ", Theorem 3",
+    "Theorem 3",
     _far_apart,
 )
 def type_two_below_type_one(query: Any, kind: str) -> float:
@@ -124,10 +117,9 @@ def _collections() -> Any:
     )
 
 
-@add(
-    "adarank-guarantee",
+@_claim(
     "AdaRank's training measure is at least 1 - prod exp(-delta) sqrt(1 - phi^2)",
-    PAPER + ", Theorem 4",
+    "Theorem 4",
     _collections,
 )
 def adarank_guarantee(queries: Any, measure: str, accept: str) -> float:

@@ -1,16 +1,22 @@
-"""The catalogue of identities, and running all of it."""
+"""The catalogue of identities, and `check_all`, which tests them."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from permdist._check import count
+from permdist._check import as_rng, count
+from permdist._deprecation import renamed_arguments
 from permdist._text import hint, text_table
+
+if TYPE_CHECKING:
+    from permdist._typing import RandomState
+
+Residual = TypeVar("Residual", bound=Callable[..., float])
 
 
 @dataclass(frozen=True)
@@ -25,8 +31,8 @@ class Identity:
     source : str
         The paper and equation it comes from.
     residual : callable
-        Takes an instance as keywords; returns by how much the claim is missed, relative to the
-        size of the numbers in it (for a bound: by how much it is broken, 0 if it holds).
+        Takes an instance as keywords; returns the error of the claim, relative to the size of the
+        numbers in it (for a bound: by how much it is violated, 0 if it holds).
     instances : callable
         Returns a Hypothesis strategy for dictionaries of keywords.
     tolerance : float
@@ -41,7 +47,7 @@ class Identity:
     tolerance: float = 1e-9
 
     def check(self, **instance: Any) -> float:
-        """Give the residual of one instance.
+        """Return the residual of one instance.
 
         Examples
         --------
@@ -54,7 +60,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Result:
-    """How one entry did: how many instances were tried, the worst residual, pass or fail.
+    """The result of one entry: the number of instances tried, the worst residual, pass or fail.
 
     Attributes
     ----------
@@ -83,7 +89,8 @@ class Result:
         """Whether no residual was above the tolerance; what is not offered breaks no promise."""
         return not self.offered or (self.tried > 0 and self.worst <= self.identity.tolerance)
 
-    def _row(self) -> list[str]:
+    def row(self) -> list[str]:
+        """Return the entries of its row in the table of `Results`."""
         worst, allowed = f"{self.worst:.1e}", f"{self.identity.tolerance:.0e}"
         if self.p_value is not None:
             worst, allowed = f"p = {self.p_value:.1e}", f"{10**-self.identity.tolerance:.0e}"
@@ -116,8 +123,8 @@ class Results(Sequence[Result]):
         return self.to_text()
 
     def to_text(self, width: int = 130) -> str:
-        """Write the table in lines of so many letters."""
-        rows = [result._row() for result in self]
+        """Format the table for a width in characters."""
+        rows = [result.row() for result in self]
         head = ("identity", "tried", "worst", "allowed", "", "statement")
         table = text_table(head, rows, left=("", "statement"), width=width)
         offered = [result for result in self if result.offered]
@@ -128,38 +135,53 @@ class Results(Sequence[Result]):
 CATALOGUE: dict[str, Identity] = {}
 
 
-def add(
-    name: str, statement: str, source: str, instances: Callable[[], Any], tolerance: float = 1e-9
-) -> Callable[[Callable[..., float]], Callable[..., float]]:
-    """Put the decorated residual into the catalogue."""
+def claims_of(paper: str) -> Callable[..., Callable[[Residual], Residual]]:
+    """Return a decorator that adds residuals to the catalogue as claims of a paper.
 
-    def register(residual: Callable[..., float]) -> Callable[..., float]:
-        CATALOGUE[name] = Identity(name, statement, source, residual, instances, tolerance)
-        return residual
+    ``@claim(statement, place in the paper, instances)``; the name is that of the function, with
+    hyphens, unless one is given.
+    """
 
-    return register
+    def claim(
+        statement: str,
+        place: str,
+        instances: Callable[[], Any],
+        *,
+        name: str | None = None,
+        tolerance: float = 1e-9,
+    ) -> Callable[[Residual], Residual]:
+        def register(residual: Residual) -> Residual:
+            key = name or residual.__name__.replace("_", "-")
+            source = ", ".join(filter(None, (paper, place)))
+            CATALOGUE[key] = Identity(key, statement, source, residual, instances, tolerance)
+            return residual
+
+        return register
+
+    return claim
 
 
 def history_of(learner: Any, queries: Any) -> dict[str, list[float]]:
-    """Fit a learner and give its history; generated features may be constant, without a word."""
+    """Fit a learner without warnings, and return its history."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         history: dict[str, list[float]] = learner.fit(queries).history_
     return history
 
 
+@renamed_arguments(seed="rng")
 def check_all(
-    names: Iterable[str] | None = None, *, max_examples: int = 50, seed: int = 0
+    names: Iterable[str] | None = None, *, max_examples: int = 50, rng: RandomState = 0
 ) -> Results:
     """Try the entries of the catalogue on generated instances.
 
     Parameters
     ----------
     names : iterable of str, optional
-        Which entries; all by default.
+        The entries to check; all by default.
     max_examples : int
-        How many instances of each.
-    seed : int
+        The number of instances per entry.
+    rng : int, numpy.random.Generator or None
         The same seed tries the same instances.
 
     Returns
@@ -180,6 +202,7 @@ def check_all(
                 f"names: there is no identity {name!r}{hint(name, CATALOGUE)}; there are "
                 f"{', '.join(CATALOGUE)}"
             )
+    seed = rng if isinstance(rng, int) else int(as_rng(rng).integers(2**62))
     return Results(_run(CATALOGUE[name], max_examples, seed) for name in chosen)
 
 
@@ -212,7 +235,7 @@ def max_of(*residuals: float) -> float:
 
 
 def relative(ours: Any, truth: Any) -> float:
-    """Give the largest difference, relative to the largest number (and at least to 1)."""
+    """Return the largest difference, relative to the largest number (and at least to 1)."""
     a, b = np.asarray(ours, dtype=float), np.asarray(truth, dtype=float)
     same = (a == b) | (np.isnan(a) & np.isnan(b))  # infinities of one sign agree
     with np.errstate(invalid="ignore"):
@@ -222,6 +245,6 @@ def relative(ours: Any, truth: Any) -> float:
 
 
 def excess(smaller: Any, larger: Any) -> float:
-    """Give by how much a claimed ``smaller <= larger`` is broken; 0 where it holds."""
+    """Return by how much a claimed ``smaller <= larger`` is violated; 0 where it holds."""
     a, b = np.asarray(smaller, dtype=float), np.asarray(larger, dtype=float)
     return float(np.max(np.maximum(a - b, 0.0) / np.maximum(1.0, np.abs(b)), initial=0.0))

@@ -1,4 +1,4 @@
-"""Whether numbers of draws can be chance: tests whose false alarms are bounded, not approximated.
+"""Statistical tests of draws whose rate of false alarms is bounded exactly.
 
 Every function returns a p-value: a correct sampler gets one below alpha with a chance of at most
 alpha, whatever the number of draws and however rare what is counted.
@@ -7,12 +7,15 @@ alpha, whatever the number of draws and however rare what is counted.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import betainc, chdtrc, ndtr, ndtri
 
-from permdist._typing import FloatArray, IntArray
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
 
 EXPECTED = 10.0  # rare outcomes are counted together until so many draws are expected
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._typing import IntArray
 from permdist.distributions.base import NotExactError
 from permdist.identities import draws as drawn
 from permdist.identities import general
 from permdist.identities.answers import Wrong
 from permdist.identities.catalogue import max_of, relative
-from permdist.identities.draws import Draws
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from permdist._typing import IntArray
+    from permdist.identities.draws import Draws
 
 
 class Claim(NamedTuple):

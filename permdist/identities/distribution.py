@@ -1,20 +1,22 @@
-"""`check_distribution`: what any distribution must satisfy, tried on a user's own."""
+"""`check_distribution`: tests that any distribution over orders must pass."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permdist._check import as_rng, count
-from permdist._typing import RandomState
 from permdist.distributions import Distribution
 from permdist.distributions.base import NotExactError
 from permdist.identities.answers import Wrong
 from permdist.identities.catalogue import Identity, Result, Results
 from permdist.identities.claims import CLAIMS, Claim, some_orders
 from permdist.identities.draws import Draws, same_global_state
+
+if TYPE_CHECKING:
+    from permdist._typing import RandomState
 
 UNCHANGED = "in the end log_prob and draws are what they were at first"
 
@@ -44,15 +46,15 @@ def check_distribution(
     dist : Distribution
         Ours or your own.
     draws : int
-        How many draws to look at. A sampler whose chances are off by d is found with about 25 / d^2
-        of them.
+        The number of draws to check. A sampler whose probabilities are off by d is detected with
+        about 25 / d^2 draws.
     rng : int, Generator or None
-        Where all seeds come from. With the same seed the result is the same.
+        The source of all seeds; the same seed reproduces the result.
     tolerance : float
         The largest residual that counts as rounding.
     false_alarms : float
-        The chance that draws of a correct distribution fail, over all entries. It is a bound and no
-        approximation, whatever the distribution.
+        An upper bound on the probability that draws of a correct distribution fail, over all
+        entries; it holds for every distribution.
 
     Returns
     -------

@@ -1,25 +1,28 @@
-"""What draws must satisfy: that they are orders, have the stated law, and obey their seed."""
+"""Checks of draws: that they are orders, follow the distribution, and reproduce by seed."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import random
-from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit
 
 from permdist._check import as_rng
-from permdist._typing import FloatArray, IntArray
 from permdist.distributions import Distribution, GaussianScores
 from permdist.distributions.base import MAX_LISTED
 from permdist.identities import chance
 from permdist.identities.answers import Answers, Wrong, proper_orders
 from permdist.measures import parse
 from permdist.rankings import kendall, order_to_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from permdist._typing import FloatArray, IntArray
 
 FEW = 1000  # draws that are compared with those of another seed
 SINGLE = 200  # draws that are asked for one at a time
@@ -39,9 +42,9 @@ class Draws(Answers):
     ----------
     dist : Distribution
     size : int
-        How many draws to look at.
+        The number of draws to check.
     rng : Generator
-        Where all seeds come from.
+        The source of all seeds.
     slack : float
         By how much an exact answer may be off.
     """

@@ -5,16 +5,22 @@ Each function of one sign is a pair ``(f(-1), f(+1))``; an instance is an array 
 
 from __future__ import annotations
 
+import inspect
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from permdist._typing import FloatArray
-from permdist.identities.catalogue import add, relative
+from permdist.identities.catalogue import Residual, claims_of, relative
 
-SOURCE = "Dubey et al. 2009, Figure 1"
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray
+
+_claim = claims_of("Dubey et al. 2009, Figure 1")
 
 
 def _functions(*names: str) -> Any:
@@ -44,12 +50,17 @@ def _others(table: FloatArray) -> FloatArray:
     return np.array([np.prod(np.delete(sums, i)) for i in range(len(sums))])
 
 
-@add(
-    "sum-product",
-    "sum over signs of prod h_i(a_i) = prod (h_i(-1) + h_i(1))",
-    SOURCE + ", line 1",
-    lambda: _functions("h"),
-)
+def _line(number: int, statement: str) -> Callable[[Residual], Residual]:
+    """Add a line of the figure; instances have a table for each parameter of its function."""
+
+    def register(residual: Residual) -> Residual:
+        names = inspect.signature(residual).parameters
+        return _claim(statement, f"line {number}", lambda: _functions(*names))(residual)
+
+    return register
+
+
+@_line(1, "sum over signs of prod h_i(a_i) = prod (h_i(-1) + h_i(1))")
 def sum_product(h: ArrayLike) -> float:
     """Compare the factored sum of products with the listed one."""
     table = np.asarray(h, dtype=float)
@@ -57,12 +68,7 @@ def sum_product(h: ArrayLike) -> float:
     return relative(table.sum(axis=1).prod(), listed)
 
 
-@add(
-    "sum-sum",
-    "2^(2-n) sum over signs of (sum f)(sum h) = 2 sum (fh(-1) + fh(1)) + sum over i != j",
-    SOURCE + ", line 2",
-    lambda: _functions("f", "h"),
-)
+@_line(2, "2^(2-n) sum over signs of (sum f)(sum h) = 2 sum (fh(-1) + fh(1)) + sum over i != j")
 def sum_sum(f: ArrayLike, h: ArrayLike) -> float:
     """Compare the closed sum of products of two sums with the listed one."""
     a, b = np.asarray(f, dtype=float), np.asarray(h, dtype=float)
@@ -73,12 +79,7 @@ def sum_sum(f: ArrayLike, h: ArrayLike) -> float:
     return relative(closed, listed * 2.0 ** (2 - len(a)))
 
 
-@add(
-    "sum-times-product",
-    "sum over signs of (sum f)(prod h) = sum_i (fh(-1) + fh(1)) prod over j != i",
-    SOURCE + ", line 3",
-    lambda: _functions("f", "h"),
-)
+@_line(3, "sum over signs of (sum f)(prod h) = sum_i (fh(-1) + fh(1)) prod over j != i")
 def sum_times_product(f: ArrayLike, h: ArrayLike) -> float:
     """Compare the factored sum times product with the listed one."""
     a, b = np.asarray(f, dtype=float), np.asarray(h, dtype=float)
@@ -87,12 +88,7 @@ def sum_times_product(f: ArrayLike, h: ArrayLike) -> float:
     return relative((a * b).sum(axis=1) @ _others(b), listed)
 
 
-@add(
-    "two-sums-times-product",
-    "sum over signs of (sum f)(sum g)(prod h) splits into i != j and i = j",
-    SOURCE + ", line 4",
-    lambda: _functions("f", "g", "h"),
-)
+@_line(4, "sum over signs of (sum f)(sum g)(prod h) splits into i != j and i = j")
 def two_sums_times_product(f: ArrayLike, g: ArrayLike, h: ArrayLike) -> float:
     """Compare the factored product of two sums and a product with the listed one."""
     a, b, c = (np.asarray(table, dtype=float) for table in (f, g, h))

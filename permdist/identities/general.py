@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist.distributions import Distribution
 from permdist.identities.answers import Answers
-from permdist.identities.catalogue import add, max_of, relative
+from permdist.identities.catalogue import claims_of, max_of, relative
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from permdist.distributions import Distribution
 
 
 def _distributions() -> Any:
@@ -46,148 +51,101 @@ def _with_labels() -> Any:
     return _distributions().flatmap(labelled)
 
 
-@add(
-    "probabilities-sum-to-one",
-    "the probabilities of all orders add up to 1",
-    "definition",
-    _distributions,
-)
-def probabilities_sum_to_one(dist: Distribution | Answers) -> float:
+def _claim(
+    statement: str, source: str = "definition", instances: Callable[[], Any] = _distributions
+) -> Callable[[Callable[..., float]], Callable[..., float]]:
+    """Add a claim about the answers of any distribution, named as its function."""
+
+    def register(residual: Callable[..., float]) -> Callable[..., float]:
+        @functools.wraps(residual)
+        def of_distribution(dist: Distribution | Answers, *more: Any, **named: Any) -> float:
+            return residual(Answers.of(dist), *more, **named)
+
+        return claims_of("")(statement, source, instances)(of_distribution)
+
+    return register
+
+
+@_claim("the probabilities of all orders add up to 1")
+def probabilities_sum_to_one(given: Answers) -> float:
     """Add up over all orders."""
-    return relative(Answers.of(dist).chances.sum(), 1.0)
+    return relative(given.chances.sum(), 1.0)
 
 
-@add(
-    "marginals-doubly-stochastic",
-    "every item has one position, every position one item",
-    "definition",
-    _distributions,
-)
-def marginals_doubly_stochastic(dist: Distribution | Answers) -> float:
+@_claim("every item has one position, every position one item")
+def marginals_doubly_stochastic(given: Answers) -> float:
     """Add up rank marginals both ways, and look for one outside 0 to 1."""
-    marginals = Answers.of(dist).marginals
+    marginals = given.marginals
     sums = np.concatenate([marginals.sum(axis=0), marginals.sum(axis=1)])
     return max_of(relative(sums, np.ones_like(sums)), _outside(marginals))
 
 
-@add(
-    "pairwise-complementary",
-    "P[i above j] + P[j above i] = 1",
-    "definition",
-    _distributions,
-)
-def pairwise_complementary(dist: Distribution | Answers) -> float:
+@_claim("P[i above j] + P[j above i] = 1")
+def pairwise_complementary(given: Answers) -> float:
     """Add up both ways to order each pair, and look for a chance outside 0 to 1."""
-    pairwise = Answers.of(dist).pairwise
+    pairwise = given.pairwise
     sums = relative(pairwise + pairwise.T, 1.0 - np.eye(len(pairwise)))
     return max_of(sums, _outside(pairwise))
 
 
-@add(
-    "ranks-from-pairs",
+@_claim(
     "the expected rank of an item is the number of items expected above it",
     "linearity of expectation",
-    _distributions,
 )
-def ranks_from_pairs(dist: Distribution | Answers) -> float:
+def ranks_from_pairs(given: Answers) -> float:
     """Compare expected ranks from marginals and from pairwise chances."""
-    given = Answers.of(dist)
     return relative(given.marginals @ np.arange(given.n), given.pairwise.sum(axis=0))
 
 
-@add(
-    "marginals-from-probabilities",
-    "rank marginals are sums of probabilities of orders",
-    "definition",
-    _distributions,
-)
-def marginals_from_probabilities(dist: Distribution | Answers) -> float:
+@_claim("rank marginals are sums of probabilities of orders")
+def marginals_from_probabilities(given: Answers) -> float:
     """Compare rank marginals with the sum over all orders."""
-    given = Answers.of(dist)
     return relative(given.marginals, given.listed_marginals)
 
 
-@add(
-    "pairwise-from-probabilities",
-    "pairwise chances are sums of probabilities of orders",
-    "definition",
-    _distributions,
-)
-def pairwise_from_probabilities(dist: Distribution | Answers) -> float:
+@_claim("pairwise chances are sums of probabilities of orders")
+def pairwise_from_probabilities(given: Answers) -> float:
     """Compare pairwise chances with the sum over all orders."""
-    given = Answers.of(dist)
     return relative(given.pairwise, given.listed_pairwise)
 
 
-@add(
-    "top-k-from-marginals",
-    "the chance to be among the first k is a sum of rank marginals",
-    "definition",
-    _distributions,
-)
-def top_k_from_marginals(dist: Distribution | Answers) -> float:
+@_claim("the chance to be among the first k is a sum of rank marginals")
+def top_k_from_marginals(given: Answers) -> float:
     """Compare `top_k` for the first, the middle and the last position."""
-    given = Answers.of(dist)
     sums = np.cumsum(given.marginals, axis=1)
     places = {1, (given.n + 1) // 2, given.n}
     return max_of(*(relative(given.dist.top_k(k), sums[:, k - 1]) for k in places))
 
 
-@add(
-    "expectations-from-probabilities",
-    "the expectation of a measure is its mean over all orders",
-    "definition",
-    _with_labels,
-)
-def expectations_from_probabilities(
-    dist: Distribution | Answers, labels: Any, measure: str
-) -> float:
+@_claim("the expectation of a measure is its mean over all orders", instances=_with_labels)
+def expectations_from_probabilities(given: Answers, labels: Any, measure: str) -> float:
     """Compare `expect` with the sum over all orders."""
     from permdist.measures import parse
 
-    given = Answers.of(dist)
     listed = given.chances @ parse(measure)(given.orders, labels)
     return relative(float(given.dist.expect(measure, labels, method="exact")), listed)
 
 
-@add(
-    "mode-is-most-probable",
-    "no order is more probable than the mode",
-    "definition",
-    _distributions,
-)
-def mode_is_most_probable(dist: Distribution | Answers) -> float:
+@_claim("no order is more probable than the mode")
+def mode_is_most_probable(given: Answers) -> float:
     """Compare the mode's log-probability with the largest one."""
-    given = Answers.of(dist)
     return relative(given.log_prob(given.mode), given.logs.max())
 
 
-@add(
-    "entropy-within-bounds",
-    "the entropy is between 0 and log n!",
-    "Gibbs' inequality",
-    _distributions,
-)
-def entropy_within_bounds(dist: Distribution | Answers) -> float:
-    """Say by how much the entropy is outside."""
-    given = Answers.of(dist)
+@_claim("the entropy is between 0 and log n!", "Gibbs' inequality")
+def entropy_within_bounds(given: Answers) -> float:
+    """Return by how much the entropy is outside."""
     value, largest = given.entropy, math.lgamma(given.n + 1)
     return max_of(-value, (value - largest) / max(1.0, largest), 0.0)
 
 
-@add(
-    "entropy-from-probabilities",
-    "the entropy is the mean of -log Pr",
-    "definition",
-    _distributions,
-)
-def entropy_from_probabilities(dist: Distribution | Answers) -> float:
+@_claim("the entropy is the mean of -log Pr")
+def entropy_from_probabilities(given: Answers) -> float:
     """Compare `entropy` with the sum over all orders."""
-    given = Answers.of(dist)
     possible = given.logs > -np.inf
     return relative(given.entropy, -(given.chances[possible] @ given.logs[possible]))
 
 
 def _outside(chances: Any) -> float:
-    """Say how far the worst of some chances is outside 0 to 1."""
+    """Return how far the worst of some chances is outside 0 to 1."""
     return max_of((-chances).max(), (chances - 1.0).max(), 0.0)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from permdist.distributions import GoodBad
-from permdist.identities.catalogue import add, excess, relative
+from permdist.identities.catalogue import claims_of, excess, relative
 from permdist.measures import parse
 
-PAPER = "Dubey et al. 2009"
+_claim = claims_of("Dubey et al. 2009")
 
 
 def _models(**options: Any) -> Any:
@@ -46,22 +46,16 @@ def _untilted(*, wide: bool = True) -> Any:
     return st.fixed_dictionaries({"model": st.one_of(*models), "tilt": tilt})
 
 
-@add(
-    "factored-partition",
-    "Z over sign vectors = prod (h_gb(-1) + h_gb(1))",
-    PAPER + ", section 2.3",
-    _binary_pairs,
-)
+@_claim("Z over sign vectors = prod (h_gb(-1) + h_gb(1))", "section 2.3", _binary_pairs)
 def factored_partition(model: GoodBad) -> float:
     """Compare the closed log-partition with the sum over all sign vectors."""
     best, weights, _ = _sign_vectors(model)
     return relative(model.log_partition(), best + np.logaddexp.reduce(weights))
 
 
-@add(
-    "factored-gain",
+@_claim(
     "the expected AUC over sign vectors is a mean of sigmoids",
-    PAPER + ", section 2.3 (corrected: h_gb(+1))",
+    "section 2.3 (corrected: h_gb(+1))",
     _binary_pairs,
 )
 def factored_gain(model: GoodBad) -> float:
@@ -71,10 +65,9 @@ def factored_gain(model: GoodBad) -> float:
     return relative(float(model.expect("auc")), chances @ shares)
 
 
-@add(
-    "convex-loss-bound",
+@_claim(
     "L1 + L2 <= L: the convex loss bounds likelihood plus expected loss, over orders",
-    PAPER + ", section 3",
+    "section 3",
     _untilted,
 )
 def convex_loss_bound(model: GoodBad, tilt: str) -> float:
@@ -84,10 +77,9 @@ def convex_loss_bound(model: GoodBad, tilt: str) -> float:
     return excess(lower, tilted.log_partition())
 
 
-@add(
-    "convex-loss-bound-pairs",
+@_claim(
     "L1 + L2 <= L over sign vectors, for AUC",
-    PAPER + ", section 3",
+    "section 3",
     lambda: _models(spaces=["pairs"], tilts=[None]),
 )
 def convex_loss_bound_pairs(model: GoodBad) -> float:
@@ -96,10 +88,9 @@ def convex_loss_bound_pairs(model: GoodBad) -> float:
     return excess(lower, _tilted(model, "auc", 1.0).log_partition())
 
 
-@add(
-    "hinge-below-convex-loss",
+@_claim(
     "the largest exponent (the structured hinge) is below the log-partition",
-    PAPER + ", equations (1) and (14)",
+    "equations (1) and (14)",
     _over_orders,
 )
 def hinge_below_convex_loss(model: GoodBad) -> float:
@@ -107,10 +98,9 @@ def hinge_below_convex_loss(model: GoodBad) -> float:
     return excess(float(model.log_weight(model.mode())), model.log_partition())
 
 
-@add(
-    "partition-derivatives",
+@_claim(
     "d log Z / d s_i = scale * E[items with another label below i, less those above]",
-    PAPER + ", equation (8)",
+    "equation (8)",
     lambda: _models(spaces=["orders", "interleavings"]),
 )
 def partition_derivatives(model: GoodBad) -> float:
@@ -121,13 +111,12 @@ def partition_derivatives(model: GoodBad) -> float:
     return relative(model.log_partition_gradient(), model.scale * signed)
 
 
-@add(
-    "tilt-derivative",
+@_claim(
     "d log Z / d kappa is the expected loss under the tilt",
-    PAPER + ", equations (11) and (13)",
-    lambda: _untilted(wide=False),  # a difference quotient has too few digits of large numbers
+    "equations (11) and (13)",
+    lambda: _untilted(wide=False),
     tolerance=1e-6,
-)
+)  # a difference quotient of large numbers loses digits
 def tilt_derivative(model: GoodBad, tilt: str) -> float:
     """Compare a difference quotient in kappa with the expected loss."""
     step = 1e-4
@@ -138,8 +127,7 @@ def tilt_derivative(model: GoodBad, tilt: str) -> float:
     return relative(quotient, 1.0 - float(_tilted(model, tilt, 1.0).expect(tilt)))
 
 
-@add(
-    "lonesum-count",
+@claims_of("")(
     "as many sign vectors are rankings as there are lonesum matrices",
     "Kaneko: poly-Bernoulli numbers (1997)",
     lambda: _sizes(),

@@ -1,11 +1,11 @@
-"""Ranking measures as values: each knows its conventions, its name, its range and its parts.
+"""Ranking measures: objects with explicit conventions, a text name and a range.
 
 Call one with orders and labels, run many over many queries with `evaluate`, or evaluate a run
 against judgements with `evaluate_run`.
 """
 
 from permdist.measures.ap import AP
-from permdist.measures.auc import AUC
+from permdist.measures.auc import AUC, KendallTau
 from permdist.measures.base import Measure, Positional
 from permdist.measures.bing import BinG
 from permdist.measures.bpref import BPref, GMBPref
@@ -16,13 +16,18 @@ from permdist.measures.gmap import GMAP
 from permdist.measures.infap import InfAP
 from permdist.measures.interpolated import ElevenPoint, InterpolatedPrecision
 from permdist.measures.judged import RunMeasure
-from permdist.measures.kendall import KendallTau
 from permdist.measures.ndcg import NDCG
 from permdist.measures.overlap import RunOverlap, compare_runs
 from permdist.measures.persistence import TopKPersistence
-from permdist.measures.precision import Precision
+from permdist.measures.precision import (
+    WTA,
+    Precision,
+    Recall,
+    RelativePrecision,
+    RPrecision,
+    Success,
+)
 from permdist.measures.rbp import RBP
-from permdist.measures.recall import Recall, RelativePrecision
 from permdist.measures.registry import (
     PRESETS,
     Preset,
@@ -33,7 +38,6 @@ from permdist.measures.registry import (
     parse,
     trec,
 )
-from permdist.measures.rprecision import RPrecision
 from permdist.measures.rr import RR
 from permdist.measures.runs import (
     DEFAULT_RUN,
@@ -53,9 +57,7 @@ from permdist.measures.sets import (
     SetRelativePrecision,
     Utility,
 )
-from permdist.measures.success import Success
 from permdist.measures.trec_names import trec_name
-from permdist.measures.wta import WTA
 
 __all__ = [
     "AP",

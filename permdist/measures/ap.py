@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
-from permdist.measures.base import Measure, count_above
-from permdist.measures.placements import Placements
+from permdist.measures.base import BinaryMeasure, count_above
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
 @dataclass(frozen=True, repr=False)
-class AP(Measure):
+class AP(BinaryMeasure):
     """Average precision: the mean, over the relevant items, of the precision at their positions.
 
     Labels above 0 are relevant. The mean over queries is MAP.
@@ -25,8 +28,6 @@ class AP(Measure):
     k : int, optional
         Relevant items below position k add nothing; the mean is still over all of them, as in
         trec_eval's ``map_cut``.
-    empty, ties
-        See `Measure`.
 
     References
     ----------
@@ -41,26 +42,24 @@ class AP(Measure):
 
     k: int | None = None
 
-    aliases: ClassVar[tuple[str, ...]] = ("ap", "map")
-    partial: ClassVar[bool] = True
-    binary: ClassVar[bool] = True
+    aliases = ("ap", "map")
 
     def _values(self, placed: Placements) -> FloatArray:
-        return _ap(*placed, self._cut)
+        return _ap(*placed, self.cut_off)
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give the precision at the next position, if the item is good; see `Measure.step`."""
-        if grades[level] == 0:
+    def step(self, labels: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Return the precision at the next position, if the item is good; see `Measure.step`."""
+        if labels[level] == 0:
             return np.zeros(np.shape(above)[:-1])
-        goods, _, position = count_above(above, grades)
-        p = int(np.sum(totals[grades > 0]))
-        inside = position < self._cut
+        goods, _, position = count_above(above, labels)
+        p = int(np.sum(totals[labels > 0]))
+        inside = position < self.cut_off
         return inside * (goods + 1) / ((position + 1) * p)
 
 
 @kernel
 def _ap(
-    ptr: IntArray, length: IntArray, start: IntArray, size: IntArray, grade: IntArray, cut: int
+    ptr: IntArray, length: IntArray, start: IntArray, size: IntArray, _grade: IntArray, cut: int
 ) -> FloatArray:
     """Average precision of every query, in expectation over ties.
 

@@ -1,31 +1,29 @@
-"""AUC: the share of pairs with different labels that are in the right order."""
+"""AUC and Kendall's tau: pairs of items with different labels in the right order."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import grades
-from permdist._inversions import count_inversions
+from permdist._inversions import count_inversions, different_pairs
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import Measure, Positional
-from permdist.measures.placements import Placements
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class AUC(Measure):
     """The area under the ROC curve: satisfied pairs over all pairs with different labels.
 
-    With graded labels every pair of items with different grades counts once.
+    With graded labels every pair of items with different labels counts once.
 
-    Parameters
-    ----------
-    empty, ties
-        See `Measure`; undefined where all labels are equal. Averaged, a tie counts one half.
+    It is undefined where all labels are equal. Averaged, a tie counts one half.
 
     References
     ----------
@@ -37,15 +35,15 @@ class AUC(Measure):
     0.75
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("auc",)
+    aliases = ("auc",)
 
     def _values(self, placed: Placements) -> FloatArray:
         return _auc(*placed)
 
     def _undefined(self, placed: Placements) -> Any:
-        return _pairs(*placed) == 0
+        return _pairs(placed.ptr, placed.length, placed.grade) == 0
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+    def step(self, _labels: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
         """Count the worse items that are still to come; see `Measure.step`."""
         to_come = np.asarray(totals) - np.asarray(above, dtype=np.int64)
         return to_come[..., :level].sum(axis=-1) / different_pairs(totals)
@@ -62,15 +60,43 @@ class AUC(Measure):
         return Positional(good.astype(np.float64), weights, 1 + (p - 1) / (2 * m))
 
 
-def different_pairs(totals: IntArray) -> int:
-    """Count the pairs of items with different grades."""
-    return int((np.sum(totals) ** 2 - np.sum(np.square(totals))) // 2)
+class KendallTau(Measure):
+    """Satisfied less violated pairs, over all pairs with different labels: ``2 AUC - 1``.
+
+    For strictly ordered labels this is Kendall's rank correlation; the normalized Kendall
+    distance is ``(1 - tau) / 2``.
+
+    It is undefined where all labels are equal. Averaged, a tie counts nothing.
+
+    References
+    ----------
+    Wang, Mao, Zeng, Xia: Listwise Approaches Based on Feature's Ranking Discovery, equation (5).
+
+    Examples
+    --------
+    >>> tau = KendallTau()([0, 2, 1], labels=[3, 2, 1])
+    >>> round(float(1 - tau) / 2, 3)  # the paper's example: one pair of three
+    0.333
+    """
+
+    aliases = ("tau", "kendall", "kendalltau")
+    range = (-1.0, 1.0)
+
+    def _values(self, placed: Placements) -> FloatArray:
+        return 2.0 * _auc(*placed) - 1.0
+
+    def _undefined(self, placed: Placements) -> Any:
+        return _pairs(placed.ptr, placed.length, placed.grade) == 0
+
+    def step(self, _labels: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Count worse items still to come less better ones; see `Measure.step`."""
+        to_come = np.asarray(totals) - np.asarray(above, dtype=np.int64)
+        worse, better = to_come[..., :level].sum(axis=-1), to_come[..., level + 1 :].sum(axis=-1)
+        return (worse - better) / different_pairs(totals)
 
 
 @kernel
-def _pairs(
-    ptr: IntArray, length: IntArray, start: IntArray, size: IntArray, grade: IntArray
-) -> IntArray:
+def _pairs(ptr: IntArray, length: IntArray, grade: IntArray) -> IntArray:
     """Count the pairs with different labels in every query."""
     out = np.empty(len(length), np.int64)
     for q in range(len(length)):
@@ -93,8 +119,8 @@ def _pairs(
 def _auc(
     ptr: IntArray, length: IntArray, start: IntArray, size: IntArray, grade: IntArray
 ) -> FloatArray:
-    """Share the satisfied pairs by all pairs; a tied pair counts one half."""
-    pairs = _pairs(ptr, length, start, size, grade)
+    """Divide the satisfied pairs by all pairs; a tied pair counts one half."""
+    pairs = _pairs(ptr, length, grade)
     out = np.empty(len(length))
     longest = 0
     for q in range(len(length)):

@@ -1,4 +1,4 @@
-"""What a measure is: a value with every convention visible, its name, its parts and its ideal."""
+"""`Measure`: the base class of ranking measures."""
 
 from __future__ import annotations
 
@@ -8,17 +8,33 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import choice, count, finite, grades
-from permdist._typing import FloatArray, IntArray
+from permdist._registry import Registry
+from permdist.measures.options import default_of, with_parameters, write_option
 from permdist.measures.placements import Placements, place_by_orders, place_by_scores
 from permdist.rankings import check_orders
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
     from permdist.measures.judged import JudgedQueries
 
 LARGEST_CUT = 10**12
+FILLS = {"zero": 0.0, "one": 1.0, "skip": np.nan}  # by `Measure.empty`
+MEASURES: Registry[type[Measure]] = Registry("measure")  # by each of their aliases
+
+
+EMPTY = """\
+empty : {"zero", "one", "skip"}
+    The value of a query on which the measure is undefined: 0, 1, or NaN and left out of means."""
+TIES = """\
+ties : {"index", "average"}
+    Equal scores: the item with the lower number first, or the mean over all ways to break ties."""
+AT_K = """\
+k : int
+    The number of positions looked at."""
 
 
 class Positional(NamedTuple):
@@ -42,9 +58,9 @@ class Measure(ABC):
     Parameters
     ----------
     empty : {"zero", "one", "skip"}
-        What a query counts on which the measure is undefined (no relevant item; for `AUC` and
-        `KendallTau`: no two items with different labels). With ``"skip"`` its value is NaN and
-        means leave it out.
+        The value of a query on which the measure is undefined (no relevant item; for `AUC` and
+        `KendallTau`: no two items with different labels). With ``"skip"`` the value is NaN and
+        is left out of means.
     ties : {"index", "average"}
         Equal scores: the item with the lower number first, or the mean over all ways to break
         the ties, computed exactly.
@@ -58,11 +74,18 @@ class Measure(ABC):
     binary: ClassVar[bool] = False  # whether labels matter only as good or bad
     additive: ClassVar[bool] = True  # whether the value is a sum of steps along the ranking
     partial: ClassVar[bool] = False  # whether relevant items may be missing from the ranking
-    defined_kinds: ClassVar[int] = 0  # how many kinds there are; a name may mean another one then
+    inherited_parameters: ClassVar[tuple[str, ...]] = (EMPTY, TIES)  # for docstrings
 
     def __init_subclass__(cls, **options: Any) -> None:
+        """Register a measure under its aliases, if it has some of its own."""
         super().__init_subclass__(**options)
-        Measure.defined_kinds += 1
+        aliases = cls.__dict__.get("aliases", ())
+        if isinstance(aliases, str):
+            raise TypeError(f"aliases: expected a tuple of names, got the text {aliases!r}")
+        for alias in aliases:
+            MEASURES.add(alias.lower(), cls)
+        if cls.__doc__:
+            cls.__doc__ = with_parameters(cls.__doc__, cls.inherited_parameters)
 
     def __post_init__(self) -> None:
         choice("empty", self.empty, ("zero", "one", "skip"))
@@ -75,10 +98,11 @@ class Measure(ABC):
             object.__setattr__(self, "k", int(cut))
 
     @property
-    def _cut(self) -> int:
-        """The number of positions that count, beyond all lengths where there is no cut-off."""
+    def cut_off(self) -> int:
+        """The number of positions that count; beyond all lengths where there is no cut-off."""
         cut: int | None = getattr(self, "k", None)
         return LARGEST_CUT if cut is None else cut
+
 
     def __call__(self, orders: ArrayLike, labels: ArrayLike) -> Any:
         """Evaluate orders.
@@ -120,14 +144,13 @@ class Measure(ABC):
         """Evaluate every query of a batch whose relevant items are placed."""
         self.check_grades(placed.grade)
         result = self._values(placed)
-        fill = {"zero": 0.0, "one": 1.0, "skip": np.nan}[self.empty]
-        result[self._undefined(placed)] = fill
+        result[self._undefined(placed)] = FILLS[self.empty]
         return result
 
     def on_run(self, judged: JudgedQueries) -> FloatArray:
         """Evaluate every query of a run with judgements; see `permdist.measures.evaluate_run`.
 
-        A measure whose `partial` is true must take relevant items that were not retrieved: their
+        A measure whose `partial` is true must accept relevant items that were not retrieved: their
         `Placements.start` is `NEVER`, beyond all positions, and they are tied with nothing.
         """
         if not (self.partial or judged.run.is_complete):
@@ -138,7 +161,7 @@ class Measure(ABC):
         return self.values(judged.placements(judged.level if self.binary else 1, self.ties))
 
     def average(self, values: FloatArray) -> float:
-        """Summarize the values of several queries: their mean, unless the measure says so."""
+        """Return the mean over queries, or what the measure has in its place."""
         return float(values.mean())
 
     def average_error(self, values: FloatArray) -> float:
@@ -147,18 +170,18 @@ class Measure(ABC):
 
     @abstractmethod
     def _values(self, placed: Placements) -> FloatArray:
-        """Evaluate every query; what is put in for undefined ones is overwritten."""
+        """Evaluate every query; the values of undefined ones are overwritten."""
 
     def _undefined(self, placed: Placements) -> Any:
-        """Mask the queries on which the measure says nothing."""
+        """Mask the queries on which the measure is undefined."""
         return np.diff(placed.ptr) == 0
 
-    def check_grades(self, grade: IntArray) -> None:
-        """Refuse grades that the measure's conventions cannot take; by default none."""
+    def check_grades(self, _labels: IntArray, /) -> None:
+        """Refuse labels that the measure's conventions cannot take; by default none."""
         return
 
     def ideal(self, labels: ArrayLike) -> float:
-        """Give the best value that any order of these items can have.
+        """Return the best value that any order of these items can have.
 
         Examples
         --------
@@ -172,20 +195,22 @@ class Measure(ABC):
         return float(self(np.argsort(-label, kind="stable"), label))
 
     @abstractmethod
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give what the next item adds to the value: the measure as a sum along the ranking.
+    def step(
+        self, labels: IntArray, totals: IntArray, level: int, above: ArrayLike, /
+    ) -> FloatArray:
+        """Return the amount that the next item adds to the value.
 
         The value of an order of a defined query is `offset` plus the steps of its items from the
         top down. It depends on the items above only through how many there are of each grade.
 
         Parameters
         ----------
-        grades : array of int, shape (levels,)
-            The different grades, ascending; ``[0, 1]`` is bad and good.
+        labels : array of int, shape (levels,)
+            The different labels, ascending; ``[0, 1]`` is bad and good.
         totals : array of int, shape (levels,)
             The number of items of each grade.
         level : int
-            The item that comes next has ``grades[level]``.
+            The item that comes next has ``labels[level]``.
         above : array of int, shape (..., levels)
             How many items of each grade stand above it.
 
@@ -194,8 +219,8 @@ class Measure(ABC):
         array of float, shape (...)
         """
 
-    def offset(self, grades: IntArray, totals: IntArray) -> float:
-        """Give the constant to which the steps add."""
+    def offset(self, _labels: IntArray, _totals: IntArray, /) -> float:
+        """Return the constant to which the steps add, for labels and totals as in `step`."""
         return 0.0
 
     def step_table(self, p: int, m: int) -> FloatArray:
@@ -204,7 +229,7 @@ class Measure(ABC):
         Returns
         -------
         array of float, shape (p, m + 1)
-            Entry ``[j - 1, i]`` is what the j-th good item adds when i bad ones are above it.
+            Entry ``[j - 1, i]`` is the amount added by the j-th good item with i bad ones above it.
 
         Examples
         --------
@@ -217,8 +242,8 @@ class Measure(ABC):
         above = np.stack([bads, goods], axis=-1)
         return self.step(np.array([0, 1]), np.array([m, p]), 1, above)
 
-    def positional(self, labels: ArrayLike) -> Positional | None:
-        """Write the measure as a sum over positions for these labels.
+    def positional(self, _labels: ArrayLike, /) -> Positional | None:
+        """Return the measure as a sum over positions for these labels.
 
         Returns
         -------
@@ -234,7 +259,7 @@ class Measure(ABC):
         return None
 
     def defined(self, labels: ArrayLike) -> bool:
-        """Tell whether the measure says anything about a query with these labels."""
+        """Return whether the measure is defined for a query with these labels."""
         label = np.atleast_1d(grades("labels", labels))
         ptr = np.array([0, len(label)])
         return not self._undefined(place_by_orders(np.arange(len(label)), label, ptr))[0]
@@ -251,11 +276,11 @@ class Measure(ABC):
         """
         cut, options = "", []
         for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
+            value, default = getattr(self, field.name), default_of(field)
             if field.name == "k":
-                cut = "" if value is None else f"@{value}"
-            elif value != field.default:
-                options.append(f"{field.name}={value}")
+                cut = "" if value is None and default is None else f"@{write_option(value)}"
+            elif field.init and value != default:
+                options.append(f"{field.name}={write_option(value)}")
         return self.aliases[0] + cut + (f"[{','.join(options)}]" if options else "")
 
     def __str__(self) -> str:
@@ -276,14 +301,31 @@ class Measure(ABC):
             ) from error
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BinaryMeasure(Measure):
+    """A measure of binary relevance, labels above 0, that relevant items may be missing from."""
+
+    binary = True
+    partial = True
+
+
+@dataclass(frozen=True, repr=False)
+class MeasureAtK(BinaryMeasure):
+    """A measure of binary relevance among the first k."""
+
+    k: int
+
+    inherited_parameters = (AT_K, EMPTY, TIES)
+
+
 def _equal_queries(shape: tuple[int, ...]) -> IntArray:
     """Cut a flat batch of equally long rankings into queries."""
     return np.arange(int(np.prod(shape[:-1])) + 1, dtype=np.int64) * shape[-1]
 
 
-def count_above(above: ArrayLike, grades: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def count_above(above: ArrayLike, labels: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Split the counts above into relevant items, bad items and the position, 0-based."""
     counts = np.asarray(above, dtype=np.int64)
-    position = counts @ np.ones(len(grades), dtype=np.int64)
-    goods = counts @ (np.asarray(grades) > 0).astype(np.int64)
+    position = counts @ np.ones(len(labels), dtype=np.int64)
+    goods = counts @ (np.asarray(labels) > 0).astype(np.int64)
     return goods, position - goods, position

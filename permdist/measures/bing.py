@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
-from permdist.measures.base import Measure, count_above
-from permdist.measures.placements import Placements
+from permdist.measures.base import BinaryMeasure, count_above
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class BinG(Measure):
+class BinG(BinaryMeasure):
     """The mean over relevant items of ``1 / log2(2 + bad items above)``: trec_eval's ``binG``.
-
-    Parameters
-    ----------
-    empty, ties
-        See `Measure`.
 
     Examples
     --------
@@ -29,17 +25,15 @@ class BinG(Measure):
     0.8155
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("bing",)
-    binary: ClassVar[bool] = True
-    partial: ClassVar[bool] = True
+    aliases = ("bing",)
 
     def _values(self, placed: Placements) -> FloatArray:
         return _bing(placed.ptr, placed.length, placed.start, placed.size)
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give the discount by bad items above, for a good item; see `Measure.step`."""
-        _, bads, _ = count_above(above, grades)
-        return (grades[level] > 0) / np.log2(2.0 + bads) / np.sum(totals[grades > 0])
+    def step(self, labels: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Return the discount by bad items above, for a good item; see `Measure.step`."""
+        _, bads, _ = count_above(above, labels)
+        return (labels[level] > 0) / np.log2(2.0 + bads) / np.sum(totals[labels > 0])
 
 
 @kernel

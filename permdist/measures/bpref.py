@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
-from permdist.measures.gmap import geometric_error, geometric_mean
-from permdist.measures.judged import JudgedQueries, RunMeasure
+from permdist.measures.gmap import GeometricMean
+from permdist.measures.judged import JudgedQueries, RunArrays, RunMeasure, tie_end
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class BPref(RunMeasure):
     """How often relevant documents stand above those judged not relevant.
 
     Each of the R relevant documents earns 1 less the share of judged bad documents above it,
     ``min(bads above, R) / min(all judged bads, R)``; one not retrieved earns nothing. Documents
     without judgement play no part.
-
-    Parameters
-    ----------
-    empty, ties
-        See `RunMeasure`.
 
     References
     ----------
@@ -41,48 +36,25 @@ class BPref(RunMeasure):
     0.75
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("bpref",)
+    aliases = ("bpref",)
 
     def _on_run(self, judged: JudgedQueries) -> FloatArray:
-        return _bpref(*judged.arrays, judged.level, self.ties == "average", judged.relevant)
+        return _bpref(judged.arrays, judged.level, self.ties == "average", judged.relevant)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class GMBPref(BPref):
-    """Binary preference with a geometric mean over queries, as `GMAP`: ``gm_bpref``.
+class GMBPref(GeometricMean, BPref):
+    """Binary preference with a geometric mean over queries, as `GMAP`: ``gm_bpref``."""
 
-    Parameters
-    ----------
-    empty, ties
-        See `RunMeasure`.
-    """
-
-    aliases: ClassVar[tuple[str, ...]] = ("gm_bpref",)
-
-    def average(self, values: FloatArray) -> float:
-        """Return the geometric mean."""
-        return geometric_mean(values)
-
-    def average_error(self, values: FloatArray) -> float:
-        """Return the standard error of the geometric mean, to first order."""
-        return geometric_error(values)
+    aliases = ("gm_bpref",)
 
 
 @kernel
-def _bpref(
-    ptr: IntArray,
-    keys: FloatArray,
-    judgement: IntArray,
-    rest_ptr: IntArray,
-    rest: IntArray,
-    level: int,
-    share: bool,
-    relevant: IntArray,
-) -> FloatArray:
+def _bpref(arrays: RunArrays, level: int, share: bool, relevant: IntArray) -> FloatArray:
     """Sum what the relevant documents earn, over their number.
 
     In a tie with m judged bads, 0 to m of them are equally likely above a relevant document.
     """
+    ptr, keys, judgement, rest_ptr, rest = arrays
     out = np.zeros(len(ptr) - 1)
     for q in range(len(ptr) - 1):
         all_bads = 0
@@ -94,10 +66,7 @@ def _bpref(
         bads = 0
         i = ptr[q]
         while i < ptr[q + 1]:
-            end = i + 1
-            if share:
-                while end < ptr[q + 1] and keys[end] == keys[i]:
-                    end += 1
+            end = tie_end(keys, i, ptr[q + 1], share)
             good, bad = 0, 0
             for t in range(i, end):
                 good += judgement[t] >= level

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import count
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import Measure
-from permdist.measures.placements import Placements
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,8 +31,6 @@ class ERR(Measure):
         Only the first k positions count.
     max_grade : int
         The highest grade of the scale (not of the query): 4 on the usual five-grade scale.
-    empty, ties
-        See `Measure`.
 
     References
     ----------
@@ -44,8 +45,8 @@ class ERR(Measure):
     k: int | None = None
     max_grade: int = 4
 
-    aliases: ClassVar[tuple[str, ...]] = ("err",)
-    partial: ClassVar[bool] = True
+    aliases = ("err",)
+    partial = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,22 +59,22 @@ class ERR(Measure):
                 f"labels: expected grades up to max_grade={self.max_grade}, got {grade.max()}"
             )
 
-    def stop_probability(self, grades: ArrayLike) -> FloatArray:
-        """Give the probability that an item of each grade satisfies the reader."""
-        grade = np.asarray(grades, dtype=np.intc)
+    def stop_probability(self, labels: ArrayLike) -> FloatArray:
+        """Return the probability that an item of each grade satisfies the reader."""
+        grade = np.asarray(labels, dtype=np.intc)
         return np.ldexp(1.0, grade - self.max_grade) - np.ldexp(1.0, -self.max_grade)
 
     def _values(self, placed: Placements) -> FloatArray:
         stop = self.stop_probability(placed.grade)
-        return _err(placed.ptr, placed.start, placed.size, stop, self._cut)
+        return _err(placed.ptr, placed.start, placed.size, stop, self.cut_off)
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give the chance to stop here, over the rank; see `Measure.step`."""
+    def step(self, labels: IntArray, _totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Return the chance to stop here, over the rank; see `Measure.step`."""
         counts = np.asarray(above, dtype=np.int64)
-        stop = self.stop_probability(grades)
+        stop = self.stop_probability(labels)
         position = counts.sum(axis=-1)
         reached = np.prod((1.0 - stop) ** counts, axis=-1)
-        inside = position < self._cut
+        inside = position < self.cut_off
         return inside * reached * stop[level] / (position + 1)
 
 

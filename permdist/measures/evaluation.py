@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from permdist._check import finite, grades, integers
 from permdist._groups import Groups, group_queries
+from permdist._ragged import bounds
 from permdist._text import text_table
 from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import Measure
@@ -20,6 +20,7 @@ from permdist.rankings import check_orders
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
 
 DEFAULT = ("map", "ndcg@10")
 
@@ -28,7 +29,7 @@ DEFAULT = ("map", "ndcg@10")
 class Evaluation(Mapping[str, FloatArray]):
     """Values of several measures on several queries.
 
-    A mapping from a measure's name to its values, one for each query. Printed, it is a table of
+    A mapping from a measure's name to its values, one per query. Printed, it is a table of
     means with their standard errors over queries.
 
     Attributes
@@ -54,7 +55,7 @@ class Evaluation(Mapping[str, FloatArray]):
         return len(self.measures)
 
     def mean(self, name: str | Measure | None = None) -> Any:
-        """Give the mean over queries: of one measure, or a dictionary of all.
+        """Return the mean over queries: of one measure, or a dictionary of all.
 
         A geometric mean for measures that are defined by it, such as `GMAP`, and a sum for those
         that count.
@@ -66,7 +67,7 @@ class Evaluation(Mapping[str, FloatArray]):
         return measure.average(used) if used.size else float("nan")
 
     def standard_error(self, name: str | Measure | None = None) -> Any:
-        """Give the standard error of the mean over queries; NaN with fewer than two."""
+        """Return the standard error of the mean over queries; NaN with fewer than two."""
         if name is None:
             return {measure: self.standard_error(measure) for measure in self}
         used = self._used(name)
@@ -78,7 +79,7 @@ class Evaluation(Mapping[str, FloatArray]):
         return int(self._used(name).size)
 
     def to_frame(self) -> pd.DataFrame:
-        """Give the per-query values as a pandas DataFrame, indexed by query id."""
+        """Return the per-query values as a pandas DataFrame, indexed by query id."""
         import pandas as pd
 
         return pd.DataFrame(self.table, index=pd.Index(self.qids, name="qid"), columns=list(self))
@@ -127,11 +128,11 @@ def evaluate(
     y : array of int, shape (documents,)
         Relevance labels.
     qid : array, shape (documents,), optional
-        The query of each document. The documents of a query stand together. Without it all
+        The query of each document; the documents of a query must be contiguous. Without it all
         documents are one query, if there are no more than 1,000 of them.
     measures : name or Measure, or several of them
     regroup : bool
-        Gather queries whose documents do not stand together, instead of refusing them.
+        Gather the documents of queries that are not contiguous, instead of refusing them.
 
     Returns
     -------
@@ -160,8 +161,10 @@ def evaluate(
             placed[ties] = place_by_scores(score, label, groups.ptr, ties)
         return placed[ties]
 
-    kinds = several(measures)
-    return Evaluation(groups.qids, kinds, _table([m.values(place(m.ties)) for m in kinds], groups))
+    chosen = several(measures)
+    return Evaluation(
+        groups.qids, chosen, _table([m.values(place(m.ties)) for m in chosen], groups)
+    )
 
 
 def evaluate_orders(
@@ -177,7 +180,7 @@ def evaluate_orders(
     orders : array of int, shape (documents,)
         The orders of all queries, one after the other. Each counts its documents from 0.
     y, qid, measures
-        As in `evaluate`; the documents of a query stand together.
+        As in `evaluate`; the documents of a query must be contiguous.
 
     Examples
     --------
@@ -189,15 +192,15 @@ def evaluate_orders(
         raise ValueError(f"orders: expected 1 dimension(s), got shape {order.shape}")
     label = grades("y", y)
     groups = _aligned(label, qid, regroup=False, orders=len(order))
-    for q, (low, high) in enumerate(zip(groups.ptr[:-1], groups.ptr[1:], strict=True)):
+    for q, (low, high) in enumerate(bounds(groups.ptr)):
         check_orders(order[low:high], name=f"orders of query {groups.qids[q]}")
     placed = place_by_orders(order, label, groups.ptr)
-    kinds = several(measures)
-    return Evaluation(groups.qids, kinds, _table([m.values(placed) for m in kinds], groups))
+    chosen = several(measures)
+    return Evaluation(groups.qids, chosen, _table([m.values(placed) for m in chosen], groups))
 
 
 def _aligned(label: IntArray, qid: ArrayLike | None, regroup: bool, **lengths: int) -> Groups:
-    """Check that all inputs have one entry for each document, and cut them into queries."""
+    """Check that all inputs have one entry per document, and split them into queries."""
     if label.ndim != 1:
         raise ValueError(f"y: expected 1 dimension(s), got shape {label.shape}")
     for name, length in lengths.items():
@@ -207,7 +210,7 @@ def _aligned(label: IntArray, qid: ArrayLike | None, regroup: bool, **lengths: i
 
 
 def several(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
-    """Read one measure or several; the same one twice is taken once."""
+    """Parse one or several measures, without duplicates."""
     given = [measures] if isinstance(measures, str | Measure) else list(measures)
     if not given:
         raise ValueError("measures: expected at least one measure, got none")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.judged import JudgedQueries, RunMeasure
 
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+
 class _Gains(RunMeasure):
     """A measure of gains along a run, without an average over ties."""
 
@@ -31,56 +31,39 @@ class _Gains(RunMeasure):
     _kind: ClassVar[int]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class G(_Gains):
     """Gain over the logarithm of what the best order would have gained more: ``G``.
 
     The document at rank r adds ``gain / log2(2 + ideal(r) - actual(r))``, where `ideal` is what
     the best r documents gain (each at least 1) and `actual` what the first r of the run do; the
-    sum is divided by the gain of all relevant documents. Gains are grades.
-
-    Parameters
-    ----------
-    empty, ties
-        See `RunMeasure`; ties by index only.
+    sum is divided by the gain of all relevant documents. Gains are labels; ties by index only.
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("g",)
-    _kind: ClassVar[int] = 0
+    aliases = ("g",)
+    _kind = 0
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class NDCGRel(_Gains):
     """NDCG at the rank of each relevant document, averaged over them: ``ndcg_rel``.
 
     A relevant document that is not retrieved counts by the DCG of the whole run over the ideal.
-    Gains are grades.
-
-    Parameters
-    ----------
-    empty, ties
-        See `RunMeasure`; ties by index only.
+    Gains are labels; ties by index only.
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("ndcg_rel",)
-    _kind: ClassVar[int] = 1
+    aliases = ("ndcg_rel",)
+    _kind = 1
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class RNDCG(_Gains):
     """NDCG where the grades of the best order change, averaged over these ranks: ``Rndcg``.
 
     With 5 documents of grade 2 and 3 of grade 1, the mean of NDCG at 5, at 8 and, where more
-    than 9 were retrieved, at the end of the run, as in trec_eval. Gains are grades.
-
-    Parameters
-    ----------
-    empty, ties
-        See `RunMeasure`; ties by index only.
+    than 9 were retrieved, at the end of the run, as in trec_eval. Gains are labels; ties by
+    index only.
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("rndcg",)
-    _kind: ClassVar[int] = 2
+    aliases = ("rndcg",)
+    _kind = 2
 
     def _empty(self, judged: JudgedQueries) -> IntArray:
         return judged.relevant == 0

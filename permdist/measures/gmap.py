@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._typing import FloatArray
 from permdist.measures.ap import AP
+from permdist.measures.base import Measure
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray
 
 FLOOR = 1e-5
 
 
-def geometric_mean(values: FloatArray) -> float:
-    """Return the geometric mean, with values below 0.00001 raised to it, as in trec_eval."""
-    return float(np.exp(np.log(np.maximum(values, FLOOR)).mean()))
+class GeometricMean(Measure):
+    """A measure whose mean over queries is geometric; mixed into that of a single query."""
+
+    def average(self, values: FloatArray) -> float:
+        """Return the geometric mean, with values below 0.00001 raised to it, as in trec_eval."""
+        return float(np.exp(np.log(np.maximum(values, FLOOR)).mean()))
+
+    def average_error(self, values: FloatArray) -> float:
+        """Return the standard error of the geometric mean, to first order."""
+        logs = np.log(np.maximum(values, FLOOR))
+        return self.average(values) * float(logs.std(ddof=1) / np.sqrt(values.size))
 
 
-def geometric_error(values: FloatArray) -> float:
-    """Return the standard error of `geometric_mean`, to first order."""
-    logs = np.log(np.maximum(values, FLOOR))
-    return geometric_mean(values) * float(logs.std(ddof=1) / np.sqrt(values.size))
-
-
-@dataclass(frozen=True, repr=False)
-class GMAP(AP):
+class GMAP(GeometricMean, AP):
     """Average precision, with a geometric mean over queries, to which bad queries matter most.
 
     The value of one query is its average precision; values below 0.00001 count as that in the
@@ -35,8 +38,6 @@ class GMAP(AP):
     ----------
     k : int, optional
         See `AP`.
-    empty, ties
-        See `Measure`.
 
     References
     ----------
@@ -50,12 +51,4 @@ class GMAP(AP):
     0.7071
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("gmap", "gm_map")
-
-    def average(self, values: FloatArray) -> float:
-        """Return the geometric mean."""
-        return geometric_mean(values)
-
-    def average_error(self, values: FloatArray) -> float:
-        """Return the standard error of the geometric mean, to first order."""
-        return geometric_error(values)
+    aliases = ("gmap", "gm_map")

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import lgamma
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
-from permdist.measures.judged import JudgedQueries, RunMeasure
+from permdist.measures.judged import JudgedQueries, RunArrays, RunMeasure, tie_end
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray
 
 EPSILON = 1e-5
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class InfAP(RunMeasure):
     """Average precision, estimated where only a sample of the pool was judged.
 
     The precision at a relevant document is inferred: documents above it that were in the pool
     are relevant in the proportion of those judged, documents outside the pool are not. A negative
     grade says that a document was in the pool but not judged.
-
-    Parameters
-    ----------
-    empty, ties
-        See `RunMeasure`.
 
     References
     ----------
@@ -43,10 +38,10 @@ class InfAP(RunMeasure):
     0.8125
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("infap",)
+    aliases = ("infap",)
 
     def _on_run(self, judged: JudgedQueries) -> FloatArray:
-        values = _infap(*judged.arrays, judged.level, self.ties == "average")
+        values = _infap(judged.arrays, judged.level, self.ties == "average")
         return values / np.maximum(judged.relevant, 1)
 
 
@@ -58,15 +53,7 @@ def _precision(position: int, pool: float, goods: float, bads_and_goods: float) 
 
 
 @kernel
-def _infap(
-    ptr: IntArray,
-    keys: FloatArray,
-    judgement: IntArray,
-    rest_ptr: IntArray,
-    rest: IntArray,
-    level: int,
-    share: bool,
-) -> FloatArray:
+def _infap(arrays: RunArrays, level: int, share: bool) -> FloatArray:
     """Sum the inferred precisions at the relevant documents, in expectation over ties.
 
     Take one relevant document of a tie of g: t = 0 .. g-1 of the others are equally likely above
@@ -74,15 +61,13 @@ def _infap(
     ones among the s and that of unjudged ones in the pool among the t - s are independent, and
     only their means matter.
     """
+    ptr, keys, judgement, _, _ = arrays
     out = np.zeros(len(ptr) - 1)
     for q in range(len(ptr) - 1):
         good, bad, pool = 0, 0, 0  # above: relevant, judged bad, in the pool but not judged
         i = ptr[q]
         while i < ptr[q + 1]:
-            end = i + 1
-            if share:
-                while end < ptr[q + 1] and keys[end] == keys[i]:
-                    end += 1
+            end = tie_end(keys, i, ptr[q + 1], share)
             goods, bads, pools = 0, 0, 0
             for t in range(i, end):
                 goods += judgement[t] >= level

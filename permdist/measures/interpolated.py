@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import finite
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
-from permdist.measures.base import Measure
-from permdist.measures.placements import Placements
+from permdist.measures.base import BinaryMeasure
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 ELEVEN = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 
 
+class _Interpolated(BinaryMeasure):
+    """A mean of maxima along the ranking: no sum of steps, and no average over ties."""
+
+    additive = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ties == "average":
+            raise ValueError(
+                f"ties: {self.aliases[0]} has no average over ties, the mean of a maximum; "
+                "expected 'index'"
+            )
+
+    @abstractmethod
+    def _recalls(self) -> FloatArray:
+        """Return the levels of recall that are averaged."""
+
+    def _values(self, placed: Placements) -> FloatArray:
+        return _interpolate(placed.ptr, placed.start, placed.length, self._recalls())
+
+    def step(self, *_: Any) -> FloatArray:
+        """Refuse: a maximum over what comes later is no sum along the ranking."""
+        raise ValueError(f"{self.name}: is no sum along the ranking, it has no steps")
+
+
 @dataclass(frozen=True, repr=False)
-class InterpolatedPrecision(Measure):
+class InterpolatedPrecision(_Interpolated):
     """The highest precision at any position where at least so much of recall is reached.
 
     As in trec_eval up to version 9, "so much" is ``floor(recall * R + 0.9)`` of the R relevant
@@ -29,8 +56,6 @@ class InterpolatedPrecision(Measure):
     ----------
     recall : float
         From 0 to 1.
-    empty, ties
-        See `Measure`; ties by index only.
 
     Examples
     --------
@@ -40,35 +65,23 @@ class InterpolatedPrecision(Measure):
 
     recall: float = 0.0
 
-    aliases: ClassVar[tuple[str, ...]] = ("iprec", "iprec_at_recall")
-    binary: ClassVar[bool] = True
-    additive: ClassVar[bool] = False
-    partial: ClassVar[bool] = True
+    aliases = ("iprec", "iprec_at_recall")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _refuse_average(self)
         recall = float(finite("recall", self.recall, ndim=0))
         if not 0.0 <= recall <= 1.0:
             raise ValueError(f"recall: expected a number from 0 to 1, got {recall}")
         object.__setattr__(self, "recall", recall)
 
-    def _values(self, placed: Placements) -> FloatArray:
-        return _interpolate(placed.ptr, placed.start, placed.length, np.array([self.recall]))
-
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Refuse: a maximum over what comes later is no sum along the ranking."""
-        raise ValueError(f"{self.name}: is no sum along the ranking, it has no steps")
+    def _recalls(self) -> FloatArray:
+        return np.array([self.recall])
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class ElevenPoint(Measure):
+class ElevenPoint(_Interpolated):
     """The mean of interpolated precision at recall 0, 0.1, ..., 1: trec_eval's ``11pt_avg``.
 
-    Parameters
-    ----------
-    empty, ties
-        See `Measure`; ties by index only.
+    It has no `step`, and no average over ties.
 
     Examples
     --------
@@ -76,29 +89,10 @@ class ElevenPoint(Measure):
     1.0
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("11pt", "11pt_avg")
-    binary: ClassVar[bool] = True
-    additive: ClassVar[bool] = False
-    partial: ClassVar[bool] = True
+    aliases = ("11pt", "11pt_avg")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _refuse_average(self)
-
-    def _values(self, placed: Placements) -> FloatArray:
-        return _interpolate(placed.ptr, placed.start, placed.length, ELEVEN)
-
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Refuse: a maximum over what comes later is no sum along the ranking."""
-        raise ValueError(f"{self.name}: is no sum along the ranking, it has no steps")
-
-
-def _refuse_average(measure: Measure) -> None:
-    if measure.ties == "average":
-        raise ValueError(
-            f"ties: {measure.aliases[0]} has no average over ties, the mean of a maximum; "
-            "expected 'index'"
-        )
+    def _recalls(self) -> FloatArray:
+        return ELEVEN
 
 
 @kernel

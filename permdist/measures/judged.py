@@ -1,21 +1,24 @@
-"""Runs as measures see them, and the base of the measures that only runs have."""
+"""Judged runs as input of measures, and the base class of measures of runs."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import count, frozen
 from permdist._kernels import kernel
+from permdist._ragged import pointers
 from permdist._typing import FloatArray, IntArray
-from permdist.data.trec import JudgedRun
-from permdist.measures.base import Measure
+from permdist.measures.base import FILLS, Measure
 from permdist.measures.placements import NEVER, Placements
+
+if TYPE_CHECKING:
+    from permdist.data.trec import JudgedRun
+
+RunArrays = tuple[IntArray, FloatArray, IntArray, IntArray, IntArray]
 
 
 class JudgedQueries:
@@ -36,7 +39,7 @@ class JudgedQueries:
 
     def __init__(self, run: JudgedRun, level: int = 1) -> None:
         self.run, self.level = run, count("level", level)
-        self.arrays: tuple[IntArray, FloatArray, IntArray, IntArray, IntArray] = (
+        self.arrays: RunArrays = (
             frozen(run.ptr),
             frozen(run.keys),
             frozen(run.judgement),
@@ -49,7 +52,7 @@ class JudgedQueries:
         """Place the documents of at least this grade; those not retrieved come last."""
         if (level, ties) not in self._placed:
             relevant = np.zeros(len(self.run.ptr), np.int64)
-            arrays = _place_run(*self.arrays, level, ties == "average", relevant)
+            arrays = _place_run(self.arrays, level, ties == "average", relevant)
             placed = Placements(relevant, np.diff(self.run.ptr), *arrays)
             self._placed[level, ties] = placed
         return self._placed[level, ties]
@@ -75,19 +78,14 @@ class JudgedQueries:
         return self._count(self.run.judgement >= 0)
 
     def _count(self, mask: Any) -> IntArray:
-        return np.diff(np.concatenate([[0], np.cumsum(mask)])[self.run.ptr])
+        return np.diff(pointers(mask)[self.run.ptr])
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class RunMeasure(Measure):
-    """A measure of a run with judgements, which labels of a complete ranking do not give.
+    """A measure of a run with judgements, not of a ranking of labelled items.
 
     It is computed by `permdist.measures.evaluate_run`; elsewhere it is refused.
-
-    Parameters
-    ----------
-    empty, ties
-        See `Measure`; the documents of a run are numbered by their ids, the last one first.
+    With ``ties="index"``, documents of equal score are numbered by their ids, the last one first.
     """
 
     partial = True
@@ -96,22 +94,21 @@ class RunMeasure(Measure):
     def on_run(self, judged: JudgedQueries) -> FloatArray:
         """Evaluate every query of a run with judgements."""
         result = self._on_run(judged)
-        fill = {"zero": 0.0, "one": 1.0, "skip": np.nan}[self.empty]
-        result[self._empty(judged)] = fill
+        result[self._empty(judged)] = FILLS[self.empty]
         return result
 
     @abstractmethod
     def _on_run(self, judged: JudgedQueries) -> FloatArray:
-        """Evaluate every query; what is put in for empty ones is overwritten."""
+        """Evaluate every query; the values of empty ones are overwritten."""
 
     def _empty(self, judged: JudgedQueries) -> Any:
-        """Mask the queries on which the measure says nothing."""
+        """Mask the queries on which the measure is undefined."""
         return judged.relevant == 0
 
-    def _values(self, placed: Placements) -> FloatArray:
+    def _values(self, _placed: Placements) -> FloatArray:
         raise ValueError(self._refusal())
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+    def step(self, *_: Any) -> FloatArray:
         """Refuse: there is more to such a measure than a ranking of labelled items."""
         raise ValueError(self._refusal())
 
@@ -123,17 +120,21 @@ class RunMeasure(Measure):
 
 
 @kernel
+def tie_end(keys: FloatArray, first: int, stop: int, share: bool) -> int:
+    """Return the end of the tie that starts at an entry; of the entry alone if not shared."""
+    end = first + 1
+    if share:
+        while end < stop and keys[end] == keys[first]:
+            end += 1
+    return end
+
+
+@kernel
 def _place_run(
-    ptr: IntArray,
-    keys: FloatArray,
-    judgement: IntArray,
-    rest_ptr: IntArray,
-    rest: IntArray,
-    level: int,
-    share: bool,
-    relevant: IntArray,
+    arrays: RunArrays, level: int, share: bool, relevant: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Give start, size and grade of the documents of at least a level; count them in `relevant`."""
+    """Return start, size and grade of documents of at least a level; count them in `relevant`."""
+    ptr, keys, judgement, rest_ptr, rest = arrays
     for q in range(len(ptr) - 1):
         found = 0
         for i in range(ptr[q], ptr[q + 1]):
@@ -149,10 +150,7 @@ def _place_run(
         entry, first = relevant[q], ptr[q]
         i = first
         while i < ptr[q + 1]:
-            end = i + 1
-            if share:
-                while end < ptr[q + 1] and keys[end] == keys[i]:
-                    end += 1
+            end = tie_end(keys, i, ptr[q + 1], share)
             for t in range(i, end):
                 if judgement[t] >= level:
                     start[entry], size[entry], grade[entry] = i - first, end - i, judgement[t]

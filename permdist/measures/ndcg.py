@@ -1,19 +1,22 @@
-"""Normalized discounted cumulative gain, with each of its conventions in sight."""
+"""Normalized discounted cumulative gain."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist import _check
 from permdist._check import choice
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import Measure, Positional
-from permdist.measures.placements import Placements
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 LARGEST_EXPONENT = 1000
 LARGEST_TABLE = 4096
@@ -37,8 +40,6 @@ class NDCG(Measure):
     short : {"pad", "zero"}
         A query with fewer than k items: as if filled up with bad items, or 0, as LETOR's scripts
         have it.
-    empty, ties
-        See `Measure`.
 
     References
     ----------
@@ -59,8 +60,8 @@ class NDCG(Measure):
     discount: str = "log2"
     short: str = "pad"
 
-    aliases: ClassVar[tuple[str, ...]] = ("ndcg",)
-    partial: ClassVar[bool] = True
+    aliases = ("ndcg",)
+    partial = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -68,15 +69,15 @@ class NDCG(Measure):
         choice("discount", self.discount, ("log2", "jk"))
         choice("short", self.short, ("pad", "zero"))
 
-    def gains(self, grades: ArrayLike) -> FloatArray:
-        """Give the gain of each grade."""
-        grade = np.asarray(grades)
+    def gains(self, labels: ArrayLike) -> FloatArray:
+        """Return the gain of each grade."""
+        grade = np.asarray(labels)
         if self.gain == "linear":
             return grade.astype(np.float64)
         return np.ldexp(1.0, grade.astype(np.intc)) - 1.0
 
     def discounts(self, n: int) -> FloatArray:
-        """Give the discount of positions 0 to n-1, which is 0 from the cut-off on."""
+        """Return the discount of positions 0 to n-1, which is 0 from the cut-off on."""
         rank = np.arange(1, n + 1, dtype=np.float64)
         divisor = np.log2(1.0 + rank) if self.discount == "log2" else np.log2(np.maximum(rank, 2))
         return np.where(rank <= (n if self.k is None else self.k), 1.0 / divisor, 0.0)
@@ -104,16 +105,16 @@ class NDCG(Measure):
             values[placed.length < self.k] = 0.0
         return values
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give the discounted gain over the ideal; see `Measure.step`."""
+    def step(self, labels: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Return the discounted gain over the ideal; see `Measure.step`."""
         position = np.asarray(above, dtype=np.int64).sum(axis=-1)
-        scaled = self.positional(np.repeat(grades, totals))
+        scaled = self.positional(np.repeat(labels, totals))
         if scaled is None:
             raise ValueError("totals: NDCG is undefined without a relevant item")
-        return scaled.weights[position] * self.gains(grades[level])
+        return scaled.weights[position] * self.gains(labels[level])
 
     def positional(self, labels: ArrayLike) -> Positional | None:
-        """Give the gains, and the discounts over the ideal; see `Measure.positional`."""
+        """Return the gains, and the discounts over the ideal; see `Measure.positional`."""
         label = _check.grades("labels", labels)
         self.check_grades(label)
         gains, discounts = self.gains(label), self.discounts(len(label))

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from permdist._check import choice
 from permdist._text import text_table
-from permdist._typing import FloatArray, IntArray
 from permdist.data.trec import Names, Run, id_array, number_all
 from permdist.measures.rbp import persistence
 from permdist.rankings.overlap import TIES, Overlap, overlap_batch
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from permdist._typing import FloatArray, IntArray
+
 
 @dataclass(frozen=True, eq=False)
 class RunOverlap:
-    """How alike two runs are, for each query that both have.
+    """The similarity of two runs, for each query that both have.
 
     Attributes
     ----------

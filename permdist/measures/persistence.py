@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import Measure
-from permdist.measures.placements import Placements
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,8 +28,6 @@ class TopKPersistence(Measure):
     ----------
     k : int
         Queries with fewer items use their length instead.
-    empty, ties
-        See `Measure`.
 
     References
     ----------
@@ -40,13 +41,13 @@ class TopKPersistence(Measure):
 
     k: int = 10
 
-    aliases: ClassVar[tuple[str, ...]] = ("persistence", "topk")
+    aliases = ("persistence", "topk")
 
     def _values(self, placed: Placements) -> FloatArray:
         return _persistence(*placed, self.k)
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give 1/k for an item of the true first k inside the first k; see `Measure.step`."""
+    def step(self, _labels: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Return 1/k for an item of the true first k inside the first k; see `Measure.step`."""
         counts = np.asarray(above, dtype=np.int64)
         k = min(self.k, int(np.sum(totals)))
         better = int(np.sum(totals[level + 1 :]))

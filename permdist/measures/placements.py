@@ -1,4 +1,4 @@
-"""Where a ranking puts the relevant items: the one thing that every measure is computed from.
+"""The positions of the relevant items, from which every measure is computed.
 
 Items with grade 0 need not be ranked at all, only counted, and relevant items are few: their
 positions come from counting better scores, which vectorizes, and a sort is the exception.
@@ -6,13 +6,15 @@ positions come from counting better scores, which vectorizes, and a sort is the 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from permdist._check import frozen
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 NEVER = 2**62  # the position of a relevant item that was not retrieved, beyond all cut-offs
 
@@ -72,7 +74,7 @@ def _count_relevant(labels: IntArray, ptr: IntArray, relevant: IntArray) -> None
 def _place_by_scores(
     scores: FloatArray, labels: IntArray, ptr: IntArray, relevant: IntArray, share: bool
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Give start, size and grade (relevant[-1],) of the relevant items, query by query."""
+    """Return start, size and grade (relevant[-1],) of the relevant items, query by query."""
     entries = relevant[-1]
     start = np.empty(entries, np.int64)
     size = np.ones(entries, np.int64)
@@ -133,7 +135,7 @@ def _place_by_scores(
 def _place_by_orders(
     orders: IntArray, labels: IntArray, ptr: IntArray, relevant: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Give start, size and grade (relevant[-1],) by walking down each order."""
+    """Return start, size and grade (relevant[-1],) by walking down each order."""
     entries = relevant[-1]
     start = np.empty(entries, np.int64)
     grade = np.empty(entries, np.int64)

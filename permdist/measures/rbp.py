@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist import _check
 from permdist._check import finite
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
-from permdist.measures.base import Measure, Positional, count_above
-from permdist.measures.placements import Placements
+from permdist.measures.base import BinaryMeasure, Positional, count_above
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
 @dataclass(frozen=True, repr=False)
-class RBP(Measure):
-    """Rank-biased precision: what a reader finds who goes on to the next item with chance p.
+class RBP(BinaryMeasure):
+    """Rank-biased precision, for a reader who goes on to the next item with probability p.
 
     ``RBP = (1 - p) sum_r p^(r - 1) [the item at rank r is relevant]``; even the best order of
     finitely many items is below 1.
@@ -29,8 +32,6 @@ class RBP(Measure):
         The persistence, between 0 and 1: 0.5 looks at two items on average, 0.95 at twenty.
     k : int, optional
         Only the first k positions count.
-    empty, ties
-        See `Measure`.
 
     References
     ----------
@@ -45,9 +46,7 @@ class RBP(Measure):
     p: float = 0.8
     k: int | None = None
 
-    aliases: ClassVar[tuple[str, ...]] = ("rbp",)
-    binary: ClassVar[bool] = True
-    partial: ClassVar[bool] = True
+    aliases = ("rbp",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,16 +55,16 @@ class RBP(Measure):
     def weights(self, n: int) -> FloatArray:
         """Return the weight of positions 0 to n-1, which is 0 from the cut-off on."""
         position = np.arange(n)
-        return np.where(position < self._cut, (1.0 - self.p) * self.p**position, 0.0)
+        return np.where(position < self.cut_off, (1.0 - self.p) * self.p**position, 0.0)
 
     def _values(self, placed: Placements) -> FloatArray:
         weights = self.weights(int(placed.length.max(initial=0)))
         return _sum_weights(placed.ptr, placed.start, placed.size, weights)
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give the weight of the position for a good item; see `Measure.step`."""
-        _, _, position = count_above(above, grades)
-        inside = (grades[level] > 0) & (position < self._cut)
+    def step(self, labels: IntArray, _totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Return the weight of the position for a good item; see `Measure.step`."""
+        _, _, position = count_above(above, labels)
+        inside = (labels[level] > 0) & (position < self.cut_off)
         return inside * (1.0 - self.p) * self.p**position
 
     def positional(self, labels: ArrayLike) -> Positional | None:

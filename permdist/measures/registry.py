@@ -9,21 +9,22 @@ from functools import lru_cache
 from typing import Any
 
 from permdist._check import choice, short_text
-from permdist._text import hint
-from permdist.measures.base import Measure
+from permdist.measures.base import MEASURES, Measure
 from permdist.measures.judged import RunMeasure
+from permdist.measures.options import default_of, option_types, read_option, split_options
 from permdist.measures.trec_names import from_trec
 
 _PATTERN = re.compile(
-    r"(?:(?P<preset>\w+):)?(?P<name>[a-z0-9_]+)(?:@(?P<k>\d+))?(?:\[(?P<options>[^\]]*)\])?"
+    r"(?:(?P<preset>\w+):)?(?P<name>[a-z0-9_]+)(?:@(?P<k>\d+|none))?(?:\[(?P<options>.*)\])?"
 )
 
 
 def parse(text: str | Measure) -> Measure:
-    """Read a measure from its text name.
+    """Parse the text name of a measure.
 
     The grammar is ``[preset:]name[@k][[option=value,...]]``; names are not case-sensitive.
-    trec_eval's names, such as ``ndcg_cut_10`` and ``P_5``, are understood, too.
+    trec_eval's names, such as ``ndcg_cut_10`` and ``P_5``, are understood, too. A value that is
+    not a word, a number, ``true``, ``false`` or ``none`` stands in quotes.
 
     Parameters
     ----------
@@ -43,46 +44,52 @@ def parse(text: str | Measure) -> Measure:
         return text
     if not isinstance(text, str):
         raise TypeError(f"measure: expected a Measure or a name, got {type(text).__name__}")
-    return _read(text, Measure.defined_kinds)
+    return _make(_find(_split(text)[1]), text)
 
 
 @lru_cache(maxsize=512)
-def _read(text: str, defined: int) -> Measure:
-    """Read a name, anew whenever more kinds of measures have been defined."""
-    match = _PATTERN.fullmatch(from_trec(short_text("measure", text).strip().lower()))
+def _split(text: str) -> tuple[str | None, str, str | None, str]:
+    """Split a name into preset, name, cut-off and options."""
+    head, bracket, tail = short_text("measure", text).strip().partition("[")
+    head = head.lower()
+    match = _PATTERN.fullmatch(head + bracket + tail if bracket else from_trec(head))
     if match is None:
         raise ValueError(
             f"measure: cannot read {text!r}; expected one name such as 'map', 'ndcg@10' or "
             "'ndcg@10[gain=linear]'"
         )
-    kind = _by_name(match["name"])
-    fields = {field.name: field for field in dataclasses.fields(kind)}
+    return match["preset"], match["name"], match["k"], match["options"] or ""
+
+
+@lru_cache(maxsize=512)
+def _make(kind: type[Measure], text: str) -> Measure:
+    """Make a measure of a class from its name."""
+    of_preset, name, cut, listed = _split(text)
+    fields = {field.name: field for field in dataclasses.fields(kind) if field.init}
+    types = option_types(kind)
     options: dict[str, Any] = {}
-    if match["preset"]:
-        options.update(preset(match["preset"]).options(kind))
-    if match["k"]:
+    if of_preset:
+        options.update(preset(of_preset).options(kind))
+    if cut is not None:
         if "k" not in fields:
-            raise ValueError(f"measure: {match['name']!r} takes no cut-off, got {text!r}")
-        options["k"] = int(match["k"])
-    elif "k" in fields and fields["k"].default is dataclasses.MISSING:
-        raise ValueError(f"measure: {text!r} needs a cut-off, as in '{match['name']}@10'")
-    for part in filter(None, (match["options"] or "").split(",")):
-        key, _, value = (piece.strip() for piece in part.partition("="))
-        known = sorted(set(fields) - {"k"})
+            raise ValueError(f"measure: {name!r} takes no cut-off, got {text!r}")
+        options["k"] = None if cut == "none" else int(cut)
+    whole = "k" not in fields or type(None) in types["k"]
+    if not whole and options.get("k", default_of(fields["k"])) in (None, dataclasses.MISSING):
+        raise ValueError(f"measure: {text!r} needs a cut-off, as in '{name}@10'")
+    known = sorted(set(fields) - {"k"})
+    for part, written, value in split_options(listed):
+        key = written if written in known else written.lower()
         if key not in known or not value:
             shown = ", ".join(known)
             raise ValueError(f"measure: cannot read option {part!r} of {text!r}; known: {shown}")
-        if isinstance(fields[key].default, int):
-            if not value.isdecimal():
-                raise ValueError(f"measure: {key} of {text!r} must be a whole number")
-            options[key] = int(value)
-        elif isinstance(fields[key].default, float):
-            try:
-                options[key] = float(value)
-            except ValueError as error:
-                raise ValueError(f"measure: {key} of {text!r} must be a number") from error
-        else:
-            options[key] = value
+        try:
+            options[key] = read_option(value, types[key])
+        except ValueError as error:
+            raise ValueError(f"measure: {key} of {text!r} must be {error}") from error
+    for key in known:
+        if key not in options and default_of(fields[key]) is dataclasses.MISSING:
+            raise ValueError(f"measure: {text!r} needs the option {key}, as in '{name}[{key}=...]'")
     return kind(**options)
 
 
@@ -106,7 +113,7 @@ class Preset:
     conventions: tuple[tuple[str, str, str], ...]
 
     def options(self, kind: type[Measure]) -> dict[str, str]:
-        """Give the conventions that apply to a kind of measure."""
+        """Return the conventions that apply to a class of measures."""
         return {
             option: value for name, option, value in self.conventions if name == kind.aliases[0]
         }
@@ -132,30 +139,25 @@ def preset(name: str) -> Preset:
 
 
 def kinds(*, runs: bool = False) -> tuple[type[Measure], ...]:
-    """List every kind of measure that has been defined, a user's own included.
+    """Return every class of measures that has been defined, including a user's own.
 
     Parameters
     ----------
     runs : bool
-        List those that only runs with judgements have (`RunMeasure`), instead of those of any
-        ranking.
+        Return those that are defined for runs with judgements only (`RunMeasure`), instead of
+        those of any ranking.
     """
-    found: list[type[Measure]] = []
-    waiting = list(Measure.__subclasses__())
-    while waiting:
-        kind = waiting.pop(0)
-        waiting += kind.__subclasses__()
-        # A name of its own, not an inherited one.
-        if kind.__dict__.get("aliases") and issubclass(kind, RunMeasure) == runs:
-            found.append(kind)
-    return tuple(found)
+    return tuple(
+        kind
+        for kind in dict.fromkeys(MEASURES.values())
+        if kind.aliases and issubclass(kind, RunMeasure) == runs
+    )
 
 
-def _by_name(name: str) -> type[Measure]:
-    """Find the kind of measure that has a name or alias."""
-    known = (*kinds(), *kinds(runs=True))
-    names = {alias: kind for kind in reversed(known) for alias in kind.aliases}
-    if name in names:
-        return names[name]
-    shown = ", ".join(" or ".join(kind.aliases[:2]) for kind in known)
-    raise ValueError(f"measure: unknown name {name!r}, expected {shown}{hint(name, names)}")
+def _find(name: str) -> type[Measure]:
+    """Return the class of measures with a name or alias."""
+    kind = MEASURES.find(name)
+    if name in kind.aliases or name in map(str.lower, kind.aliases):
+        return kind
+    MEASURES.discard(name)  # its aliases were changed after it was defined
+    return _find(name)

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
-from permdist.measures.base import Measure, count_above
-from permdist.measures.placements import Placements
+from permdist.measures.base import BinaryMeasure, count_above
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures.placements import Placements
 
 
 @dataclass(frozen=True, repr=False)
-class RR(Measure):
+class RR(BinaryMeasure):
     """One over the rank of the first relevant item. The mean over queries is MRR.
 
     Parameters
     ----------
     k : int, optional
         0 if there is no relevant item among the first k.
-    empty, ties
-        See `Measure`.
 
     Examples
     --------
@@ -33,23 +34,21 @@ class RR(Measure):
 
     k: int | None = None
 
-    aliases: ClassVar[tuple[str, ...]] = ("rr", "mrr")
-    partial: ClassVar[bool] = True
-    binary: ClassVar[bool] = True
+    aliases = ("rr", "mrr")
 
     def _values(self, placed: Placements) -> FloatArray:
-        return _rr(*placed, self._cut)
+        return _rr(*placed, self.cut_off)
 
-    def step(self, grades: IntArray, totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
-        """Give 1/rank for the first good item, 0 for all others; see `Measure.step`."""
-        goods, _, position = count_above(above, grades)
-        inside = position < self._cut
-        return (grades[level] > 0) * (goods == 0) * inside / (position + 1)
+    def step(self, labels: IntArray, _totals: IntArray, level: int, above: ArrayLike) -> FloatArray:
+        """Return 1/rank for the first good item, 0 for all others; see `Measure.step`."""
+        goods, _, position = count_above(above, labels)
+        inside = position < self.cut_off
+        return (labels[level] > 0) * (goods == 0) * inside / (position + 1)
 
 
 @kernel
 def _rr(
-    ptr: IntArray, length: IntArray, start: IntArray, size: IntArray, grade: IntArray, cut: int
+    ptr: IntArray, length: IntArray, start: IntArray, size: IntArray, _grade: IntArray, cut: int
 ) -> FloatArray:
     """Reciprocal rank of the first relevant item, in expectation over the tie it is in.
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permdist.data.trec import JudgedRun, Qrels, Run, id_array
-from permdist.measures.base import Measure
 from permdist.measures.evaluation import Evaluation, several
 from permdist.measures.judged import JudgedQueries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from permdist.measures.base import Measure
 
 DEFAULT_RUN = ("map", "trec:ndcg@10", "rprec", "p@10", "recall@100", "rr", "bpref", "judged@10")
 
@@ -42,7 +46,7 @@ class RunEvaluation(Evaluation):
     complete: bool
 
     def notes(self) -> list[str]:
-        """Say in words what was left out, or taken as not relevant."""
+        """Describe what was left out, or taken as not relevant, one line each."""
         judged = self.judged
         retrieved, open_ = len(judged.judgement), judged.n_unjudged
         fate = "counted as if nothing had been retrieved" if self.complete else "left out"
@@ -142,6 +146,6 @@ def evaluate_judged(
     >>> evaluate_judged(judged, "map").mean("map")
     1.0
     """
-    seen, kinds = JudgedQueries(judged, level), several(measures)
-    table = np.stack([measure.on_run(seen) for measure in kinds], axis=1)
-    return RunEvaluation(id_array(judged.qids), kinds, table, judged, complete)
+    seen, chosen = JudgedQueries(judged, level), several(measures)
+    table = np.stack([measure.on_run(seen) for measure in chosen], axis=1)
+    return RunEvaluation(id_array(judged.qids), chosen, table, judged, complete)

@@ -1,18 +1,23 @@
-"""What a run retrieved as a set: set measures, counts, and how much of it is judged."""
+"""Measures of a run as a set, counts, and the share of it that is judged."""
 
 from __future__ import annotations
 
+import types
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permdist._check import finite
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
-from permdist.measures.judged import JudgedQueries, RunMeasure
+from permdist.measures.judged import JudgedQueries, RunMeasure, tie_end
 from permdist.measures.rbp import persistence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from permdist._typing import FloatArray, IntArray
 
 
 def _ratio(above: Any, below: Any) -> FloatArray:
@@ -20,33 +25,26 @@ def _ratio(above: Any, below: Any) -> FloatArray:
     return above / np.where(np.asarray(below) == 0, np.inf, below)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+class _OnEveryQuery(RunMeasure):
+    """A measure of a run that is defined without relevant documents, too."""
+
+    def _empty(self, judged: JudgedQueries) -> Any:
+        return np.zeros(len(judged.retrieved), bool)
+
+
 class SetPrecision(RunMeasure):
-    """The share of relevant documents among all that were retrieved: ``set_P``.
+    """The share of relevant documents among all that were retrieved: ``set_P``."""
 
-    Parameters
-    ----------
-    empty, ties
-        See `RunMeasure`.
-    """
-
-    aliases: ClassVar[tuple[str, ...]] = ("set_p",)
+    aliases = ("set_p",)
 
     def _on_run(self, judged: JudgedQueries) -> FloatArray:
         return _ratio(judged.relevant_retrieved, judged.retrieved)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class SetRecall(RunMeasure):
-    """The share of the relevant documents that were retrieved: ``set_recall``.
+    """The share of the relevant documents that were retrieved: ``set_recall``."""
 
-    Parameters
-    ----------
-    empty, ties
-        See `RunMeasure`.
-    """
-
-    aliases: ClassVar[tuple[str, ...]] = ("set_recall",)
+    aliases = ("set_recall",)
 
     def _on_run(self, judged: JudgedQueries) -> FloatArray:
         return _ratio(judged.relevant_retrieved, judged.relevant)
@@ -62,13 +60,11 @@ class SetF(RunMeasure):
     ----------
     x : float
         The relative importance of recall, at least 0, as in trec_eval.
-    empty, ties
-        See `RunMeasure`.
     """
 
     x: float = 1.0
 
-    aliases: ClassVar[tuple[str, ...]] = ("set_f",)
+    aliases = ("set_f",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -83,58 +79,42 @@ class SetF(RunMeasure):
         return _ratio((self.x + 1.0) * precision * recall, self.x * precision + recall)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class SetAP(RunMeasure):
-    """Set precision times set recall: ``set_map``.
+    """Set precision times set recall: ``set_map``."""
 
-    Parameters
-    ----------
-    empty, ties
-        See `RunMeasure`.
-    """
-
-    aliases: ClassVar[tuple[str, ...]] = ("set_ap", "set_map")
+    aliases = ("set_ap", "set_map")
 
     def _on_run(self, judged: JudgedQueries) -> FloatArray:
         squared = judged.relevant_retrieved.astype(np.float64) ** 2
         return _ratio(squared, judged.retrieved * judged.relevant)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class SetRelativePrecision(RunMeasure):
-    """Set precision over the best possible for so many documents: ``set_relative_P``.
+    """Set precision over the best possible for so many documents: ``set_relative_P``."""
 
-    Parameters
-    ----------
-    empty, ties
-        See `RunMeasure`.
-    """
-
-    aliases: ClassVar[tuple[str, ...]] = ("set_relative_p",)
+    aliases = ("set_relative_p",)
 
     def _on_run(self, judged: JudgedQueries) -> FloatArray:
         return _ratio(judged.relevant_retrieved, np.minimum(judged.retrieved, judged.relevant))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Utility(RunMeasure):
+class Utility(_OnEveryQuery):
     """A weighted sum of what was retrieved and what was not: ``utility``.
 
     Parameters
     ----------
     hit, noise, miss : float
-        What a relevant document retrieved, another one retrieved, and a relevant one not
-        retrieved are worth. trec_eval's fourth weight needs the size of the collection.
-    empty, ties
-        See `RunMeasure`; no query is empty.
+        The weights of relevant documents retrieved, of others retrieved, and of relevant ones not
+        retrieved. trec_eval's fourth weight needs the size of the collection.
     """
 
     hit: float = 1.0
     noise: float = -1.0
     miss: float = 0.0
 
-    aliases: ClassVar[tuple[str, ...]] = ("utility",)
-    range: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
+    aliases = ("utility",)
+    range = (-np.inf, np.inf)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -146,24 +126,15 @@ class Utility(RunMeasure):
         others, left = judged.retrieved - found, judged.relevant - found
         return self.hit * found + self.noise * others + self.miss * left
 
-    def _empty(self, judged: JudgedQueries) -> Any:
-        return np.zeros(len(judged.retrieved), bool)
 
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Count(RunMeasure):
+class Count(_OnEveryQuery):
     """A number of documents or queries; over queries, numbers are added up.
 
-    Its kinds are known by trec_eval's names: ``num_q``, ``num_ret``, ``num_rel``,
+    Its subclasses have trec_eval's names: ``num_q``, ``num_ret``, ``num_rel``,
     ``num_rel_ret`` and ``num_nonrel_judged_ret``.
-
-    Parameters
-    ----------
-    empty, ties
-        See `RunMeasure`; no query is empty.
     """
 
-    range: ClassVar[tuple[float, float]] = (0.0, np.inf)
+    range = (0.0, np.inf)
 
     @abstractmethod
     def _number(self, judged: JudgedQueries) -> IntArray:
@@ -172,70 +143,45 @@ class Count(RunMeasure):
     def _on_run(self, judged: JudgedQueries) -> FloatArray:
         return self._number(judged).astype(np.float64)
 
-    def _empty(self, judged: JudgedQueries) -> Any:
-        return np.zeros(len(judged.retrieved), bool)
-
     def average(self, values: FloatArray) -> float:
         """Return the sum."""
         return float(values.sum())
 
-    def average_error(self, values: FloatArray) -> float:
-        """Return NaN: a count is no estimate."""
+    def average_error(self, _values: FloatArray) -> float:
+        """Return NaN: a count has no standard error."""
         return float("nan")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class _Queries(Count):
-    """The number of queries: ``num_q``."""
-
-    aliases: ClassVar[tuple[str, ...]] = ("num_q",)
-
-    def _number(self, judged: JudgedQueries) -> IntArray:
-        return np.ones_like(judged.retrieved)
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class _Retrieved(Count):
-    """The number of documents retrieved: ``num_ret``."""
-
-    aliases: ClassVar[tuple[str, ...]] = ("num_ret",)
-
-    def _number(self, judged: JudgedQueries) -> IntArray:
-        return judged.retrieved
+def _count(
+    name: str, alias: str, number: Callable[[JudgedQueries], IntArray], what: str
+) -> type[Count]:
+    """Define a count; `what` says of which documents."""
+    members = {"aliases": (alias,), "_number": lambda _, judged: number(judged)}
+    members |= {"__doc__": f"The number of {what}: ``{alias}``.", "__module__": __name__}
+    return types.new_class(name, (Count,), exec_body=lambda space: space.update(members))
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class _Relevant(Count):
-    """The number of relevant documents, retrieved or not: ``num_rel``."""
-
-    aliases: ClassVar[tuple[str, ...]] = ("num_rel",)
-
-    def _number(self, judged: JudgedQueries) -> IntArray:
-        return judged.relevant
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class _RelevantRetrieved(Count):
-    """The number of relevant documents retrieved: ``num_rel_ret``."""
-
-    aliases: ClassVar[tuple[str, ...]] = ("num_rel_ret",)
-
-    def _number(self, judged: JudgedQueries) -> IntArray:
-        return judged.relevant_retrieved
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class _NonrelevantJudgedRetrieved(Count):
-    """The number of documents retrieved and judged not relevant: ``num_nonrel_judged_ret``."""
-
-    aliases: ClassVar[tuple[str, ...]] = ("num_nonrel_judged_ret",)
-
-    def _number(self, judged: JudgedQueries) -> IntArray:
-        return judged.judged_retrieved - judged.relevant_retrieved
+_Queries = _count("_Queries", "num_q", lambda judged: np.ones_like(judged.retrieved), "queries")
+_Retrieved = _count("_Retrieved", "num_ret", lambda judged: judged.retrieved, "documents retrieved")
+_Relevant = _count(
+    "_Relevant", "num_rel", lambda judged: judged.relevant, "relevant documents, retrieved or not"
+)
+_RelevantRetrieved = _count(
+    "_RelevantRetrieved",
+    "num_rel_ret",
+    lambda judged: judged.relevant_retrieved,
+    "relevant documents retrieved",
+)
+_NonrelevantJudgedRetrieved = _count(
+    "_NonrelevantJudgedRetrieved",
+    "num_nonrel_judged_ret",
+    lambda judged: judged.judged_retrieved - judged.relevant_retrieved,
+    "documents retrieved and judged not relevant",
+)
 
 
 @dataclass(frozen=True, repr=False)
-class Judged(RunMeasure):
+class Judged(_OnEveryQuery):
     """The share of the first k documents retrieved that have a grade.
 
     Where fewer than k were retrieved, it is the share of those; 0 where nothing was.
@@ -244,28 +190,23 @@ class Judged(RunMeasure):
     ----------
     k : int, optional
         All retrieved documents if left out.
-    empty, ties
-        See `RunMeasure`; no query is empty.
     """
 
     k: int | None = None
 
-    aliases: ClassVar[tuple[str, ...]] = ("judged",)
+    aliases = ("judged",)
 
     def _on_run(self, judged: JudgedQueries) -> FloatArray:
         ptr, keys, judgement, _, _ = judged.arrays
         longest = int(judged.retrieved.max(initial=0))
-        weights = (np.arange(longest) < self._cut).astype(np.float64)
+        weights = (np.arange(longest) < self.cut_off).astype(np.float64)
         found = _weigh(ptr, keys, judgement >= 0, weights, self.ties == "average")
-        return _ratio(found, np.minimum(judged.retrieved, self._cut))
-
-    def _empty(self, judged: JudgedQueries) -> Any:
-        return np.zeros(len(judged.retrieved), bool)
+        return _ratio(found, np.minimum(judged.retrieved, self.cut_off))
 
 
 @dataclass(frozen=True, repr=False)
-class RBPResidual(RunMeasure):
-    """By how much `RBP` would rise if all that is not judged, or not retrieved, were relevant.
+class RBPResidual(_OnEveryQuery):
+    """The amount by which `RBP` would rise if everything unjudged or not retrieved were relevant.
 
     The weights of unjudged documents, plus ``p`` to the number retrieved.
 
@@ -273,8 +214,6 @@ class RBPResidual(RunMeasure):
     ----------
     p : float
         The persistence, see `RBP`.
-    empty, ties
-        See `RunMeasure`; no query is empty.
 
     References
     ----------
@@ -283,7 +222,7 @@ class RBPResidual(RunMeasure):
 
     p: float = 0.8
 
-    aliases: ClassVar[tuple[str, ...]] = ("rbp_residual",)
+    aliases = ("rbp_residual",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -296,9 +235,6 @@ class RBPResidual(RunMeasure):
         open_ = _weigh(ptr, keys, judgement < 0, weights, self.ties == "average")
         return open_ + self.p**judged.retrieved
 
-    def _empty(self, judged: JudgedQueries) -> Any:
-        return np.zeros(len(judged.retrieved), bool)
-
 
 @kernel
 def _weigh(
@@ -309,10 +245,7 @@ def _weigh(
     for q in range(len(ptr) - 1):
         i = ptr[q]
         while i < ptr[q + 1]:
-            end = i + 1
-            if share:
-                while end < ptr[q + 1] and keys[end] == keys[i]:
-                    end += 1
+            end = tie_end(keys, i, ptr[q + 1], share)
             found, weight = 0, 0.0
             for t in range(i, end):
                 found += chosen[t]

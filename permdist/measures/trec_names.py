@@ -1,10 +1,12 @@
-"""Trec_eval's names of measures, read and written: ``ndcg_cut_10`` is ``ndcg@10[gain=linear]``."""
+"""Conversion of trec_eval's names of measures: ``ndcg_cut_10`` is ``ndcg@10[gain=linear]``."""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from permdist.measures.base import Measure
+if TYPE_CHECKING:
+    from permdist.measures.base import Measure
 
 # trec_eval's name in lower case, with a cut-off or level where it has one, and ours.
 _READ = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,9 +19,11 @@ from permdist._interrupts import LONG, parts
 from permdist._inversions import count_inversions, weigh_inversions
 from permdist._kernels import kernel
 from permdist._limits import need_memory
-from permdist._typing import FloatArray, IntArray
 from permdist.rankings.orders import _inverse, check_orders
 from permdist.rankings.partial import BucketOrder, TopK
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 Ranking = ArrayLike | BucketOrder | TopK | Sequence[BucketOrder | TopK]
 
@@ -36,7 +38,7 @@ def kendall(
     a, b : orders of shape (..., n), or (sequences of) `BucketOrder` and `TopK`
         Batches broadcast against each other.
     penalty : float in [0, 1]
-        What a pair costs that is tied in exactly one of the two rankings. With 1/2 this is the
+        The cost of a pair that is tied in exactly one of the two rankings. With 1/2 this is the
         mean over all ways to break the ties of one ranking, and a metric.
     normalize : bool
         Divide by the largest distance, n(n-1)/2.
@@ -167,7 +169,7 @@ def hamming(a: ArrayLike, b: ArrayLike, *, normalize: bool = False) -> NDArray[A
 
 
 def ulam(a: ArrayLike, b: ArrayLike, *, normalize: bool = False) -> NDArray[Any] | Any:
-    """Count the items to take out and put back: n minus the longest common subsequence.
+    """Count the items that must be moved: n minus the longest common subsequence.
 
     Examples
     --------
@@ -239,7 +241,7 @@ class _Side(NamedTuple):
 
 
 class _Distance(NamedTuple):
-    """What a distance needs: its kernel on total orders, the one for ties, its largest value."""
+    """A distance: its kernel for total orders, its kernel for ties, and its largest value."""
 
     total: Callable[..., IntArray]
     tied: Callable[..., FloatArray] | None
@@ -339,19 +341,24 @@ def _compute(
     if spec.tied is None or (left.ranks is None and right.ranks is None):
         inputs: tuple[Any, ...] = left.orders, right_ranks
         compare: Callable[..., NDArray[Any]] = spec.total
+        options: tuple[float, ...] = ()
     else:
         a = _inverse(left.orders).astype(np.float64) if left.ranks is None else left.ranks
         b = right_ranks.astype(np.float64) if right.ranks is None else right.ranks
-        inputs, compare = (a, b), partial(spec.tied, penalty=penalty)
+        inputs, compare, options = (a, b), spec.tied, (float(penalty),)
     # No distance takes longer than to compare all pairs of items, or to sort them.
     n = left.orders.shape[1]
     cost = min(n * n / 4.0, 10.0 * n * math.log2(n + 1.0)) + 10.0 * n
     if cost * len(first) <= LONG:
-        values = compare(*inputs, first, second)
+        values = compare(*inputs, first, second, *options)
     else:
         ranges = parts(len(first), cost)
-        found = [compare(*inputs, first[start:end], second[start:end]) for start, end in ranges]
-        values = np.concatenate(found)
+        values = np.concatenate(
+            [
+                compare(*inputs, first[start:end], second[start:end], *options)
+                for start, end in ranges
+            ]
+        )
     if not normalize:
         return values
     largest = spec.largest(left.orders.shape[1])
@@ -431,46 +438,28 @@ def _weighted_kendall(
 
 
 @kernel
-def _footrule(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) -> IntArray:
-    """Sum of |moves|; arrays as in `_kendall`."""
+def _moves(
+    squared: bool, a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray
+) -> IntArray:
+    """Sum of |moves| or of their squares; arrays as in `_kendall`."""
     out = np.zeros(len(first), np.int64)
     for pair in range(len(first)):
         for k in range(a.shape[1]):
-            out[pair] += abs(b_ranks[second[pair], a[first[pair], k]] - k)
+            move = b_ranks[second[pair], a[first[pair], k]] - k
+            out[pair] += move * move if squared else abs(move)
     return out
 
 
 @kernel
-def _footrule_tied(
-    a: FloatArray, b: FloatArray, first: IntArray, second: IntArray, penalty: float
+def _moves_tied(
+    squared: bool, a: FloatArray, b: FloatArray, first: IntArray, second: IntArray, _penalty: float
 ) -> FloatArray:
-    """Sum of |moves| between shared ranks; `penalty` plays no part."""
+    """Sum of |moves| between shared ranks or of their squares; the penalty plays no part."""
     out = np.zeros(len(first))
     for pair in range(len(first)):
         for i in range(a.shape[1]):
-            out[pair] += abs(a[first[pair], i] - b[second[pair], i])
-    return out
-
-
-@kernel
-def _spearman(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) -> IntArray:
-    """Sum of squared moves; arrays as in `_kendall`."""
-    out = np.zeros(len(first), np.int64)
-    for pair in range(len(first)):
-        for k in range(a.shape[1]):
-            out[pair] += (b_ranks[second[pair], a[first[pair], k]] - k) ** 2
-    return out
-
-
-@kernel
-def _spearman_tied(
-    a: FloatArray, b: FloatArray, first: IntArray, second: IntArray, penalty: float
-) -> FloatArray:
-    """Sum of squared moves between shared ranks; `penalty` plays no part."""
-    out = np.zeros(len(first))
-    for pair in range(len(first)):
-        for i in range(a.shape[1]):
-            out[pair] += (a[first[pair], i] - b[second[pair], i]) ** 2
+            move = a[first[pair], i] - b[second[pair], i]
+            out[pair] += move * move if squared else abs(move)
     return out
 
 
@@ -531,8 +520,12 @@ def _ulam(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) -> 
 
 DISTANCES: dict[str, _Distance] = {
     "kendall": _Distance(_kendall, _kendall_tied, lambda n: n * (n - 1) / 2),
-    "footrule": _Distance(_footrule, _footrule_tied, lambda n: n * n // 2),
-    "spearman": _Distance(_spearman, _spearman_tied, lambda n: n * (n * n - 1) / 3),
+    "footrule": _Distance(
+        partial(_moves, False), partial(_moves_tied, False), lambda n: n * n // 2
+    ),
+    "spearman": _Distance(
+        partial(_moves, True), partial(_moves_tied, True), lambda n: n * (n * n - 1) / 3
+    ),
     "cayley": _Distance(_cayley, None, lambda n: n - 1),
     "hamming": _Distance(_hamming, None, lambda n: n if n > 1 else 0),
     "ulam": _Distance(_ulam, None, lambda n: n - 1),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import as_rng, batch_shape, count, finite, integers
 from permdist._interrupts import parts
 from permdist._kernels import kernel
 from permdist._limits import need_memory
-from permdist._typing import FloatArray, IntArray, RandomState
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray, RandomState
 
 MAX_ENUMERATED = 10
 FEW_ENTRIES = 1_000_000  # of a batch of orders that takes no time and no room to speak of
@@ -20,12 +24,12 @@ FEW_ENTRIES = 1_000_000  # of a batch of orders that takes no time and no room t
 def check_orders(
     orders: ArrayLike, n_items: int | None = None, *, name: str = "orders"
 ) -> IntArray:
-    """Return orders as int64, or say which entry is not part of a permutation.
+    """Return orders as int64; an error names the first entry that is not part of a permutation.
 
     Parameters
     ----------
     orders : array of int, shape (..., n)
-        Each last-axis row must hold every item ``0 .. n-1`` once.
+        Each row (last axis) must hold every item ``0 .. n-1`` once.
     n_items : int, optional
         The number of items expected.
     name : str
@@ -57,7 +61,7 @@ def check_orders(
 
 
 def describe_fault(array: IntArray, at: int, n_items: int) -> str:
-    """Say what is wrong with the entry that `first_fault` found."""
+    """Describe what is wrong with the entry that `first_fault` found."""
     where = tuple(int(i) for i in np.unravel_index(at, array.shape))
     item, place = array[where], where[0] if array.ndim == 1 else where
     if 0 <= item < n_items:
@@ -119,7 +123,7 @@ def order_by_scores(scores: ArrayLike) -> IntArray:
 
 
 def ranks_by_scores(scores: ArrayLike) -> IntArray:
-    """Give the position of every item when ranked by score; ties as in `order_by_scores`.
+    """Return the position of every item when ranked by score; ties as in `order_by_scores`.
 
     Examples
     --------
@@ -130,7 +134,7 @@ def ranks_by_scores(scores: ArrayLike) -> IntArray:
 
 
 def identity(n_items: int) -> IntArray:
-    """Give the order ``0, 1, .., n-1``."""
+    """Return the order ``0, 1, .., n-1``."""
     n = count("n_items", n_items)
     need_memory(f"n_items: an order of {n:,} items", 8.0 * n)
     return np.arange(n, dtype=np.int64)
@@ -185,7 +189,8 @@ def random_orders(
     n_items : int
     size : int or tuple of int, optional
         The batch shape; a single order without it.
-    rng : int, Generator or None
+    rng : int, numpy.random.Generator or None
+        The source of randomness; a seed gives the same orders every time.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rank-biased overlap: how alike two rankings are at the top, whatever they rank.
+"""Rank-biased overlap: the similarity of two rankings, with more weight at the top.
 
 The rankings may be of different items and different lengths, and may have ties.
 """
@@ -6,15 +6,18 @@ The rankings may be of different items and different lengths, and may have ties.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import choice, finite
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.rankings.partial import BucketOrder, TopK
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
 
 TIES = ("w", "a", "b")
 
@@ -25,9 +28,9 @@ class Overlap(NamedTuple):
     Attributes
     ----------
     value : float
-        Extrapolated: beyond what is ranked, agreement goes on as it was.
+        Extrapolated: agreement continues beyond the end of the rankings as before.
     lower, upper : float
-        If nothing that comes later agreed, and if all of it did.
+        The values if nothing that follows agreed, and if all of it did.
     """
 
     value: float
@@ -36,7 +39,7 @@ class Overlap(NamedTuple):
 
     @property
     def residual(self) -> float:
-        """How much is open: `upper` less `lower`."""
+        """The uncertainty: `upper` minus `lower`."""
         return self.upper - self.lower
 
 
@@ -104,7 +107,7 @@ def rbo(
 def _flatten(
     name: str, ranking: Any, numbers: dict[Hashable, int]
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Put numbers for the items, and give the first and last rank of each one's tie, from 0."""
+    """Return the items as numbers, and the first and last rank of the tie of each, from 0."""
     if isinstance(ranking, BucketOrder):
         groups: Any = ranking.buckets
     elif isinstance(ranking, TopK):

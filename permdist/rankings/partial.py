@@ -1,21 +1,25 @@
-"""Rankings that leave something open: bucket orders (ties) and top-k lists."""
+"""Partial rankings: bucket orders (ties) and top-k lists."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import as_rng, choice, count, finite, integers
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
-from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.rankings.orders import check_orders, describe_fault, first_fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray, RandomState
 
 MAX_EXTENSIONS = 1_000_000
 MAX_FACTORIAL = 20_000
@@ -54,7 +58,7 @@ def check_subset(subset: bool | None) -> bool | None:
 
 
 def refuse_short(name: str, k: int, n_items: int, which: str = "a list") -> NoReturn:
-    """Refuse a list that is short of the items where nobody said what it means."""
+    """Refuse lists shorter than the number of items if `subset` is not given."""
     raise ValueError(
         f"{name}: expected all {n_items} items in each list, or subset=True or False, got {k} "
         f"item(s) in {which}; pass subset=True if lists rank only the items they hold, as a "
@@ -73,7 +77,7 @@ def refuse_top_as_subset() -> NoReturn:
 
 @dataclass(frozen=True, init=False)
 class BucketOrder:
-    """A ranking with ties: a sequence of buckets, the best first, that shares out all items.
+    """A ranking with ties: a sequence of buckets, the best first, that contain all items.
 
     Parameters
     ----------
@@ -147,7 +151,7 @@ class BucketOrder:
         return math.prod(_factorial(len(bucket)) for bucket in self.buckets)
 
     def ranks(self, method: str = "average") -> FloatArray:
-        """Give each item's 0-based rank; the members of a bucket share one.
+        """Return each item's 0-based rank; the members of a bucket share one.
 
         Parameters
         ----------
@@ -192,14 +196,14 @@ class BucketOrder:
 
 @dataclass(frozen=True, init=False)
 class TopK:
-    """The best ``k`` of ``n`` items, in order; the rest follow in no known order.
+    """The best ``k`` of ``n`` items, in order; the order of the rest is unknown.
 
     Parameters
     ----------
     items : iterable of int
         Different items out of ``0 .. n-1``, the best first.
     n_items : int
-        The number of items there are.
+        The total number of items.
 
     Examples
     --------
@@ -252,7 +256,7 @@ class TopK:
 
 
 def _check_items(listed: list[int], n_items: int) -> None:
-    """Refuse items that repeat or that there are not, without room for those not listed."""
+    """Refuse repeated and unknown items, without memory for those not listed."""
     array = integers("items", listed, what="item numbers")
     if array.ndim != 1:
         raise ValueError(f"items: expected a list of items, got shape {array.shape}")
@@ -265,7 +269,7 @@ def _check_items(listed: list[int], n_items: int) -> None:
 
 
 def _factorial(n: int) -> int:
-    """Give a factorial, where it is a number that a person can use."""
+    """Return a factorial; refused where it would have too many digits."""
     if n > MAX_FACTORIAL:
         raise ValueError(
             f"n_extensions: expected up to {MAX_FACTORIAL:,} items in no known order, got "

@@ -164,7 +164,7 @@ def identities_section(report: Report, examples: int, seed: int = 0) -> None:
     """Add the catalogue of identities, checked."""
     from permdist.identities import check_all
 
-    results = check_all(max_examples=examples, seed=seed)
+    results = check_all(max_examples=examples, rng=seed)
     verdict = "All of them hold." if results.passed else "Some of them fail!"
     report.section(
         "What is claimed, checked",

@@ -75,7 +75,7 @@ def identity(case: bytes) -> None:
 
     names = [text for text in case.decode(errors="surrogateescape").split("\n")[:2] if text]
     if names:
-        check_all(names, max_examples=1, seed=0)
+        check_all(names, max_examples=1, rng=0)
 
 
 @target("preset", tokens=[name.encode() for name in measures.PRESETS])
