@@ -160,7 +160,7 @@ def imports(root: Path = ROOT) -> list[Import]:
 
 
 def is_callback(one: Import) -> bool:
-    """Say whether an import that points up is one of `CALLBACKS`."""
+    """Return whether an import that points up is one of `CALLBACKS`."""
     allowed = CALLBACKS.keys()
     sources = {one.source, package_of(one.source)}
     return one.when == "call" and any((s, package_of(one.target)) in allowed for s in sources)
@@ -176,7 +176,7 @@ def edges(when: tuple[str, ...], found: list[Import]) -> dict[str, set[str]]:
 
 
 def reaches(graph: dict[str, set[str]], start: str, end: str) -> bool:
-    """Say whether there is a path from one package to another."""
+    """Return whether there is a path from one package to another."""
     seen, waiting = set(), [start]
     while waiting:
         for following in graph.get(waiting.pop(), set()) - seen:

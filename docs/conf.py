@@ -91,6 +91,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "_build/examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
+    "ignore_pattern": r"/common\.py$",
     "copyfile_regex": r"index\.rst",
     "reset_argv": "example_gallery.arguments",
     "image_scrapers": ("example_gallery.picture",),

@@ -20,6 +20,7 @@ from sphinx.config import Config
 DOCS = Path(__file__).resolve().parent.parent
 EXAMPLES = DOCS.parent / "examples"
 COPIES = DOCS / "_build" / "examples"
+SHARED = "common.py"  # imported by the scripts, and not one of them
 LONGEST = 60  # headlines
 SMALL = os.environ.get("PERMDIST_DOCS") == "small"
 
@@ -37,12 +38,12 @@ def meanings() -> dict[str, str]:
 
 
 def sizes(name: str) -> list[str]:
-    """Give the options a script is run with: none, or those of its small size."""
+    """Return the options a script is run with: none, or those of its small size."""
     return json.loads((EXAMPLES / "small.json").read_text())[name] if SMALL else []
 
 
 def docstring(name: str) -> str:
-    """Give what a script says about itself."""
+    """Return what a script says about itself."""
     return (EXAMPLES / f"{name}.py").read_text().split('"""', 2)[1]
 
 
@@ -69,6 +70,7 @@ def prepare(app: Sphinx, config: Config) -> None:
     """Write the copies, and the page that lists them."""
     shutil.rmtree(COPIES, ignore_errors=True)
     COPIES.mkdir(parents=True)
+    shutil.copy(EXAMPLES / SHARED, COPIES)
     cards = []
     for name, meaning in meanings().items():
         code = (EXAMPLES / f"{name}.py").read_text().split('"""', 2)[2]
@@ -104,7 +106,7 @@ def _index(cards: list[tuple[str, str, str]]) -> str:
 
 
 def _introduction() -> str:
-    """Give what examples/README.md says above its table."""
+    """Return what examples/README.md says above its table."""
     text = (EXAMPLES / "README.md").read_text()
     return text.partition("\n")[2].partition("\n|")[0].strip()
 
@@ -117,7 +119,7 @@ def _as_rst(text: str) -> str:
 
 
 def arguments(gallery_conf: dict[str, Any], script_vars: dict[str, Any]) -> list[str]:
-    """Give the command line of a script, and the docstring, which Sphinx-Gallery takes away."""
+    """Return the command line of a script, and the docstring, which Sphinx-Gallery takes away."""
     name = Path(script_vars["src_file"]).stem
     script_vars["example_globals"]["__doc__"] = docstring(name)
     return sizes(name)
@@ -142,5 +144,5 @@ class Order:
         self.names = list(meanings())
 
     def __call__(self, name: str) -> int:
-        """Give the place of a script."""
+        """Return the place of a script."""
         return self.names.index(Path(name).stem)

@@ -26,7 +26,7 @@ def complete(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: l
 
 
 def completed(kind: type, lines: list[str]) -> list[str]:
-    """Give a class's docstring with the entries of its bases."""
+    """Return a class's docstring with the entries of its bases."""
     own = NumpyDocString("\n".join(lines))
     wanted = {"Parameters": set(_parameters(kind)), "Attributes": None}
     added = {section: _inherited(kind, own, section, names) for section, names in wanted.items()}

@@ -85,7 +85,7 @@ def target(text: str) -> tuple[str, str, str] | None:
 
 @cache
 def short_names() -> dict[str, str]:
-    """Give the public names that need no part before them: of classes, and of several words."""
+    """Return the public names that need no part before them: of classes, and of several words."""
     names: dict[str, str] = {}
     twice = set()
     for part in PARTS:
