@@ -82,7 +82,7 @@ def smooth_values(learner, queries, scores):
     """Return the smooth measure of each query, the mean of which a learner maximizes."""
     batch = Batch(queries.y, queries.ptr, np.ones(len(queries)))
     lost, gradient = np.empty(len(queries)), np.empty(len(scores))
-    work, _ = learner._kernel(batch)  # noqa: SLF001
+    work, _ = learner._kernel(batch)
     work(0, len(queries), scores, lost, gradient)
     return 1.0 - lost
 

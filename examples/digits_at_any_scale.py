@@ -11,7 +11,7 @@ from decimal import Decimal, localcontext
 from itertools import permutations
 
 import numpy as np
-from common import FILE, read_options, save
+from common import FILE, plain, read_options, save
 from matplotlib.figure import Figure
 
 from permdist import GoodBad, PlackettLuce, data

@@ -1,8 +1,8 @@
 """Does a sampled objective lead where the exact one does? Both along the optimization.
 
 The optimizer sees the convex loss over a restart sample; at every iteration the same coefficients
-are also judged by all interleavings of four fixed orders of each class, summed exactly, and the other way
-round.
+are also evaluated over all interleavings of four fixed orders of each class, summed exactly, and
+the other way round.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 On the left, two restart states, the best and the worst ranking, chosen nine times to one, evenly,
 or one to nine. On the right, eleven states from best to worst, chosen by the weight exp(k loss).
-Several samples of each kind, and the same loss over all interleavings of a few orders of each class.
+Several samples of each kind, and the same loss over all interleavings of a few class orders.
 """
 
 import numpy as np

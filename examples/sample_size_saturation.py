@@ -1,7 +1,7 @@
 """How many rankings must a sample have? Accuracy on test queries against the size of the sample.
 
 The convex loss is fitted on restart samples of growing size, several times each; the dotted lines
-are the same loss over all interleavings of four orders of each class, and only these orders are drawn.
+are the same loss over all interleavings of four orders of each class: only these orders are drawn.
 """
 
 import numpy as np
