@@ -12,10 +12,11 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sphinx.application import Sphinx
-from sphinx.config import Config
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.config import Config
 
 DOCS = Path(__file__).resolve().parent.parent
 EXAMPLES = DOCS.parent / "examples"
@@ -66,7 +67,7 @@ def headline(text: str) -> tuple[str, str]:
     return title, rest[:1].upper() + rest[1:]
 
 
-def prepare(app: Sphinx, config: Config) -> None:
+def prepare(_app: Sphinx, _config: Config) -> None:
     """Write the copies, and the page that lists them."""
     shutil.rmtree(COPIES, ignore_errors=True)
     COPIES.mkdir(parents=True)
@@ -118,14 +119,14 @@ def _as_rst(text: str) -> str:
 # ---- what Sphinx-Gallery calls -----------------------------------------------------------------
 
 
-def arguments(gallery_conf: dict[str, Any], script_vars: dict[str, Any]) -> list[str]:
+def arguments(_gallery_conf: dict[str, Any], script_vars: dict[str, Any]) -> list[str]:
     """Return the command line of a script, and the docstring, which Sphinx-Gallery takes away."""
     name = Path(script_vars["src_file"]).stem
     script_vars["example_globals"]["__doc__"] = docstring(name)
     return sizes(name)
 
 
-def picture(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
+def picture(block: Any, block_vars: dict[str, Any], _gallery_conf: dict[str, Any]) -> str:
     """Take the picture that a script has left beside itself."""
     made = Path(block_vars["src_file"]).with_suffix(".png")
     if block[0] != "code" or not made.is_file():
@@ -140,7 +141,7 @@ def picture(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]
 class Order:
     """Sort scripts as the table in examples/README.md does."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, _folder: str) -> None:
         self.names = list(meanings())
 
     def __call__(self, name: str) -> int:
