@@ -73,6 +73,7 @@ OF_NO_PAPER = {
     "trust_a_chain",
     "digits_at_any_scale",
     "unjudged_documents",
+    "common",  # shared by all of them
 }
 
 
