@@ -26,9 +26,12 @@ LAYERS: dict[str, list[dict[str, str]]] = {
             "rankings": "orders, ties,\ndistances",
             "data": "queries, folds,\nfile formats",
             "measures": "NDCG, AP, ...\nand evaluation",
-            "sums": "exact sums over\nrankings",
+            "ballots": "what `fit` of a\ndistribution accepts",
+        },
+        {
             "targets": "what a chain\nwalks on",
             "distributions": "Plackett-Luce,\ngood-bad pairs, ...",
+            "sums": "exact sums\nover rankings",
         },
     ],
     "samplers": [{"samplers": "exact draws, Markov chains\nand their kernels, restarts"}],
@@ -58,6 +61,7 @@ LAYERS: dict[str, list[dict[str, str]]] = {
 CALLBACKS = {
     ("_offer", "strategies"): "Hypothesis asks for the strategy of one of our types",
     ("distributions", "samplers"): "Distribution.sample, where no direct draw is known",
+    ("models.validation", "comparison"): "cross_validate, the deprecated name of compare",
     ("samplers", "diagnostics"): "Chains.summary, Chains.to_dataset, Chains.save",
 }
 
@@ -202,7 +206,7 @@ def listing(found: list[Import]) -> str:
 COLORS = ["#8c8c8c", "#4c72b0", "#55a868", "#c99a2e", "#b5544e"]
 WIDTH, HEIGHT, GAP = 1.72, 0.62, 0.2
 HALF = 5.2  # of the width of all rows
-SPANS = {"samplers": (-HALF, -1.2), "models": (-2.4, 2.2)}  # so that arrows pass beside the boxes
+SPANS = {"samplers": (-HALF, -1.2), "models": (-3.2, 1.6)}  # so that arrows pass beside the boxes
 
 
 def shown(found: list[Import]) -> list[tuple[str, str]]:

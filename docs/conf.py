@@ -17,6 +17,7 @@ import permdist
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS / "extensions"))
+sys.path.append(str(DOCS.parent / "examples"))  # the scripts import common.py from there
 
 project = "permdist"
 author = "the permdist developers"
@@ -91,7 +92,6 @@ sphinx_gallery_conf = {
     "examples_dirs": "_build/examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"/common\.py$",
     "copyfile_regex": r"index\.rst",
     "reset_argv": "example_gallery.arguments",
     "image_scrapers": ("example_gallery.picture",),

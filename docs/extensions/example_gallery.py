@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).resolve().parent.parent
 EXAMPLES = DOCS.parent / "examples"
 COPIES = DOCS / "_build" / "examples"
-SHARED = "common.py"  # imported by the scripts, and not one of them
 LONGEST = 60  # headlines
 SMALL = os.environ.get("PERMDIST_DOCS") == "small"
 
@@ -71,7 +70,6 @@ def prepare(_app: Sphinx, _config: Config) -> None:
     """Write the copies, and the page that lists them."""
     shutil.rmtree(COPIES, ignore_errors=True)
     COPIES.mkdir(parents=True)
-    shutil.copy(EXAMPLES / SHARED, COPIES)
     cards = []
     for name, meaning in meanings().items():
         code = (EXAMPLES / f"{name}.py").read_text().split('"""', 2)[2]
