@@ -40,14 +40,12 @@ def simulated(queries, documents, features):
     return data.Queries(X, good.ravel().astype(int), np.repeat(np.arange(queries), documents))
 
 
-def fits(title, collection, learners, repeat):
+def fits_once(title, learners, collection):
     rows = {}
     for name, learner in learners.items():
         begin = time.perf_counter()
         learner.fit(collection)
         rows[name] = time.perf_counter() - begin
-        if repeat:
-            rows[name] = harness.seconds(lambda m=learner: m.fit(collection), repeat=3)
     harness.table(title, rows, unit="s")
 
 
@@ -56,19 +54,15 @@ def main(arguments):
     for learner in LEARNERS.values():  # compile
         learner.fit(data.make_letor(12, rng=0))
     folders = [entry for entry in arguments if not entry.startswith("--")]
-    train = data.load_letor_folds(folders[0])[0].train if folders else data.make_letor(450, rng=0)
-    fits(
-        f"Whole fits, {train.n_documents:,} documents, {train.n_features} features",
-        train,
-        LEARNERS,
-        True,
-    )
+    train = harness.training_part(folders, 450)
+    shape = f"{train.n_documents:,} documents, {train.n_features} features"
+    harness.fits(f"Whole fits, {shape}", LEARNERS, train)
     small = {name: LEARNERS[name] for name in LEARNERS if "PermuRank" not in name}
     for shape in ((100, 100, 50), (1000, 100, 50), (100, 1000, 50), (100, 100, 500)):
         label = "Whole fits, {} queries x {} documents x {} features".format(*shape)
-        fits(label, simulated(*shape), small, False)
+        fits_once(label, small, simulated(*shape))
     if "--large" in arguments:
-        fits("Whole fits, 1,000 x 1,000 x 50", simulated(1000, 1000, 50), small, False)
+        fits_once("Whole fits, 1,000 x 1,000 x 50", small, simulated(1000, 1000, 50))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from permdist.data import Queries
 
 # One thread everywhere, so that the ratios compare algorithms and not core counts.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -14,7 +18,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 
 def seconds(function: Callable[[], Any], *, repeat: int = 7, limit: float = 20.0) -> float:
-    """Give the best time of several runs after a first one that may compile."""
+    """Return the best time of several runs after a first one that may compile."""
     function()
     best, spent = float("inf"), 0.0
     for _ in range(repeat):
@@ -38,6 +42,34 @@ def table(title: str, rows: dict[str, float | str], unit: str = "ms") -> None:
             print(f"  {name:<{width}}  {value}")
         else:
             print(f"  {name:<{width}}  {value * scale:>10.3f} {unit}  {value / reference:>8.1f}x")
+
+
+def training_part(arguments: list[str], queries: int) -> Queries:
+    """Return the training part of the first fold of a folder, or simulated queries without one."""
+    from permdist import data
+
+    if arguments:
+        return data.load_letor_folds(arguments[0])[0].train
+    return data.make_letor(queries, rng=0)
+
+
+def training(learner: Any, queries: Queries) -> tuple[Any, Any]:
+    """Return the features and the batch that a learner is trained on."""
+    return learner._training(queries)
+
+
+def objective(learner: Any, batch: Any) -> Callable[[Any], tuple[float, Any]]:
+    """Return a learner's objective: a function of scores to value and gradient."""
+    return learner._prepare(batch)
+
+
+def fits(title: str, learners: dict[str, Any], queries: Queries) -> None:
+    """Print the times of whole fits."""
+    rows = {
+        name: seconds(lambda m=learner: m.fit(queries), repeat=3)
+        for name, learner in learners.items()
+    }
+    table(title, rows, unit="s")
 
 
 def machine() -> str:

@@ -36,7 +36,7 @@ def spaces(batch):
 
 
 def evaluations(queries):
-    features, batch = ConvexLoss()._training(queries)
+    features, batch = harness.training(ConvexLoss(), queries)
     scores = features @ np.random.default_rng(0).normal(size=features.shape[1])
     rows = {"two matrix products": products(features)}
     for name, space in spaces(batch).items():
@@ -60,7 +60,7 @@ def growth():
         part = data.Queries(
             rng.normal(size=(n, features)), labels, np.repeat(np.arange(queries), documents)
         )
-        matrix, batch = ConvexLoss()._training(part)
+        matrix, batch = harness.training(ConvexLoss(), part)
         scores = matrix @ rng.normal(size=features) / np.sqrt(features)
         rows = {"two matrix products": products(matrix)}
         for name, space in spaces(batch).items():
@@ -78,11 +78,7 @@ def fits(queries):
         "ConvexLoss AP, interleavings": ConvexLoss("ap", space="interleavings", scale=True, C=10.0),
         "ConvexLoss AP, restart": ConvexLoss("ap", space="restart", scale=True, C=10.0),
     }
-    rows = {
-        name: harness.seconds(lambda m=learner: m.fit(queries), repeat=3)
-        for name, learner in learners.items()
-    }
-    harness.table("Whole fits", rows, unit="s")
+    harness.fits("Whole fits", learners, queries)
 
 
 def exact_and_sampled(folds):

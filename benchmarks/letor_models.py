@@ -17,6 +17,7 @@ import numpy as np
 from scipy.stats import ttest_rel
 
 from permdist import data
+from permdist.comparison import compare
 from permdist.comparison.published import published, recognize
 from permdist.measures import evaluate, parse
 from permdist.models import (
@@ -40,10 +41,9 @@ from permdist.models import (
     RankSVM,
     SoftRank,
     SVMMap,
-    cross_validate,
 )
 
-# Without `scale` the objective is a sum over all pairs, some 100 a query: it wants a smaller C.
+# Without `scale` the objective is a sum over all pairs, some 100 per query: C must be smaller.
 SUMS = {"C": [1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0]}
 SCALED = {"C": [0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0]}
 TILTED = {"C": [1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1], "kappa": [1.0, 30.0, 100.0]}
@@ -135,11 +135,11 @@ def peers(folds, first):
                 random_state=0,
                 verbose=-1,
             )
-            validation = fold.validation
+            train, validation, _ = fold
             model.fit(
-                fold.train.X,
-                fold.train.y,
-                group=fold.train.sizes,
+                train.X,
+                train.y,
+                group=train.sizes,
                 eval_set=[(validation.X, validation.y)],
                 eval_group=[validation.sizes],
                 eval_metric="map",
@@ -195,21 +195,21 @@ def main(folder, wanted):
     for name, (learner, grid) in LEARNERS.items():
         if wanted and not any(part.lower() in name.lower() for part in wanted):
             continue
-        found = cross_validate(learner, folds, grid, select=MAP, measures=[MAP, NDCG])
-        values = found.per_query(MAP)
+        found = compare(folds, {name: (learner, grid)}, measures=[MAP, NDCG])
+        values = found.values(MAP)[0]
+        means = [np.mean([one.mean(by) for one in found.evaluations[name]]) for by in (MAP, NDCG)]
         if first is None:
             first = values
         same = np.array_equal(values, first)
         p = "" if same else f"{ttest_rel(values, first).pvalue:6.2f}"
         begin = time.perf_counter()
-        for fitted, fold in zip(found.learners, folds, strict=True):
+        for fitted, (train, validation, _) in zip(found.learners(name), folds, strict=True):
             stops = fitted.get_params()["early_stopping"] is not None
-            fitted.fit(fold.train, eval_set=fold.validation if stops else None)
+            fitted.fit(train, eval_set=validation if stops else None)
         seconds = (time.perf_counter() - begin) / len(folds)
         error = values.std(ddof=1) / np.sqrt(len(values))
         print(
-            f"{name:<30} {found.mean(MAP):7.4f} {error:6.4f} {found.mean(NDCG):8.4f} "
-            f"{seconds:7.2f} s {p}",
+            f"{name:<30} {means[0]:7.4f} {error:6.4f} {means[1]:8.4f} {seconds:7.2f} s {p}",
             flush=True,
         )
     if not wanted or "peers" in wanted:

@@ -11,7 +11,6 @@ import warnings
 import harness
 import numpy as np
 
-from permdist import data
 from permdist.models import (
     ApproxAP,
     ApproxNDCG,
@@ -62,26 +61,15 @@ def evaluations():
         batch = Batch(labels, np.array([0, n]), np.ones(1))
         rows = {"sorting the scores": harness.seconds(lambda s=scores: np.argsort(s), repeat=50)}
         for name, learner in OBJECTIVES.items():
-            loss = learner._prepare(batch)
+            loss = harness.objective(learner, batch)
             rows[name] = harness.seconds(lambda f=loss, s=scores: f(s), repeat=5)
         harness.table(f"One value and gradient, a query of {n:,} documents", rows, unit="us")
-
-
-def fits(train):
-    rows = {
-        name: harness.seconds(lambda m=learner: m.fit(train), repeat=3)
-        for name, learner in FITS.items()
-    }
-    title = f"Whole fits, {train.n_documents:,} documents, {train.n_features} features"
-    harness.table(title, rows, unit="s")
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     print(harness.machine())
     evaluations()
-    fits(
-        data.load_letor_folds(sys.argv[1])[0].train
-        if len(sys.argv) > 1
-        else data.make_letor(450, rng=0)
-    )
+    part = harness.training_part(sys.argv[1:], 450)
+    shape = f"{part.n_documents:,} documents, {part.n_features} features"
+    harness.fits(f"Whole fits, {shape}", FITS, part)

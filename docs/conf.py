@@ -17,6 +17,7 @@ import permdist
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS / "extensions"))
+sys.path.append(str(DOCS.parent / "examples"))  # the scripts import common.py from there
 
 project = "permdist"
 author = "the permdist developers"
@@ -113,7 +114,7 @@ sphinx_gallery_conf = {
 drawing: list[subprocess.Popen] = []
 
 
-def draw_tutorials(app, config):
+def draw_tutorials(_app, _config):
     """Start to make the tutorials' pictures, unless they are newer than what they come from."""
     folder = DOCS / "tutorials"
     sources = [*folder.glob("*.py"), *folder.glob("*.md")]
@@ -124,25 +125,25 @@ def draw_tutorials(app, config):
         drawing.append(subprocess.Popen(command))
 
 
-def await_tutorials(app):
+def await_tutorials(_app):
     """Wait for the pictures, which were made while the examples ran."""
     if any(process.wait() for process in drawing):
         raise ExtensionError("docs/tutorials/pictures.py failed")
 
 
-def skip_fields(app, what, name, obj, skip, options):
+def skip_fields(_app, _what, _name, obj, _skip, _options):
     """Leave out members of which Python itself says nothing but their number."""
     return True if (obj.__doc__ or "").startswith("Alias for field number") else None
 
 
-def keep_cut_offs(app, doctree):
+def keep_cut_offs(_app, doctree):
     """Undo links to addresses where a measure has a cut-off: NDCG@10 is no mailbox."""
     for link in list(doctree.findall(nodes.reference)):
         if re.fullmatch(r"mailto:\S+@\w+", link.get("refuri", "")):
             link.replace_self(link.children)
 
 
-def trim_blocks(app, doctree):
+def trim_blocks(_app, doctree):
     """Take the blank line away that ends a doctest in Markdown."""
     for block in doctree.findall(nodes.literal_block):
         if block.rawsource == block.astext() and block.astext().endswith("\n"):
@@ -150,7 +151,7 @@ def trim_blocks(app, doctree):
             block.children = [nodes.Text(block.rawsource)]
 
 
-def fold_navigation(app, pagename, templatename, context, doctree):
+def fold_navigation(_app, _pagename, _templatename, context, _doctree):
     """Unfold the reader's own branch only, since all of the reference on every page is slow."""
     everything = context["toctree"]
     context["toctree"] = lambda **options: everything(**(options | {"collapse": True}))

@@ -5,42 +5,29 @@ alpha^2 C alone: the curves of three C are one curve, shifted, until steep objec
 optima to find the same one. ``--data`` takes a folder with LETOR folds, of which the first is used.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import FOLDS, load_halves, plain, read_options, save, smooth_values, with_pairs
 from matplotlib.figure import Figure
 
-from permdist import data
 from permdist.models import ApproxAP
 
 ALPHAS, PENALTIES = 10.0 ** np.arange(-1.0, 3.1, 0.5), (0.01, 1.0, 100.0)
-COLOURS = ["#dd8452", "#4c72b0", "#55a868"]
+COLORS = ["#dd8452", "#4c72b0", "#55a868"]
 CURVES = {"smooth AP, training": ":", "MAP, training": "--", "MAP, test": "-"}
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with LETOR folds")
-    parser.add_argument("--queries", type=int, default=200, help="simulated queries of each part")
-    parser.add_argument("--output", type=Path, default=Path("accuracy_by_alpha.png"))
-    options = parser.parse_args(arguments)
-    if options.data:
-        train, _, test = data.load_letor_folds(options.data)[0]
-    else:
-        whole = data.make_letor(2 * options.queries, rng=0)
-        train, test = (whole.where(np.arange(len(whole)) % 2 == part) for part in (0, 1))
+def main():
+    options = read_options(__file__, __doc__, FOLDS, queries=200)
+    train, test = load_halves(options)
     train, test = (part.clean(conflicts=None) for part in (train, test))  # the others teach nothing
+    pairs = with_pairs(train)
     table = np.empty((len(PENALTIES), len(ALPHAS), len(CURVES)))
     print(f"{'C':>6} {'alpha':>7}  " + "  ".join(CURVES))
     for row, C in enumerate(PENALTIES):
         for column, alpha in enumerate(ALPHAS):
             learner = ApproxAP(alpha=alpha, C=C, max_iter=300).fit(train)
-            features, batch = learner._training(train)
-            lost, gradient = np.empty(len(batch)), np.empty(len(features))
-            work, _ = learner._kernel(batch)
-            work(0, len(batch), features @ learner.coef_, lost, gradient)
-            table[row, column] = 1.0 - lost.mean(), learner.score(train), learner.score(test)
+            smooth = smooth_values(learner, pairs, learner.predict(pairs)).mean()
+            table[row, column] = smooth, learner.score(train), learner.score(test)
             shown = "  ".join(
                 f"{value:{len(name)}.4f}"
                 for name, value in zip(CURVES, table[row, column], strict=True)
@@ -48,7 +35,7 @@ def main(arguments=None):
             print(f"{C:6g} {alpha:7.4g}  {shown}", flush=True)
     figure = Figure(figsize=(12, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for row, (C, color) in enumerate(zip(PENALTIES, COLOURS, strict=True)):
+    for row, (C, color) in enumerate(zip(PENALTIES, COLORS, strict=True)):
         for curve, style in zip(table[row].T, CURVES.values(), strict=True):
             right.plot(ALPHAS * np.sqrt(C), curve, "o" + style, color=color, markersize=3)
             if style != ":":
@@ -60,10 +47,9 @@ def main(arguments=None):
     right.set(xlabel="alpha times the square root of C", ylabel="average over queries")
     for ax in (left, right):
         ax.set_xscale("log")
-        ax.spines[["top", "right"]].set_visible(False)
+        plain(ax)
         ax.legend(frameon=False)
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

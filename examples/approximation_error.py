@@ -5,13 +5,10 @@ three alphas; every pass of the stochastic optimizer is followed by a look at al
 ``--data`` takes a folder with LETOR folds, of which the first is used.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import FOLDS, load_training, plain, read_options, save, smooth_values, with_pairs
 from matplotlib.figure import Figure
 
-from permdist import data
 from permdist.measures import evaluate
 from permdist.models import ApproxAP, ApproxNDCG
 
@@ -23,34 +20,23 @@ PANELS = {
 
 
 def follow(learner, train, passes):
-    """Give the mean distance and the mean measure after every pass."""
-    features, batch = learner._training(train)
-    work, _ = learner._kernel(batch)
-    lost, gradient = np.empty(len(batch)), np.empty(len(features))
+    """Return the mean distance and the mean measure after every pass."""
     errors, means = [], []
     for turn in range(passes):
         # One pass more from where the last one ended, in an order of its own.
         learner.set_params(max_iter=1, warm_start=True, random_state=turn).fit(train)
-        scores = features @ learner.coef_
-        work(0, len(batch), scores, lost, gradient)  # 1 less the smooth measure of each query
-        measured = evaluate(scores, batch.labels, batch.query_of, learner.measure)
-        true = measured[learner.measure]
-        errors.append(np.abs(1.0 - lost - true).mean())
+        scores = learner.predict(train)
+        true = evaluate(scores, train.y, train.qid, learner.measure)[learner.measure]
+        errors.append(np.abs(smooth_values(learner, train, scores) - true).mean())
         means.append(true.mean())
     return np.array(errors), np.array(means)
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with LETOR folds")
-    parser.add_argument("--queries", type=int, default=150, help="simulated training queries")
-    parser.add_argument("--passes", type=int, default=40, help="passes over the queries")
-    parser.add_argument("--output", type=Path, default=Path("approximation_error.png"))
-    options = parser.parse_args(arguments)
-    if options.data:
-        train = data.load_letor_folds(options.data)[0][0]
-    else:
-        train = data.make_letor(options.queries, rng=0)
+def main():
+    options = read_options(
+        __file__, __doc__, FOLDS, queries=150, passes=(40, "passes over the queries")
+    )
+    train = with_pairs(load_training(options))
     figure = Figure(figsize=(13, 4.2), layout="constrained")
     print(
         f"{'':<17} {'':<10} {'error: first':>12} {'last':>7} {'largest':>8} {'measure: last':>14}"
@@ -67,11 +53,10 @@ def main(arguments=None):
             print(f"{title:<17} {label:<12} {ends}")
         ax.set(title=title, xlabel="pass over the queries")
         ax.set_ylim(bottom=0.0)
-        ax.spines[["top", "right"]].set_visible(False)
+        plain(ax)
         ax.legend(frameon=False)
     figure.axes[0].set(ylabel="mean |smooth measure - measure|, training")
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,8 @@ w for two sets of points, shaded where condition (9) of Theorem 3 holds: nowhere
 ``--length 60`` it does for good-bad pairs; for all pairs, the order of equal labels forbids it.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import plain, read_options, save
 from matplotlib.figure import Figure
 
 from permdist.models.bounds import BasicLoss, TypeOne, TypeTwo
@@ -51,13 +49,14 @@ def draw_plane(ax, X, angles, length):
     ax.set_xticks(np.arange(5) * np.pi / 2, ["0", "π/2", "π", "3π/2", "2π"])
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--points", type=int, default=200, help="directions of w")
-    parser.add_argument("--length", type=float, default=1.0, help="the length of w")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=Path("bounds_of_the_loss.png"))
-    options = parser.parse_args(arguments)
+def main():
+    options = read_options(
+        __file__,
+        __doc__,
+        points=(200, "directions of w"),
+        length=(1.0, "the length of w"),
+        seed=(0, "of the points"),
+    )
     rng, angles = np.random.default_rng(options.seed), np.linspace(0.0, 2 * np.pi, options.points)
     axes = (figure := Figure(figsize=(11, 8), layout="constrained")).subplots(2, 2)
     draw_shapes(*axes[0])
@@ -67,13 +66,12 @@ def main(arguments=None):
         ax.set(title=f"({letter}) variances 0.2 and {variance}, |w| = {options.length:g}")
         draw_plane(ax, spread + np.where(LABELS > 0, 1.0, -1.0)[:, None], angles, options.length)
     for ax in axes.flat:
-        ax.spines[["top", "right"]].set_visible(False)
+        plain(ax)
     for ax in axes[0]:
         ax.legend(frameon=False)
     handles = max((ax.get_legend_handles_labels()[0] for ax in axes[1]), key=len)
     figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

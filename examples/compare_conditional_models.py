@@ -5,15 +5,13 @@ with C chosen on the validation part of every fold. Drawn are differences to max
 paired by query. ``--data`` takes a folder with LETOR folds.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import FOLDS, fold_means, load_folds, plain, read_options, save, standard_error
 from matplotlib.figure import Figure
 from scipy.stats import ttest_rel
 
-from permdist import data
-from permdist.models import L3, MLE, ConvexLoss, ExpectedGain, cross_validate
+from permdist.comparison import compare
+from permdist.models import L3, MLE, ConvexLoss, ExpectedGain
 
 LEARNERS = {
     "MLE": MLE(scale=True),
@@ -25,48 +23,37 @@ LEARNERS = {
     "ConvexLoss AP": ConvexLoss("ap", scale=True),
     "ConvexLoss NDCG": ConvexLoss("ndcg@10", scale=True),
 }
+GRID = {"C": [0.1, 1.0, 10.0, 100.0]}
 MEASURES = ("letor4:map", "letor4:ndcg@10")
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with LETOR folds")
-    parser.add_argument("--queries", type=int, default=150, help="simulated queries of each part")
-    parser.add_argument("--output", type=Path, default=Path("compare_conditional_models.png"))
-    options = parser.parse_args(arguments)
-    if options.data:
-        folds = data.load_letor_folds(options.data)
-    else:
-        whole, third = (
-            data.make_letor(3 * options.queries, rng=0),
-            np.arange(3 * options.queries) % 3,
-        )
-        parts = [whole.where(third == part) for part in range(3)]
-        folds = [parts[turn:] + parts[:turn] for turn in range(3)]
-    grid = {"C": [0.1, 1.0, 10.0, 100.0]}
-    found = {}
+def main():
+    options = read_options(__file__, __doc__, FOLDS, queries=150)
+    folds = load_folds(options)
+    entries = {name: (learner, GRID) for name, learner in LEARNERS.items()}
+    found = compare(folds, entries, measures=MEASURES)
+    by_query = {
+        measure: dict(zip(LEARNERS, found.values(measure), strict=True)) for measure in MEASURES
+    }
+    means = np.transpose([fold_means(found, measure) for measure in MEASURES])
     print(f"{'learner':<20} {'MAP':>8} {'NDCG@10':>8}  p (MAP, paired, against MLE)")
-    for name, learner in LEARNERS.items():
-        found[name] = cross_validate(learner, folds, grid, select="letor4:map", measures=MEASURES)
-        values = found[name].per_query(MEASURES[0])
-        same = np.allclose(values, found["MLE"].per_query(MEASURES[0]))
-        p = 1.0 if same else ttest_rel(values, found["MLE"].per_query(MEASURES[0])).pvalue
-        means = " ".join(f"{found[name].mean(measure):8.4f}" for measure in MEASURES)
-        print(f"{name:<20} {means}  {p:.3f}", flush=True)
+    first = by_query[MEASURES[0]]
+    for row, name in zip(means, LEARNERS, strict=True):
+        same = np.allclose(first[name], first["MLE"])
+        p = 1.0 if same else ttest_rel(first[name], first["MLE"]).pvalue
+        print(f"{name:<20} {row[0]:8.4f} {row[1]:8.4f}  {p:.3f}")
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     for ax, measure in zip(figure.subplots(1, 2, sharey=True), MEASURES, strict=True):
-        for place, result in enumerate(found.values()):
-            more = result.per_query(measure) - found["MLE"].per_query(measure)
-            error = more.std(ddof=1) / np.sqrt(len(more))
-            ax.errorbar(more.mean(), place, xerr=error, fmt="o", color="#4c72b0")
+        for place, values in enumerate(by_query[measure].values()):
+            more = values - by_query[measure]["MLE"]
+            ax.errorbar(more.mean(), place, xerr=standard_error(more), fmt="o", color="#4c72b0")
         ax.axvline(0.0, color="0.7", linewidth=0.8, zorder=0)
-        level = found["MLE"].mean(measure)
+        level = means[0, MEASURES.index(measure)]
         ax.set(xlabel=f"{measure} less that of MLE ({level:.3f}), with one standard error")
-        ax.set_yticks(range(len(found)), list(found))
-        ax.spines[["top", "right"]].set_visible(False)
+        ax.set_yticks(range(len(LEARNERS)), list(LEARNERS))
+        plain(ax)
     ax.invert_yaxis()
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

@@ -5,13 +5,12 @@ documents: it is trained with those above the median label of their query as goo
 DiffRank are paired by query. ``--data`` takes a folder with LETOR folds of strict lists.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import load_folds, plain, read_options, save, settings_text, standard_error
 from matplotlib.figure import Figure
 
 from permdist import data, models
+from permdist.comparison import compare
 
 CYCLES, WIDE = {"cycles": [1, 2, 3, 4]}, {"C": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]}
 LEARNERS = {
@@ -32,33 +31,25 @@ def split(part):
     return data.Queries(part.X, good.astype(int), part.qid)
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with LETOR folds of strict lists")
-    parser.add_argument("--queries", type=int, default=100, help="simulated queries of each part")
-    parser.add_argument("--output", type=Path, default=Path("compare_feature_rankings.png"))
-    options = parser.parse_args(arguments)
-    if options.data:
-        folds = data.load_letor_folds(options.data)
-    else:
-        whole = data.make_letor(3 * options.queries, n_documents=(20, 150), strict=True, rng=0)
-        parts = [whole.where(np.arange(len(whole)) % 3 == part) for part in range(3)]
-        folds = [parts[turn:] + parts[:turn] for turn in range(3)]
+def main():
+    options = read_options(
+        __file__, __doc__, "a folder with LETOR folds of strict lists", queries=100
+    )
+    folds = load_folds(options, n_documents=(20, 150), strict=True)
     left, right = (figure := Figure(figsize=(12, 4.4), layout="constrained")).subplots(1, 2)
     print(f"{'':<15}Kendall distance    less DiffRank's     top-10 persistence  chosen, by fold")
     rows, first = [], None
     for place, (name, (learner, grid)) in enumerate(LEARNERS.items()):
         used = [(split(one), *rest) for one, *rest in folds] if name == "SVMMap" else folds
         by = {"select": "tau", "measures": ["tau", "persistence@10", *NDCG]}
-        found = models.cross_validate(learner, used, grid, **by)
-        table = np.array([found.per_query(measure) for measure in by["measures"]])
+        found = compare(used, {name: (learner, grid)}, **by)
+        table = np.array([found.values(measure)[0] for measure in by["measures"]])
         table[0] = (1.0 - table[0]) / 2.0
         first = table[:1] if first is None else first
         table = np.concatenate([table[:1], table[:1] - first, table[1:]])
-        means, errors = table.mean(axis=1), table.std(axis=1, ddof=1) / np.sqrt(table.shape[1])
-        chosen = ", ".join("/".join(f"{value}" for value in one.values()) for one in found.chosen)
+        means, errors = table.mean(axis=1), standard_error(table)
         shown = "".join(f"{means[i]:7.4f} +- {errors[i]:.4f}   " for i in range(3))
-        print(f"{name:<14}{shown}{'/'.join(grid)} {chosen}".rstrip(" ,"))
+        print(f"{name:<14}{shown}{'/'.join(grid)} {settings_text(found, name)}".rstrip(" ,"))
         curve = "".join(f"{mean:7.4f}" for mean in means[3:])
         rows.append(f"{name:<14}{curve}  {errors[3:].max():.4f}")
         (line,) = left.plot(np.arange(1, 11), means[3:], "o-", markersize=3, label=name)
@@ -71,9 +62,8 @@ def main(arguments=None):
     right.set_yticks(range(len(LEARNERS)), list(LEARNERS))
     right.invert_yaxis()
     for ax in (left, right):
-        ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+        plain(ax)
+    save(figure, options)
 
 
 if __name__ == "__main__":

@@ -4,16 +4,15 @@ The learners of Figure 3 of Dubey et al. on cleaned collections, C chosen by MAP
 last column weights collections by their queries. ``--data`` takes folders with LETOR folds.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import read_options, save, turned
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from scipy.stats import rankdata
 
 from permdist import data, models
+from permdist.comparison import compare
 
 MEASURES = {"MAP": "map", "NDCG@1": "ndcg@1", "NDCG@10": "ndcg@10[discount=jk]"}
 SHADES = {"best": "#9ed39e", "second": "#f7eda0", "third": "#e3cda8", "others": "white"}
@@ -38,17 +37,11 @@ SIMULATED = {
 }
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, nargs="+", help="folders with LETOR folds")
-    parser.add_argument("--queries", type=int, default=80, help="simulated queries of each part")
-    parser.add_argument("--output", type=Path, default=Path("conditional_models_and_baselines.png"))
-    options = parser.parse_args(arguments)
+def main():
+    options = read_options(__file__, __doc__, ["folders with LETOR folds"], queries=80)
     collections = {path.name: data.load_letor_folds(path) for path in options.data or ()}
     for name, settings in SIMULATED.items() if not collections else ():
-        whole = data.make_letor(3 * options.queries, **settings)
-        parts = [whole.where(np.arange(len(whole)) % 3 == part) for part in range(3)]
-        collections[name] = [parts[turn:] + parts[:turn] for turn in range(3)]
+        collections[name] = turned(data.make_letor(3 * options.queries, **settings))
     for name, folds in collections.items():
         collections[name] = [[part.clean() for part in fold] for fold in folds]
     columns, by = [*collections, "all"], {"select": "map", "measures": tuple(MEASURES.values())}
@@ -56,9 +49,9 @@ def main(arguments=None):
     print(" " * 21 + " ".join(f"{name:<{6 * len(columns) + 1}}" for name in MEASURES))
     print(" " * 21 + " ".join("".join(f"{one[:5]:<6}" for one in columns) + " " for _ in MEASURES))
     for row, (name, (learner, grid)) in enumerate(LEARNERS.items()):
-        found = [models.cross_validate(learner, one, grid, **by) for one in collections.values()]
+        found = [compare(one, {name: (learner, grid)}, **by) for one in collections.values()]
         for number, measure in enumerate(MEASURES.values()):
-            values = [result.per_query(measure) for result in found]
+            values = [result.values(measure)[0] for result in found]
             table[number, row] = [one.mean() for one in (*values, np.concatenate(values))]
         shown = "  ".join(" ".join(f"{v:.3f}" for v in one[row]) for one in table)
         print(f"{name:<20} {shown}", flush=True)
@@ -72,8 +65,7 @@ def main(arguments=None):
         ax.set_yticks(range(len(LEARNERS)), list(LEARNERS))
     keys = [Patch(color=color, label=name) for name, color in SHADES.items()]
     figure.legend(handles=keys[:3], loc="outside lower center", ncols=3, frameon=False)
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

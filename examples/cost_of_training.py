@@ -5,11 +5,10 @@ Grey lines rise in proportion (dotted) and with the square (dashed). ``--data`` 
 LETOR folds, of whose first training part more and more is used.
 """
 
-import argparse
 import time
-from pathlib import Path
 
 import numpy as np
+from common import FOLDS, plain, read_options, save
 from matplotlib.figure import Figure
 
 from permdist import data
@@ -22,7 +21,7 @@ LEARNERS = {
     "SVMMap": SVMMap(C=0.1),
     "AdaRank": AdaRank("ap", accept="all", max_iter=50, patience=50),
 }
-COLOURS, STEPS = ["#8172b3", "#c44e52", "#dd8452", "#4c72b0", "#55a868"], 2.0 ** np.arange(-4, 1)
+COLORS, STEPS = ["#8172b3", "#c44e52", "#dd8452", "#4c72b0", "#55a868"], 2.0 ** np.arange(-4, 1)
 
 
 def seconds(learner, queries):
@@ -42,12 +41,8 @@ def shorten(queries, length):
     return data.Queries(queries.X[rows], queries.y[rows], queries.qid[rows])
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with LETOR folds")
-    parser.add_argument("--queries", type=int, default=800, help="the most queries simulated")
-    parser.add_argument("--output", type=Path, default=Path("cost_of_training.png"))
-    options = parser.parse_args(arguments)
+def main():
+    options = read_options(__file__, __doc__, FOLDS, queries=800)
     if options.data:
         many = long = data.load_letor_folds(options.data)[0].train.clean(conflicts=None)
     else:
@@ -61,7 +56,7 @@ def main(arguments=None):
     for ax, (title, some) in zip(figure.subplots(1, 2, sharey=True), parts.items(), strict=True):
         sizes = [len(one) if title == "queries" else one.n_documents / len(one) for one in some]
         print(f"{title:<20}" + "".join(f"{size:9.4g}" for size in sizes))
-        for (name, learner), color in zip(LEARNERS.items(), COLOURS, strict=True):
+        for (name, learner), color in zip(LEARNERS.items(), COLORS, strict=True):
             times = [min(seconds(learner, one) for _ in range(3)) for one in some]
             ax.loglog(sizes, times, "o-", color=color, label=name)
             print(f"{name:<20}" + "".join(f"{one:9.4f}" for one in times), flush=True)
@@ -70,10 +65,9 @@ def main(arguments=None):
         ax.set(xlabel=title, ylabel="processor seconds of a fit")
         ax.set_xticks(sizes, [f"{size:.0f}" for size in sizes])
         ax.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
-        ax.spines[["top", "right"]].set_visible(False)
+        plain(ax)
         ax.legend(frameon=False)
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

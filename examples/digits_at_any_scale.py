@@ -7,12 +7,11 @@ answers are compared with a calculation in 60 digits. ``--data`` takes a LETOR f
 suitable query the scores are a feature.
 """
 
-import argparse
 from decimal import Decimal, localcontext
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
+from common import FILE, plain, read_options, save
 from matplotlib.figure import Figure
 
 from permdist import GoodBad, PlackettLuce, data
@@ -35,12 +34,8 @@ def entropies(scores, labels):
     return true, cancelled
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a LETOR file")
-    parser.add_argument("--sizes", type=int, default=55, help="how many sizes of the first score")
-    parser.add_argument("--output", type=Path, default=Path("digits_at_any_scale.png"))
-    options = parser.parse_args(arguments)
+def main():
+    options = read_options(__file__, __doc__, FILE, sizes=(55, "how many sizes of the first score"))
     scores, labels = np.array([1.0, 0.4, 0.1, -0.2, -0.3]), np.array([1, 0, 1, 0, 1])
     for query in data.load_letor(options.data).clean() if options.data else []:
         if len(query.y) >= 5 and len(set(query.y[:5] > 0)) == 2:
@@ -55,25 +50,24 @@ def main(arguments=None):
         errors["entropy"].append(abs(GoodBad(scores, labels).entropy() - true))
         errors["cancelled"].append(abs(cancelled - true))
         chance = 1.0 / (1.0 + np.exp(scores[2] - scores[1]))
-        plain = 1.0 / (1.0 + np.exp((scores[2] - scores.max()) - (scores[1] - scores.max())))
+        naive = 1.0 / (1.0 + np.exp((scores[2] - scores.max()) - (scores[1] - scores.max())))
         errors["pair"].append(abs(PlackettLuce(scores).pairwise()[1, 2] - chance))
-        errors["centered"].append(abs(plain - chance))
+        errors["centered"].append(abs(naive - chance))
     figure = Figure(figsize=(11, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     panels = [
         (left, "Entropy of the good-bad pair model", "cancelled", "log Z less E[F]", "entropy"),
         (right, "Chance of one close pair, Plackett-Luce", "centered", "centered scores", "pair"),
     ]
-    for ax, title, plain, name, ours in panels:
-        ax.loglog(sizes, np.maximum(errors[plain], 1e-18), color="C1", label=name)
+    for ax, title, naive, name, ours in panels:
+        ax.loglog(sizes, np.maximum(errors[naive], 1e-18), color="C1", label=name)
         ax.loglog(sizes, np.maximum(errors[ours], 1e-18), color="C0", label="permdist")
         ax.set(title=title, xlabel="the first item's score", ylabel="absolute error (1e-18: none)")
-        ax.spines[["top", "right"]].set_visible(False)
+        plain(ax)
         ax.legend(frameon=False)
-        worst = f"{name} {max(errors[plain]):.1e}, permdist {max(errors[ours]):.1e}"
+        worst = f"{name} {max(errors[naive]):.1e}, permdist {max(errors[ours]):.1e}"
         print(f"{title:<42} largest error: {worst}")
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

@@ -5,17 +5,15 @@ between all ballots: the camps appear as blocks. With ``--data FILE`` it reads a
 draws the most frequent ballots instead.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import read_options, save
 from matplotlib.figure import Figure
 
 from permdist import data, plots, rankings
 
 
 def simulate(n_voters, n_items, rng):
-    """Give two camps with opposite tastes and top-k ballots of different length."""
+    """Return two camps with opposite tastes and top-k ballots of different length."""
     names, ballots = [], []
     for voter in range(n_voters):
         camp = voter % 2
@@ -26,12 +24,10 @@ def simulate(n_voters, n_items, rng):
     return names, ballots
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a PrefLib file (.soc .soi .toc .toi)")
-    parser.add_argument("--output", type=Path, default=Path("distances_between_ballots.png"))
-    parser.add_argument("--voters", type=int, default=40)
-    options = parser.parse_args(arguments)
+def main():
+    options = read_options(
+        __file__, __doc__, "a PrefLib file (.soc .soi .toc .toi)", voters=(40, "how many voters")
+    )
     if options.data:
         votes = data.load_preflib(options.data)
         print(votes.describe())
@@ -47,8 +43,7 @@ def main(arguments=None):
     figure = Figure(figsize=(7.5, 6.5), layout="constrained")
     axes = plots.distances(matrix, names, label="Kendall distance", ax=figure.add_subplot())
     axes.set_title("Kendall distances between ballots, alike ones side by side", loc="left")
-    figure.savefig(options.output, dpi=150)
-    print(f"The picture: {options.output}")
+    save(figure, options, dpi=150)
 
 
 if __name__ == "__main__":

@@ -1,37 +1,28 @@
 """Does a sampled objective lead where the exact one does? Both along the optimization.
 
 The optimizer sees the convex loss over a restart sample; at every iteration the same coefficients
-are also judged by all merges of four fixed orders of each class, summed exactly, and the other way
-round.
+are also evaluated over all interleavings of four fixed orders of each class, summed exactly, and
+the other way round.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import FOLDS, load_halves, plain, read_options, save, with_pairs
 from matplotlib.figure import Figure
 
 from permdist import data
 from permdist.measures import evaluate, parse
 from permdist.models import ConvexLoss
-from permdist.models.spaces import Lattices, Restarts
+from permdist.models.spaces import Batch, Lattices, Restarts
 
 ITERATIONS = 15
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with LETOR folds")
-    parser.add_argument("--queries", type=int, default=120, help="queries of the simulation")
-    parser.add_argument("--output", type=Path, default=Path("exact_and_sampled.png"))
-    options = parser.parse_args(arguments)
-    if options.data:
-        train, _, test = data.load_letor_folds(options.data)[0]
-    else:
-        whole = data.make_letor(2 * options.queries, rng=0)
-        train, test = (whole.where(np.arange(len(whole)) % 2 == part) for part in (0, 1))
+def main():
+    options = read_options(__file__, __doc__, FOLDS, queries=120)
+    train, test = load_halves(options)
     measure = parse("ap")
-    features, batch = ConvexLoss("ap")._training(train)
+    train = with_pairs(data.Queries(train.X, (train.y > 0).astype(int), train.qid))
+    batch = Batch(train.y, train.ptr, 1.0 / (train.n_relevant * (train.sizes - train.n_relevant)))
     spaces = {
         "exact": Lattices(batch, measure, orders=4, rng=0),
         "sampled": Restarts(batch, measure, sample_size=100, rng=0),
@@ -39,23 +30,22 @@ def main(arguments=None):
     figure = Figure(figsize=(13, 4.2), layout="constrained")
     axes = figure.subplots(1, 3)
     for ax, space, other in zip(axes, ("restart", "lattice"), ("sampled", "exact"), strict=False):
-        path = [np.zeros(features.shape[1])]
+        path = [np.zeros(train.n_features)]
         for limit in range(1, ITERATIONS + 1):
             learner = ConvexLoss("ap", space=space, C=1.0, max_iter=limit).fit(train)
             path.append(learner.coef_)
         for (name, judge), color in zip(spaces.items(), ("#4c72b0", "#dd8452"), strict=True):
-            sums = [judge.log_sums(features @ w, 1.0)[0].mean() for w in path]
+            sums = [judge.log_sums(train.X @ w, 1.0)[0].mean() for w in path]
             ax.plot(sums, "o-", color=color, label=f"{name} objective")
-        ax.set(xlabel=f"iterations on the {other} objective", ylabel="convex loss a query")
+        ax.set(xlabel=f"iterations on the {other} objective", ylabel="convex loss per query")
         scores = [evaluate(test.X @ w, test.y, test.qid, measure).mean(measure) for w in path]
         axes[2].plot(scores, "o-", label=f"fitted on the {other} objective")
     axes[2].set(xlabel="iterations", ylabel="MAP on test queries")
     for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
+        plain(ax)
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.legend(frameon=False)
-    figure.savefig(options.output, dpi=110)
-    print(f"The picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

@@ -5,18 +5,15 @@
 its predictions, made without labels; (c) DiffRank's bound and what it bounds. ``--data``: folds.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import load_halves, plain, read_options, save
 from matplotlib.figure import Figure
 
-from permdist import data
 from permdist.models import BLFeatureRank, DiffRank, FeatureRank
 from permdist.models.feature_ranks import quasi_knn
 
 K = 8
-COLOURS = ["#4c72b0", "#dd8452", "#55a868"]
+COLORS = ["#4c72b0", "#dd8452", "#55a868"]
 STYLES = {"all values": "-", "lowest third": ":", "middle third": "--", "highest third": "-."}
 CURVES = {"objective": "bound, product of Z", "error": "pairs in the wrong order"}
 
@@ -26,7 +23,7 @@ def draw_centers(ax, train):
     whole, finer = (quasi_knn(train.X, train.y, train.ptr, n).centers for n in (K, 3 * K))
     rise = whole[:, -1] - whole[:, 0]
     turn = np.ptp(whole, axis=1) - np.abs(rise)
-    for feature, color in zip((rise.argmax(), rise.argmin(), turn.argmax()), COLOURS, strict=True):
+    for feature, color in zip((rise.argmax(), rise.argmin(), turn.argmax()), COLORS, strict=True):
         lines = [whole[feature], *(finer[feature, third::3] for third in range(3))]
         for line, style in zip(lines, STYLES.values(), strict=True):
             ax.plot(np.arange(1, K + 1), line, style, color=color)
@@ -36,24 +33,22 @@ def draw_centers(ax, train):
     ax.set(title=f"(a) K = {K} intervals", xlabel="from the least relevant up", ylabel="center")
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with LETOR folds of strict lists")
-    parser.add_argument("--queries", type=int, default=150, help="simulated queries of each part")
-    parser.add_argument("--cycles", type=int, default=4, help="rounds over all features")
-    parser.add_argument("--output", type=Path, default=Path("feature_rankings.png"))
-    options = parser.parse_args(arguments)
-    if options.data:
-        train, _, test = data.load_letor_folds(options.data)[0]
-    else:  # at least three documents in every interval, one for each third
-        whole = data.make_letor(2 * options.queries, n_documents=(24, 150), strict=True, rng=9)
-        train, test = (whole.where(np.arange(len(whole)) % 2 == part) for part in (0, 1))
+def main():
+    options = read_options(
+        __file__,
+        __doc__,
+        "a folder with LETOR folds of strict lists",
+        queries=150,
+        cycles=(4, "rounds over all features"),
+    )
+    # at least three documents in every interval, one for each third
+    train, test = load_halves(options, n_documents=(24, 150), strict=True, rng=9)
     axes = (figure := Figure(figsize=(14, 4.4), layout="constrained")).subplots(1, 3)
     draw_centers(axes[0], train)
     ends = np.arange(1, options.cycles + 1) * train.n_features
     heads = "".join(f"{f'cycle {cycle}':>10}" for cycle in range(1, options.cycles + 1))
     print(f"{'tau, training':<25}{heads} predicted      test")
-    for kind, color in zip((FeatureRank, BLFeatureRank), COLOURS, strict=False):
+    for kind, color in zip((FeatureRank, BLFeatureRank), COLORS, strict=False):
         learner = kind(intervals=K, cycles=options.cycles).fit(train)
         taus = np.array(learner.history_["train"])
         axes[1].plot(np.arange(1, len(taus) + 1), taus, color=color, label=kind.__name__)
@@ -62,18 +57,17 @@ def main(arguments=None):
         print(f"{kind.__name__:<25}" + "".join(f"{tau:10.4f}" for tau in row))
     axes[1].set(title="(b) two ways to add", xlabel="addition", ylabel="Kendall's tau, training")
     history = DiffRank(intervals=K, cycles=options.cycles).fit(train).history_
-    for (key, name), color in zip(CURVES.items(), COLOURS, strict=False):
+    for (key, name), color in zip(CURVES.items(), COLORS, strict=False):
         values = np.array(history[key])
         axes[2].plot(np.arange(1, len(values) + 1), values, color=color, label=name)
         print(f"{name:<25}" + "".join(f"{value:10.4f}" for value in values[ends - 1]))
     axes[2].set(title="(c) DiffRank", xlabel="round", ylabel="relative to all pairs, training")
     for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
+        plain(ax)
         ax.legend(frameon=False)
         for end in ends[:-1] if ax is not axes[0] else ():
             ax.axvline(end + 0.5, color="0.7", linestyle="--", linewidth=1, zorder=0)
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

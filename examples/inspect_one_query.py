@@ -5,22 +5,21 @@ the rank marginals, the pairwise preferences and the distribution of NDCG with i
 three agree on the mode; they differ in how sure they are, and about what.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import FILE, read_options, save
 from matplotlib.figure import Figure
 
 from permdist import GaussianScores, GoodBad, PlackettLuce, data, plots
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a LETOR file instead of the simulation")
-    parser.add_argument("--query", type=int, default=0, help="which query with good documents")
-    parser.add_argument("--documents", type=int, default=9, help="how many of its documents")
-    parser.add_argument("--output", type=Path, default=Path("inspect_one_query.png"))
-    options = parser.parse_args(arguments)
+def main():
+    options = read_options(
+        __file__,
+        __doc__,
+        FILE,
+        query=(0, "which query with good documents"),
+        documents=(9, "how many of its documents"),
+    )
     queries = data.load_letor(options.data) if options.data else data.make_letor(60, rng=2)
     queries = queries.clean()
     query = queries[options.query]
@@ -47,8 +46,7 @@ def main(arguments=None):
         plots.measure_values(model, "ndcg", labels, ax=row[2]).set_title("NDCG", loc="left")
         shown = f"E[NDCG] = {float(model.expect('ndcg', labels)):.4f}"
         print(f"{name:<16} {shown}   entropy = {float(model.entropy(rng=0)):.3f} nats")
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

@@ -5,29 +5,17 @@ where it is not negative. RankBoost adds features by pairs; PermuRank adds permu
 working sets. ``--data`` takes a folder with LETOR folds, of which the first is used.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import FOLDS, load_halves, plain, read_options, save
 from matplotlib.figure import Figure
 from sklearn.base import clone
 
-from permdist import data
 from permdist.models import AdaRank, PermuRank, RankBoost
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with LETOR folds")
-    parser.add_argument("--queries", type=int, default=150, help="simulated queries of each part")
-    parser.add_argument("--rounds", type=int, default=60, help="rounds of boosting")
-    parser.add_argument("--output", type=Path, default=Path("learning_curves.png"))
-    options = parser.parse_args(arguments)
-    if options.data:
-        train, validation, _ = data.load_letor_folds(options.data)[0]
-    else:
-        whole = data.make_letor(2 * options.queries, rng=0)
-        train, validation = (whole.where(np.arange(len(whole)) % 2 == part) for part in (0, 1))
+def main():
+    options = read_options(__file__, __doc__, FOLDS, queries=150, rounds=(60, "rounds of boosting"))
+    train, validation = load_halves(options, second=1)
     # Queries without a relevant document teach nothing, and would only lower one of the curves.
     train, validation = (part.clean(conflicts=None) for part in (train, validation))
     learners = {
@@ -62,11 +50,10 @@ def main(arguments=None):
     for ax in figure.axes:
         ax.set_ylim(bottom=0.0)
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.spines[["top", "right"]].set_visible(False)
+        plain(ax)
     figure.axes[0].set(ylabel="MAP")
     figure.axes[0].legend(frameon=False, loc="center right")
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

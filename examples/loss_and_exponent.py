@@ -5,47 +5,34 @@ over the first iterations of the optimizer, against the loss of the ranking. At 
 0 and the loss decides; after an iteration or two it hardly counts.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import FOLDS, load_training, plain, read_options, save, with_pairs
 from matplotlib.figure import Figure
 
-from permdist import data
-from permdist.measures import AP
+from permdist import GoodBad, data
 from permdist.models import ConvexLoss
-from permdist.models.spaces import Restarts
-from permdist.models.spaces.base import Batch
 from permdist.samplers import RestartSampler
 
 ITERATIONS = 10
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with LETOR folds")
-    parser.add_argument("--queries", type=int, default=120, help="queries of the simulation")
-    parser.add_argument("--output", type=Path, default=Path("loss_and_exponent.png"))
-    options = parser.parse_args(arguments)
-    if options.data:
-        train = data.load_letor_folds(options.data)[0].train
-    else:
-        train = data.make_letor(options.queries, rng=0)
-    features, batch = ConvexLoss("ap")._training(train)
-    path = [np.zeros(features.shape[1])]
+def main():
+    options = read_options(__file__, __doc__, FOLDS, queries=120)
+    train = load_training(options)
+    train = with_pairs(data.Queries(train.X, (train.y > 0).astype(int), train.qid))
+    path = [np.zeros(train.n_features)]
     for limit in range(1, ITERATIONS + 1):
         path.append(ConvexLoss("ap", C=10.0, max_iter=limit).fit(train).coef_)
 
-    chosen = np.random.default_rng(0).choice(len(batch), min(10, len(batch)), replace=False)
+    chosen = np.random.default_rng(0).choice(len(train), min(10, len(train)), replace=False)
     losses, falls = [], []
     for q in chosen:
-        a, b = batch.bounds[q]
-        one = Batch(batch.labels[a:b], np.array([0, b - a]), batch.scale[[q]])
-        sampler = RestartSampler("ap", skew=0.0)
-        space = Restarts(one, AP(), sampler=sampler, sample_size=10, rng=int(q))
-        slopes = space._slopes.reshape(-1, b - a)[1:]  # F(y) - F(best) is linear in the scores
-        losses.append(space._losses[0, 1:])
-        falls.append([-slopes @ features[a:b] @ w for w in path])
+        X, labels = train[q].X, train[q].y
+        sample = RestartSampler("ap", skew=0.0).sample(labels, 10, rng=int(q))
+        best, scale = np.argsort(-labels, kind="stable"), 1.0 / (labels.sum() * (1 - labels).sum())
+        models = [GoodBad(X @ w, labels, scale=scale) for w in path]  # their log-weight is F
+        losses.append(sample.delta)
+        falls.append([one.log_weight(best) - one.log_weight(sample.orders) for one in models])
     losses, falls = np.array(losses), np.array(falls)
     figure = Figure(figsize=(11, 4.5), layout="constrained")
     left, right = figure.subplots(1, 2)
@@ -63,13 +50,12 @@ def main(arguments=None):
     right.set(xlabel="iteration", yscale="symlog", ylabel="size of the two terms in the exponent")
     right.set_ylim(bottom=0.0)
     for ax in (left, right):
-        ax.spines[["top", "right"]].set_visible(False)
+        plain(ax)
         ax.legend(frameon=False)
-    figure.savefig(options.output, dpi=110)
     print(
         f"after {ITERATIONS} iterations F outweighs the loss {typical[-1] / np.median(losses):.0f}x"
     )
-    print(f"The picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

@@ -5,26 +5,16 @@ for k = 1 to 20. With LETOR data (``--data FILE``) the gap between the lines is 
 numbers in the literature that look comparable and are not.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import FILE, load_queries, plain, read_options, save
 from matplotlib.figure import Figure
 
-from permdist import data, measures
+from permdist import measures
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a LETOR file instead of the simulation")
-    parser.add_argument("--output", type=Path, default=Path("measure_conventions.png"))
-    parser.add_argument("--queries", type=int, default=400, help="how many to simulate")
-    options = parser.parse_args(arguments)
-    queries = (
-        data.load_letor(options.data)
-        if options.data
-        else data.make_letor(options.queries, n_documents=(4, 60), empty=0.25, rng=0)
-    )
+def main():
+    options = read_options(__file__, __doc__, FILE, queries=400)
+    queries = load_queries(options, n_documents=(4, 60), empty=0.25)
     print(queries.describe(), end="\n\n")
 
     by_feature = [
@@ -49,10 +39,9 @@ def main(arguments=None):
         print(f"{name:<56} NDCG@10 = {values[9]:.4f}")
     axes.set(xlabel="cut-off k", ylabel="mean NDCG@k", xticks=[1, 5, 10, 15, 20], ylim=(0, None))
     axes.set_title(f"Feature {best + 1} as a ranking: the same order, four conventions", loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     axes.legend(frameon=False, fontsize=8)
-    figure.savefig(options.output, dpi=150)
-    print(f"\nThe picture: {options.output}")
+    save(figure, options, dpi=150)
 
 
 if __name__ == "__main__":

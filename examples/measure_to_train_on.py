@@ -5,46 +5,34 @@ validation part of every fold. Columns compare with the learner that was trained
 measure itself, paired by query. ``--data`` takes a folder with LETOR folds.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import FOLDS, load_folds, read_options, save, settings_text, standard_error
 from matplotlib.figure import Figure
 
-from permdist import data
-from permdist.models import Approx, cross_validate
+from permdist.comparison import compare
+from permdist.models import Approx
 
 MEASURES = ["ap", "ndcg", "ndcg@5", "p@5", "rr", "tau"]
 GRID = {"alpha": [10.0, 100.0], "C": [0.1, 1.0, 100.0]}
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with LETOR folds")
-    parser.add_argument("--queries", type=int, default=150, help="simulated queries of each part")
-    parser.add_argument("--output", type=Path, default=Path("measure_to_train_on.png"))
-    options = parser.parse_args(arguments)
-    if options.data:
-        folds = data.load_letor_folds(options.data)
-    else:
-        whole = data.make_letor(3 * options.queries, rng=0)
-        parts = [whole.where(np.arange(len(whole)) % 3 == part) for part in range(3)]
-        folds = [parts[turn:] + parts[:turn] for turn in range(3)]
+def main():
+    options = read_options(__file__, __doc__, FOLDS, queries=150)
+    folds = load_folds(options)
     print(
         "trained on" + "".join(f"{measure:>9}" for measure in MEASURES) + "  alpha/C of the folds"
     )
     values = []
     for trained in MEASURES:
         learner = Approx(trained, beta=1.0 if "@" in trained else 10.0)
-        found = cross_validate(learner, folds, GRID, select=trained, measures=MEASURES)
-        values.append([found.per_query(measure) for measure in MEASURES])
-        chosen = ", ".join("/".join(f"{v:g}" for v in one.values()) for one in found.chosen)
+        found = compare(folds, {trained: (learner, GRID)}, select=trained, measures=MEASURES)
+        values.append([found.values(measure)[0] for measure in MEASURES])
         means = "".join(f"{one.mean():9.4f}" for one in values[-1])
-        print(f"{trained:<10}{means}  {chosen}", flush=True)
+        print(f"{trained:<10}{means}  {settings_text(found, trained)}", flush=True)
     values = np.array(values)  # trained on, tested by, query
     more = values - values[np.arange(len(MEASURES)), np.arange(len(MEASURES))]
     means = more.mean(axis=2)
-    errors = more.std(axis=2, ddof=1) / np.sqrt(more.shape[2])
+    errors = standard_error(more)
     ratios = means / np.where(errors > 0.0, errors, 1.0)
     print(f"\nThe largest difference from the diagonal: {np.abs(ratios).max():.1f} standard errors")
     figure = Figure(figsize=(8.5, 5.6), layout="constrained")
@@ -59,8 +47,7 @@ def main(arguments=None):
     ax.set_xticks(range(len(MEASURES)), MEASURES)
     ax.set_yticks(range(len(MEASURES)), MEASURES)
     figure.colorbar(image, ax=ax, label="difference from the diagonal, in standard errors")
-    figure.savefig(options.output, dpi=110)
-    print(f"The picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,8 @@ noise is on a scale of its own: it multiplies differences of scores by 1 / (nois
 ``--data`` takes a folder with LETOR folds.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import FOLDS, plain, read_options, save
 from matplotlib.figure import Figure
 
 from permdist import data, plots
@@ -27,12 +25,8 @@ LEARNERS = {
 }
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with LETOR folds")
-    parser.add_argument("--queries", type=int, default=400, help="simulated queries")
-    parser.add_argument("--output", type=Path, default=Path("overview.png"))
-    options = parser.parse_args(arguments)
+def main():
+    options = read_options(__file__, __doc__, FOLDS, queries=400)
     if options.data:
         folds = data.load_letor_folds(options.data)
     else:
@@ -57,12 +51,11 @@ def main(arguments=None):
     middle.set(xlabel="noise scale", ylabel="expected NDCG", xscale="log")
     middle.set_title("What that is worth, exactly", loc="left")
     middle.legend(frameon=False)
-    middle.spines[["top", "right"]].set_visible(False)
+    plain(middle)
     plots.intervals(found, ax=right)
     right.set_title("Who learns to rank them", loc="left")
     print(f"\n{found}")
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

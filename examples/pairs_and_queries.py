@@ -4,14 +4,13 @@ AdaRank on NDCG@10 and RankBoost on the test queries of every fold: pairs in the
 their labels, and mean AP by the number of pairs. ``--data`` takes a folder with LETOR folds.
 """
 
-import argparse
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
+from common import FOLDS, load_folds, plain, read_options, save
 from matplotlib.figure import Figure
 
-from permdist import data, measures
+from permdist import measures
 from permdist.models import AdaRank, RankBoost
 
 LEARNERS = {
@@ -32,18 +31,9 @@ def judge(learner, queries, ordered, precision):
             ordered.setdefault(f"{high}-{low}", []).extend(0.5 + 0.5 * np.sign(ahead).ravel())
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with LETOR folds")
-    parser.add_argument("--queries", type=int, default=200, help="simulated queries of each part")
-    parser.add_argument("--output", type=Path, default=Path("pairs_and_queries.png"))
-    options = parser.parse_args(arguments)
-    if options.data:
-        folds = data.load_letor_folds(options.data)
-    else:
-        whole = data.make_letor(3 * options.queries, rng=0)
-        parts = [whole.where(np.arange(len(whole)) % 3 == part) for part in range(3)]
-        folds = [parts[turn:] + parts[:turn] for turn in range(3)]
+def main():
+    options = read_options(__file__, __doc__, FOLDS, queries=200)
+    folds = load_folds(options)
     ordered, precision = {name: {} for name in LEARNERS}, {name: [] for name in LEARNERS}
     pairs = []
     for train, validation, test in folds:
@@ -70,10 +60,9 @@ def main(arguments=None):
     for ax, text, ticks in zip(figure.axes, YLABELS, (kinds, names, names), strict=True):
         ax.set(xlabel="labels of the pair" if ax is first else "pairs of the query", ylabel=text)
         ax.set_xticks(range(len(ticks)), ticks, rotation=45)
-        ax.spines[["top", "right"]].set_visible(False)
+        plain(ax)
     figure.legend(loc="outside upper left", ncols=2, frameon=False)
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

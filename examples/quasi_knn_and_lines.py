@@ -5,17 +5,14 @@
 tau of every feature on test queries, against its values up or down. ``--data``: LETOR folds.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import FOLDS, load_halves, plain, read_options, save
 from matplotlib.figure import Figure
 
-from permdist import data
 from permdist.measures import KendallTau, evaluate
 from permdist.models.feature_ranks import quasi_knn
 
-COLOURS, K, TAU = ["#c44e52", "#dd8452", "#4c72b0"], 8, KendallTau(ties="average")
+COLORS, K, TAU = ["#c44e52", "#dd8452", "#4c72b0"], 8, KendallTau(ties="average")
 SIZES, ENDS = range(1, 31), np.array([0, 400])
 
 
@@ -25,23 +22,19 @@ def relevance(x, noise=None):
     return curve if noise is None else (curve + noise).argsort().argsort()
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with LETOR folds")
-    parser.add_argument("--queries", type=int, default=150, help="simulated queries of each part")
-    parser.add_argument("--output", type=Path, default=Path("quasi_knn_and_lines.png"))
-    options = parser.parse_args(arguments)
+def main():
+    options = read_options(__file__, __doc__, FOLDS, queries=150)
     x, new = (rng := np.random.default_rng(0)).uniform(-5.0, 4.0, (2, ENDS[1], 1))
     first, second, third = (figure := Figure((14, 4.4), layout="constrained")).subplots(1, 3)
     centers = quasi_knn(x, relevance(x, 0.0), ENDS, 3).centers[0]
     nearest = np.abs(x - centers).argmin(axis=1)
-    for number, color in enumerate(COLOURS):
+    for number, color in enumerate(COLORS):
         group = x[nearest == number]
         first.plot(group, relevance(group), ".", color=color, markersize=4)
         first.axvline(centers[number], color=color, linestyle=":")
     first.set(title="(a) values by their nearest center", xlabel="feature", ylabel="relevance")
     print("centers, from the least relevant up: " + ", ".join(f"{one:.2f}" for one in centers))
-    for noise, color in zip((0.0, 3.0, 10.0), COLOURS, strict=True):
+    for noise, color in zip((0.0, 3.0, 10.0), COLORS, strict=True):
         known, truth = (relevance(one, noise * rng.normal(size=ENDS[1])) for one in (x, new))
         ranks = [quasi_knn(x, known, ENDS, size).ranks(new, ENDS)[0] for size in SIZES]
         taus = [float(TAU.from_scores(one, truth)) for one in ranks]
@@ -52,11 +45,7 @@ def main(arguments=None):
     second.set(title="(b) new values; dotted: a line", xlabel="intervals", ylabel="Kendall's tau")
     second.legend(frameon=False, ncols=3, bbox_to_anchor=(1.0, 0.9), loc="center right")
     second.set_ylim(top=1.0)
-    if options.data:
-        train, _, test = data.load_letor_folds(options.data)[0]
-    else:
-        whole = data.make_letor(2 * options.queries, strict=True, rng=0)
-        train, test = (whole.where(np.arange(len(whole)) % 2 == part) for part in (0, 1))
+    train, test = load_halves(options, strict=True)
 
     def mean_tau(scores, part):
         return evaluate(scores, part.y, part.qid, TAU).mean(TAU)
@@ -71,9 +60,8 @@ def main(arguments=None):
     third.plot(lines, curves, "o", color="#4c72b0")
     third.set(title=f"(c) features, K = {K}", xlabel="tau by value", ylabel="tau by quasi-KNN")
     for ax in (first, second, third):
-        ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+        plain(ax)
+    save(figure, options)
 
 
 if __name__ == "__main__":

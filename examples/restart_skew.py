@@ -2,16 +2,13 @@
 
 On the left, two restart states, the best and the worst ranking, chosen nine times to one, evenly,
 or one to nine. On the right, eleven states from best to worst, chosen by the weight exp(k loss).
-Several samples of each kind, and the same loss over all merges of a few orders of each class.
+Several samples of each kind, and the same loss over all interleavings of a few class orders.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import FOLDS, load_halves, plain, read_options, save
 from matplotlib.figure import Figure
 
-from permdist import data
 from permdist.measures import parse
 from permdist.models import ConvexLoss
 from permdist.models.spaces import Restarts
@@ -31,19 +28,16 @@ class Sampled(ConvexLoss):
         return Restarts(batch, measure, sampler=self.sampler, **sample)
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with LETOR folds")
-    parser.add_argument("--queries", type=int, default=150, help="queries of the simulation")
-    parser.add_argument("--size", type=int, default=30, help="rankings a query")
-    parser.add_argument("--seeds", type=int, default=10, help="samples of each kind")
-    parser.add_argument("--output", type=Path, default=Path("restart_skew.png"))
-    options = parser.parse_args(arguments)
-    if options.data:
-        train, _, test = data.load_letor_folds(options.data)[0]
-    else:
-        whole = data.make_letor(2 * options.queries, rng=0)
-        train, test = (whole.where(np.arange(len(whole)) % 2 == part) for part in (0, 1))
+def main():
+    options = read_options(
+        __file__,
+        __doc__,
+        FOLDS,
+        queries=150,
+        size=(30, "rankings per query"),
+        seeds=(10, "samples of each kind"),
+    )
+    train, test = load_halves(options)
 
     def accuracies(skews, rungs):
         learner, seeds = Sampled("ndcg@10", C=100.0, sample_size=options.size), range(options.seeds)
@@ -66,14 +60,13 @@ def main(arguments=None):
         mean, low, high = values.mean(axis=1), values.min(axis=1), values.max(axis=1)
         ax.plot(places, mean, "o", color="#4c72b0", label=f"mean of {options.seeds} samples")
         ax.vlines(places, low, high, color="#4c72b0", alpha=0.4, linewidth=4, label="their range")
-        ax.axhline(exact, color="0.4", linestyle=":", label="all merges of four orders")
-        ax.spines[["top", "right"]].set_visible(False)
+        ax.axhline(exact, color="0.4", linestyle=":", label="all interleavings of four orders")
+        plain(ax)
     right.legend(frameon=False, loc="lower left")
-    figure.savefig(options.output, dpi=110)
     for name, row in zip([*mixes, *(f"k = {k:g}" for k in SKEWS)], [*two, *many], strict=True):
         print(f"{name:<18} {row.mean():.4f}, from {row.min():.4f} to {row.max():.4f}")
     print(f"{'no restarts':<18} {exact:.4f}")
-    print(f"The picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

@@ -5,22 +5,21 @@ of the losses they see is wide around good rankings and narrow around bad ones, 
 are good: most flips of a bad ranking change next to nothing.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import read_options, save
 from matplotlib.figure import Figure
 
 from permdist import data, plots
 from permdist.samplers import RestartSampler
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a LETOR file to take its longest query from")
-    parser.add_argument("--size", type=int, default=20_000, help="rankings in each sample")
-    parser.add_argument("--output", type=Path, default=Path("restart_smear.png"))
-    options = parser.parse_args(arguments)
+def main():
+    options = read_options(
+        __file__,
+        __doc__,
+        "a LETOR file to take its longest query from",
+        size=(20_000, "rankings in each sample"),
+    )
     labels = np.repeat([1, 0], [5, 95])
     if options.data:
         queries = data.load_letor(options.data).clean()
@@ -36,8 +35,7 @@ def main(arguments=None):
             print(f"walks of {walk} flips\n{sample}\n")
     good, bad = int(labels.sum()), int((labels == 0).sum())
     figure.suptitle(f"Restart samples of a query with {good} good and {bad} bad items")
-    figure.savefig(options.output, dpi=110)
-    print(f"The picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

@@ -6,16 +6,13 @@ large a difference one test alone would see with the queries of LETOR's collecti
 takes a folder with LETOR folds.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import FOLDS, fold_means, load_folds, plain, read_options, save
 from matplotlib.figure import Figure
 from scipy.stats import ttest_rel
 
-from permdist import data
-from permdist.comparison import adjust
-from permdist.models import AdaRank, PermuRank, RankBoost, RankSVM, SVMMap, cross_validate
+from permdist.comparison import adjust, compare
+from permdist.models import AdaRank, PermuRank, RankBoost, RankSVM, SVMMap
 
 WIDE, SMALL = {"C": [0.01, 0.1, 1.0, 10.0]}, {"C": [1e-3, 1e-2, 1e-1]}
 LEARNERS = {
@@ -25,38 +22,30 @@ LEARNERS = {
     "RankSVM": (RankSVM(), WIDE),
     "RankBoost": (RankBoost(thresholds=50, early_stopping=30), None),
 }
-COLOURS = ["#4c72b0", "#55a868", "#8172b3", "#dd8452", "#c44e52"]
+COLORS = ["#4c72b0", "#55a868", "#8172b3", "#dd8452", "#c44e52"]
 MEASURES = {"MAP": "letor3:map", **{f"NDCG@{k}": f"letor3:ndcg@{k}" for k in (1, 3, 5, 10)}}
 COLLECTIONS = {"TD2003": 50, "TD2004": 75, "OHSUMED": 106, "MQ2008": 784, "MQ2007": 1692}
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with LETOR folds")
-    parser.add_argument("--queries", type=int, default=150, help="simulated queries of each part")
-    parser.add_argument("--output", type=Path, default=Path("significance_of_differences.png"))
-    options = parser.parse_args(arguments)
-    if options.data:
-        folds = data.load_letor_folds(options.data)
-    else:
-        whole = data.make_letor(3 * options.queries, rng=0)
-        parts = [whole.where(np.arange(len(whole)) % 3 == part) for part in range(3)]
-        folds = [parts[turn:] + parts[:turn] for turn in range(3)]
+def main():
+    options = read_options(__file__, __doc__, FOLDS, queries=150)
+    folds = load_folds(options)
     figure = Figure(figsize=(13, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-    firsts, by = [], {"select": "map", "measures": tuple(MEASURES.values())}
+    found = compare(folds, LEARNERS, select="map", measures=MEASURES.values())
+    firsts, table = (
+        found.values(MEASURES["NDCG@1"]),
+        [fold_means(found, m) for m in MEASURES.values()],
+    )
     print(f"{'':<10}" + "".join(f"{name:>9}" for name in MEASURES))
-    for place, (name, (learner, grid)) in enumerate(LEARNERS.items()):
-        found = cross_validate(learner, folds, grid, **by)
-        firsts.append(found.per_query(MEASURES["NDCG@1"]))
-        means = [found.mean(measure) for measure in MEASURES.values()]
+    for place, (name, means) in enumerate(zip(LEARNERS, np.transpose(table), strict=True)):
         bars = np.arange(len(means)) + 0.16 * (place - 2)
-        left.bar(bars, means, 0.15, color=COLOURS[place], label=name)
-        print(f"{name:<10}" + "".join(f"{mean:9.4f}" for mean in means), flush=True)
+        left.bar(bars, means, 0.15, color=COLORS[place], label=name)
+        print(f"{name:<10}" + "".join(f"{mean:9.4f}" for mean in means))
     left.set_xticks(range(len(MEASURES)), list(MEASURES))
     left.set(ylabel="mean over test queries", ylim=(0.0, left.get_ylim()[1] * 1.15))
     left.legend(frameon=False, ncols=5, loc="upper center")
-    left.spines[["top", "right"]].set_visible(False)
+    plain(left)
     p, spread, alone = np.ones((len(firsts),) * 2), [], []
     for i, j in zip(*(pairs := np.triu_indices(len(firsts), 1)), strict=True):
         spread.append((firsts[i] - firsts[j]).std(ddof=1))
@@ -71,8 +60,7 @@ def main(arguments=None):
     right.set_yticks(range(len(LEARNERS)), list(LEARNERS))
     seen = "  ".join(f"{n} {1.96 * np.mean(spread) / m**0.5:.3f}" for n, m in COLLECTIONS.items())
     print(f"\nThe least difference of NDCG@1 with p < 0.05, at the queries of {seen}")
-    figure.savefig(options.output, dpi=110)
-    print(f"The picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

@@ -5,28 +5,26 @@ Theorem 3; (c) the errors of AP and NDCG under Theorems 5 and 6. ``--data`` take
 looks at its first query with a relevant document, scored by the mean of its features.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import plain, read_options, save, smooth_values
 from matplotlib.figure import Figure
 
 from permdist import data
 from permdist.measures import parse
 from permdist.models import Approx
 from permdist.models.smooth_positions import smooth_positions
-from permdist.models.spaces import Batch
 
 SCORES, BETA = np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330]), 100.0
-COLOURS = {"ap": "#4c72b0", "ndcg": "#dd8452"}
+COLORS = {"ap": "#4c72b0", "ndcg": "#dd8452"}
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a LETOR file instead of the five scores")
-    parser.add_argument("--points", type=int, default=200, help="values of alpha")
-    parser.add_argument("--output", type=Path, default=Path("smooth_positions.png"))
-    options = parser.parse_args(arguments)
+def main():
+    options = read_options(
+        __file__,
+        __doc__,
+        "a LETOR file instead of the five scores",
+        points=(200, "values of alpha"),
+    )
     scores, labels = SCORES, np.array([2, 0, 0, 0, 1])
     if options.data:
         query = data.load_letor(options.data).clean()[0]
@@ -51,22 +49,21 @@ def main(arguments=None):
     axes[1].plot(alphas, e, label="largest error of a position")
     axes[1].plot(alphas, (n - 1) / (np.exp(alphas * gap) + 1.0), "--", label="Theorem 3")
     axes[1].set(title="(b) positions", yscale="log")
-    batch = Batch(labels, np.array([0, n]), np.ones(1))
+    query = data.Queries(scores[:, None], labels, np.zeros(n, dtype=int))
     for (name, bound), theorem in zip(bounds.items(), (5, 6), strict=True):
-        exact, style = float(parse(name).from_scores(scores, labels)), {"color": COLOURS[name]}
+        exact, style = float(parse(name).from_scores(scores, labels)), {"color": COLORS[name]}
         learners = (Approx(name, alpha=alpha, beta=BETA) for alpha in alphas)
-        smooth = np.array([1.0 - learner._prepare(batch)(scores)[0] for learner in learners])
+        smooth = np.array([smooth_values(learner, query, scores)[0] for learner in learners])
         axes[2].plot(alphas, np.abs(smooth - exact), label=f"error of {name.upper()}", **style)
         axes[2].plot(alphas, bound, "--", label=f"Theorem {theorem}", **style)
     axes[2].set(title=f"(c) measures, beta = {BETA:g}", yscale="log", ylim=(1e-6, 10.0))
     for ax in axes:
         ax.set(xscale="log", xlabel="alpha")
         ax.axvline(100.0, color="0.7", linewidth=0.8, zorder=0)
-        ax.spines[["top", "right"]].set_visible(False)
+        plain(ax)
     for ax in axes[1:]:
         ax.legend(frameon=False)
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

@@ -5,13 +5,10 @@ start at 0 (circled) and at random coefficients; drawn are how far the objective
 lowest end, and MAP on test queries. ``--data`` takes LETOR folds, of which the first is used.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import FOLDS, load_halves, plain, read_options, save
 from matplotlib.figure import Figure
 
-from permdist import data
 from permdist.models import MLE, ApproxAP, ConvexLoss, ExpectedGain, SoftRank
 
 LEARNERS = {
@@ -20,22 +17,15 @@ LEARNERS = {
     "SoftRank": SoftRank("ndcg@10", method="softrank", C=1000.0, max_iter=1000),
     "ApproxAP": ApproxAP(C=100.0, max_iter=1000),
 }
-COLOURS = ["#4c72b0", "#55a868", "#dd8452", "#c44e52"]
+COLORS = ["#4c72b0", "#55a868", "#dd8452", "#c44e52"]
 SPREAD = 10.0
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with LETOR folds")
-    parser.add_argument("--queries", type=int, default=120, help="simulated queries of each part")
-    parser.add_argument("--starts", type=int, default=20, help="starting points, 0 among them")
-    parser.add_argument("--output", type=Path, default=Path("starts_and_optima.png"))
-    options = parser.parse_args(arguments)
-    if options.data:
-        train, _, test = data.load_letor_folds(options.data)[0]
-    else:
-        whole = data.make_letor(2 * options.queries, rng=0)
-        train, test = (whole.where(np.arange(len(whole)) % 2 == part) for part in (0, 1))
+def main():
+    options = read_options(
+        __file__, __doc__, FOLDS, queries=120, starts=(20, "starting points, 0 among them")
+    )
+    train, test = load_halves(options)
     train, test = (part.clean(conflicts=None) for part in (train, test))  # the others teach nothing
     start = MLE(max_iter=1).fit(train)  # lends its shape
     starts = SPREAD * np.random.default_rng(0).normal(size=(options.starts, train.n_features))
@@ -43,7 +33,7 @@ def main(arguments=None):
     figure = Figure(figsize=(12, 4.4), layout="constrained")
     axes = figure.subplots(1, 2)
     print(f"{'':<13}  objective: from 0   lowest  highest   MAP: from 0   lowest  highest")
-    for place, ((name, learner), color) in enumerate(zip(LEARNERS.items(), COLOURS, strict=True)):
+    for place, ((name, learner), color) in enumerate(zip(LEARNERS.items(), COLORS, strict=True)):
         ends = []
         for coefficients in starts:
             start.coef_ = coefficients
@@ -58,13 +48,12 @@ def main(arguments=None):
         for ax, one in zip(axes, ends, strict=True):
             ax.plot(side, one, "o", color=color, alpha=0.7)
             ax.plot(side[0], one[0], "o", color="black", fillstyle="none", markersize=11)
-    axes[0].set(ylabel="objective a query, above the lowest end")
+    axes[0].set(ylabel="objective per query, above the lowest end")
     axes[1].set(ylabel="MAP on test queries")
     for ax in axes:
         ax.set_xticks(range(len(LEARNERS)), list(LEARNERS))
-        ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+        plain(ax)
+    save(figure, options)
 
 
 if __name__ == "__main__":

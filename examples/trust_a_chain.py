@@ -1,13 +1,11 @@
-"""Can a chain be trusted? How fast kernels forget, draws against the truth, cost against size.
+"""Can a chain be trusted? Autocorrelation of kernels, draws against exact values, cost by size.
 
 Runs Markov chains for a query of the good-bad pair model that is small enough for exact answers,
 and for larger and larger ones to see what an effective draw costs.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import read_options, save
 from matplotlib.figure import Figure
 
 from permdist import GoodBad, data, diagnostics, plots
@@ -17,7 +15,7 @@ KERNELS = ("adjacent", "transposition", "relocation", "flip")
 
 
 def query(n):
-    """Make a query with a fifth of its items good, whose scores say something."""
+    """Make a query with a fifth of its items good, whose scores are informative."""
     labels = (np.arange(n) < max(1, n // 5)).astype(int)
     return GoodBad((labels + np.random.default_rng(n).normal(size=n)) / n, labels)
 
@@ -37,13 +35,14 @@ def cost(model, kernel, draws):
     return chains.n_chains * draws * chains.thin / chains.summary().table["ess_bulk"].min()
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a LETOR file to take the small query from")
-    parser.add_argument("--draws", type=int, default=4000, help="draws of each chain")
-    parser.add_argument("--largest", type=int, default=96, help="the most items")
-    parser.add_argument("--output", type=Path, default=Path("trust_a_chain.png"))
-    options = parser.parse_args(arguments)
+def main():
+    options = read_options(
+        __file__,
+        __doc__,
+        "a LETOR file to take the small query from",
+        draws=(4000, "draws of each chain"),
+        largest=(96, "the most items"),
+    )
     small = real_query(options.data) if options.data else query(16)
     figure = Figure(figsize=(12, 8.5), layout="constrained")
     axes = figure.subplots(2, 2)
@@ -57,8 +56,7 @@ def main(arguments=None):
     sizes = [n for n in (6, 12, 24, 48, 96) if n <= options.largest]
     costs = {kernel: [cost(query(n), kernel, options.draws) for n in sizes] for kernel in KERNELS}
     plots.mixing(sizes, costs, ax=axes[1, 1])
-    figure.savefig(options.output, dpi=110)
-    print(f"\nThe picture: {options.output}")
+    save(figure, options)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,8 @@
 Left: judgements are taken away at random. Right: scores are rounded, so that document ids decide.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from common import FILE, load_queries, plain, read_options, save
 from matplotlib.figure import Figure
 
 from permdist import data, measures
@@ -21,18 +19,10 @@ def evaluate(queries, scores, labels, wanted, ids=None):
     return measures.evaluate_run(run, data.Qrels(queries.qid, names, labels), wanted)
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a LETOR file instead of the simulation")
-    parser.add_argument("--output", type=Path, default=Path("unjudged_documents.png"))
-    parser.add_argument("--queries", type=int, default=200, help="how many to simulate")
-    options = parser.parse_args(arguments)
+def main():
+    options = read_options(__file__, __doc__, FILE, queries=200)
     rng = np.random.default_rng(0)
-    queries = (
-        data.load_letor(options.data)
-        if options.data
-        else data.make_letor(options.queries, n_documents=(40, 120), rng=0)
-    )
+    queries = load_queries(options, n_documents=(40, 120))
     quality = [
         measures.evaluate(column, queries.y, queries.qid, "map").mean("map")
         for column in queries.X.T
@@ -70,10 +60,9 @@ def main(arguments=None):
     right.set(xticks=range(len(levels)), xticklabels=levels, xlabel="different scores in the run")
     right.set_title("MAP of rounded scores", loc="left")
     right.legend(frameon=False, fontsize=8)
-    left.spines[["top", "right"]].set_visible(False)
-    right.spines[["top", "right"]].set_visible(False)
-    figure.savefig(options.output, dpi=150)
-    print(f"The picture: {options.output}")
+    plain(left)
+    plain(right)
+    save(figure, options, dpi=150)
 
 
 if __name__ == "__main__":

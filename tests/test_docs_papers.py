@@ -73,6 +73,7 @@ OF_NO_PAPER = {
     "trust_a_chain",
     "digits_at_any_scale",
     "unjudged_documents",
+    "common",  # shared by all of them
 }
 
 
@@ -81,13 +82,13 @@ def text_of(page):
 
 
 def codes(text):
-    """Give what stands in single backticks, outside of fenced blocks."""
+    """Return what stands in single backticks, outside of fenced blocks."""
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
     return re.findall(r"`([^`\n]+)`", prose)
 
 
 def rows(text):
-    """Give the cells of the table whose first column is called number."""
+    """Return the cells of the table whose first column is called number."""
     lines = text.splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("| number |"))
     found = []
@@ -99,7 +100,7 @@ def rows(text):
 
 
 def numbers(cell):
-    """Give what a first cell covers, as (kind, number)."""
+    """Return what a first cell covers, as (kind, number)."""
     found = [("Equation", *match.groups()) for match in EQUATION.finditer(cell)]
     found += [match.groups() for match in NAMED.finditer(cell)]
     return [
@@ -153,7 +154,7 @@ def test_scripts_exist(page):
 
 
 def refers_to_a_paper(text):
-    """Tell whether a text names a number or a section of a paper, or its authors."""
+    """Return whether a text names a number or a section of a paper, or its authors."""
     return bool(NAMED.search(text) or re.search(r"\bet al\b|\b[Ss]ections? \d", text))
 
 

@@ -18,7 +18,7 @@ import permdist
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-EXAMPLES = {path.stem for path in (ROOT / "examples").glob("*.py")}
+EXAMPLES = {path.stem for path in (ROOT / "examples").glob("*.py")} - {"common"}
 PARTS = sorted(path.stem for path in (DOCS / "api").glob("*.rst") if path.stem != "index")
 GENERATED = ("_build/", "_templates/", "gallery/", "api/generated/")
 NEEDS_SPHINX = "needs sphinx and its extensions: pip install -e '.[docs]'"
@@ -26,7 +26,7 @@ NEEDS_SPHINX = "needs sphinx and its extensions: pip install -e '.[docs]'"
 
 @pytest.fixture
 def extension(monkeypatch):
-    """Give a function that imports one of the site's own extensions."""
+    """Return a function that imports one of the site's own extensions."""
     for needed in ("sphinx", "sphinx_gallery", "myst_parser", "numpydoc", "furo"):
         pytest.importorskip(needed, reason=NEEDS_SPHINX)
     monkeypatch.syspath_prepend(str(DOCS / "extensions"))
@@ -37,14 +37,14 @@ def extension(monkeypatch):
 
 
 def pages():
-    """Give the names of all pages that are written by hand."""
+    """Return the names of all pages that are written by hand."""
     found = {path.relative_to(DOCS) for end in ("md", "rst") for path in DOCS.rglob(f"*.{end}")}
     names = {path.with_suffix("").as_posix() for path in found}
     return {name for name in names if not name.startswith(GENERATED) and name != "README"}
 
 
 def links(page):
-    """Give the pages that a page's toctrees name."""
+    """Return the pages that a page's toctrees name."""
     files = [path for end in ("md", "rst") if (path := DOCS / f"{page}.{end}").is_file()]
     text = "".join(path.read_text() for path in files)
     blocks = re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.M | re.S)
@@ -78,7 +78,7 @@ def test_the_first_page_runs():
 
 
 def listed(text):
-    """Give the names on a page of the reference, by the module they belong to."""
+    """Return the names on a page of the reference, by the module they belong to."""
     names, module, block = {}, None, None
     for line in text.splitlines():
         directive = re.match(r"\.\. ([\w:]+)::(?: (?P<argument>\S+))?", line)
@@ -95,7 +95,7 @@ def listed(text):
 
 
 def public(module):
-    """Give a module's public names: its list, or its own classes and functions."""
+    """Return a module's public names: its list, or its own classes and functions."""
     if hasattr(module, "__all__"):
         return set(module.__all__)
     own = (inspect.isclass, inspect.isfunction)

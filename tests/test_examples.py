@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+SHARED = "common.py"
+EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if path.name != SHARED]
 SMALL = json.loads((ROOT / "examples" / "small.json").read_text())
 
 

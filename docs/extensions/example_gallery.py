@@ -12,10 +12,11 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sphinx.application import Sphinx
-from sphinx.config import Config
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.config import Config
 
 DOCS = Path(__file__).resolve().parent.parent
 EXAMPLES = DOCS.parent / "examples"
@@ -37,12 +38,12 @@ def meanings() -> dict[str, str]:
 
 
 def sizes(name: str) -> list[str]:
-    """Give the options a script is run with: none, or those of its small size."""
+    """Return the options a script is run with: none, or those of its small size."""
     return json.loads((EXAMPLES / "small.json").read_text())[name] if SMALL else []
 
 
 def docstring(name: str) -> str:
-    """Give what a script says about itself."""
+    """Return what a script says about itself."""
     return (EXAMPLES / f"{name}.py").read_text().split('"""', 2)[1]
 
 
@@ -65,7 +66,7 @@ def headline(text: str) -> tuple[str, str]:
     return title, rest[:1].upper() + rest[1:]
 
 
-def prepare(app: Sphinx, config: Config) -> None:
+def prepare(_app: Sphinx, _config: Config) -> None:
     """Write the copies, and the page that lists them."""
     shutil.rmtree(COPIES, ignore_errors=True)
     COPIES.mkdir(parents=True)
@@ -104,7 +105,7 @@ def _index(cards: list[tuple[str, str, str]]) -> str:
 
 
 def _introduction() -> str:
-    """Give what examples/README.md says above its table."""
+    """Return what examples/README.md says above its table."""
     text = (EXAMPLES / "README.md").read_text()
     return text.partition("\n")[2].partition("\n|")[0].strip()
 
@@ -116,14 +117,14 @@ def _as_rst(text: str) -> str:
 # ---- what Sphinx-Gallery calls -----------------------------------------------------------------
 
 
-def arguments(gallery_conf: dict[str, Any], script_vars: dict[str, Any]) -> list[str]:
-    """Give the command line of a script, and the docstring, which Sphinx-Gallery takes away."""
+def arguments(_gallery_conf: dict[str, Any], script_vars: dict[str, Any]) -> list[str]:
+    """Return the command line of a script, and the docstring, which Sphinx-Gallery takes away."""
     name = Path(script_vars["src_file"]).stem
     script_vars["example_globals"]["__doc__"] = docstring(name)
     return sizes(name)
 
 
-def picture(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
+def picture(block: Any, block_vars: dict[str, Any], _gallery_conf: dict[str, Any]) -> str:
     """Take the picture that a script has left beside itself."""
     made = Path(block_vars["src_file"]).with_suffix(".png")
     if block[0] != "code" or not made.is_file():
@@ -138,9 +139,9 @@ def picture(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]
 class Order:
     """Sort scripts as the table in examples/README.md does."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, _folder: str) -> None:
         self.names = list(meanings())
 
     def __call__(self, name: str) -> int:
-        """Give the place of a script."""
+        """Return the place of a script."""
         return self.names.index(Path(name).stem)

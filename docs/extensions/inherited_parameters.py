@@ -6,10 +6,12 @@ Most learners share their parameters, which are described once, on a common base
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpydoc.docscrape import NumpyDocString, Parameter
-from sphinx.application import Sphinx
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -19,14 +21,16 @@ def setup(app: Sphinx) -> dict[str, Any]:
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def complete(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+def complete(
+    _app: Sphinx, what: str, _name: str, obj: Any, _options: Any, lines: list[str]
+) -> None:
     """Add what the docstrings of bases say and that of the class does not."""
     if what == "class" and inspect.isclass(obj) and lines:
         lines[:] = completed(obj, lines)
 
 
 def completed(kind: type, lines: list[str]) -> list[str]:
-    """Give a class's docstring with the entries of its bases."""
+    """Return a class's docstring with the entries of its bases."""
     own = NumpyDocString("\n".join(lines))
     wanted = {"Parameters": set(_parameters(kind)), "Attributes": None}
     added = {section: _inherited(kind, own, section, names) for section, names in wanted.items()}

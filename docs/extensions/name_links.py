@@ -11,12 +11,14 @@ import importlib
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 from sphinx.addnodes import pending_xref
-from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 REFERENCE = Path(__file__).resolve().parent.parent / "api"
 PARTS = sorted(page.stem for page in REFERENCE.glob("*.rst") if page.stem != "index")
@@ -33,7 +35,7 @@ class NameLinks(SphinxTransform):
 
     default_priority = 400
 
-    def apply(self, **kwargs: Any) -> None:
+    def apply(self, **_kwargs: Any) -> None:
         """Go through the code spans of a Markdown page."""
         if not str(self.env.doc2path(self.env.docname)).endswith(".md"):
             return
@@ -85,7 +87,7 @@ def target(text: str) -> tuple[str, str, str] | None:
 
 @cache
 def short_names() -> dict[str, str]:
-    """Give the public names that need no part before them: of classes, and of several words."""
+    """Return the public names that need no part before them: of classes, and of several words."""
     names: dict[str, str] = {}
     twice = set()
     for part in PARTS:

@@ -15,13 +15,16 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from permdist import GaussianScores, PlackettLuce, diagnostics, plots
 from permdist.samplers import run_chains
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 HERE = Path(__file__).resolve().parent
 DPI = 100

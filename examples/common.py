@@ -1,0 +1,120 @@
+"""Shared by the examples: their options, the queries they use, and saving the picture."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from permdist import data
+from permdist.models.spaces import Batch
+
+FOLDS = "a folder with LETOR folds, instead of simulated queries"
+FILE = "a LETOR file, instead of simulated queries"
+
+
+def read_options(script, text, data=None, **options):
+    """Read the command line: ``--data``, ``--output`` and one option per keyword.
+
+    Parameters
+    ----------
+    script, text : str
+        The example's ``__file__`` and ``__doc__``.
+    data : str or list of str, optional
+        What ``--data`` takes, in a list if it takes several; there is no such option without it.
+    options : numbers, or tuples
+        The default value of each of the others, with its help text; ``queries`` needs none.
+    """
+    parser = argparse.ArgumentParser(description=text.splitlines()[0])
+    if data:
+        several = isinstance(data, list)
+        help_text, number = (data[0], "+") if several else (data, None)
+        parser.add_argument("--data", type=Path, nargs=number, help=help_text)
+    for name, one in options.items():
+        default, help_text = one if isinstance(one, tuple) else (one, "simulated queries per part")
+        parser.add_argument(f"--{name}", type=type(default), default=default, help=help_text)
+    parser.add_argument("--output", type=Path, default=Path(f"{Path(script).stem}.png"))
+    return parser.parse_args()
+
+
+def load_folds(options, **simulation):
+    """Return the folds of ``--data``, or three folds with ``--queries`` queries in each part."""
+    if options.data:
+        return data.load_letor_folds(options.data)
+    return turned(data.make_letor(3 * options.queries, **{"rng": 0, **simulation}))
+
+
+def turned(whole):
+    """Return three folds: each third of the queries is once for training, validation and test."""
+    parts = [whole.where(np.arange(len(whole)) % 3 == part) for part in range(3)]
+    return [data.Fold(*parts[turn:], *parts[:turn]) for turn in range(3)]
+
+
+def load_halves(options, second=2, **simulation):
+    """Return a training and a test part: of the first fold of ``--data``, or simulated.
+
+    With ``second=1`` the validation part of that fold takes the place of its test part.
+    """
+    if options.data:
+        first = data.load_letor_folds(options.data)[0]
+        return first[0], first[second]
+    whole = data.make_letor(2 * options.queries, **{"rng": 0, **simulation})
+    return tuple(whole.where(np.arange(len(whole)) % 2 == part) for part in (0, 1))
+
+
+def load_training(options):
+    """Return the training part of the first fold of ``--data``, or simulated queries."""
+    return data.load_letor_folds(options.data)[0][0] if options.data else load_queries(options)
+
+
+def load_queries(options, **simulation):
+    """Return the queries of the file ``--data``, or ``--queries`` simulated ones."""
+    if options.data:
+        return data.load_letor(options.data)
+    return data.make_letor(options.queries, **{"rng": 0, **simulation})
+
+
+def with_pairs(queries):
+    """Leave out queries whose documents all have the same label: learners cannot use them."""
+    return queries.where(np.array([len(np.unique(query.y)) > 1 for query in queries]))
+
+
+def smooth_values(learner, queries, scores):
+    """Return the smooth measure of each query, the mean of which a learner maximizes."""
+    batch = Batch(queries.y, queries.ptr, np.ones(len(queries)))
+    lost, gradient = np.empty(len(queries)), np.empty(len(scores))
+    work, _ = learner._kernel(batch)
+    work(0, len(queries), scores, lost, gradient)
+    return 1.0 - lost
+
+
+def standard_error(values):
+    """Return the standard error of the mean over the last axis."""
+    return values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1])
+
+
+def fold_means(found, measure):
+    """Return the mean over folds of the means over test queries, for each learner compared."""
+    values, folds = found.values(measure), found.folds
+    return np.mean([values[:, folds == fold].mean(axis=1) for fold in np.unique(folds)], axis=0)
+
+
+def settings_text(found, name):
+    """Return the settings that were chosen for a learner on each fold: ``10/0.1, 100/1``."""
+    shown = "{:g}".format
+    chosen = [
+        "/".join(shown(one) if isinstance(one, float) else str(one) for one in setting.values())
+        for setting in found.chosen[name]
+    ]
+    return ", ".join(filter(None, chosen))
+
+
+def plain(*axes):
+    """Draw axes without a frame on top and on the right."""
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+
+
+def save(figure, options, dpi=110):
+    """Write the picture, and print where it is."""
+    figure.savefig(options.output, dpi=dpi)
+    print(f"\nThe picture: {options.output}")
