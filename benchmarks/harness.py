@@ -55,12 +55,12 @@ def training_part(arguments: list[str], queries: int) -> Queries:
 
 def training(learner: Any, queries: Queries) -> tuple[Any, Any]:
     """Return the features and the batch that a learner is trained on."""
-    return learner._training(queries)
+    return learner.training_data(queries)
 
 
 def objective(learner: Any, batch: Any) -> Callable[[Any], tuple[float, Any]]:
     """Return a learner's objective: a function of scores to value and gradient."""
-    return learner._prepare(batch)
+    return learner.build_objective().bind(batch, learner.n_jobs)
 
 
 def fits(title: str, learners: dict[str, Any], queries: Queries) -> None:

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from permdist import data
 from permdist.measures import parse
 from permdist.models import L3, MLE, ConvexLoss, ExpectedGain
-from permdist.models.spaces import Interleavings, Lattices, Pairs, Restarts
+from permdist.models.spaces import parse_space
 
 
 def products(features):
@@ -26,12 +26,16 @@ def products(features):
 
 
 def spaces(batch):
+    names = {
+        "pairs, AUC": ("pairs", "auc"),
+        "interleavings, AP": ("interleavings", "ap"),
+        "lattice of 1 order, AP": ("lattice[orders=1]", "ap"),
+        "lattice of 4 orders, AP": ("lattice", "ap"),
+        "restart, 100 rankings, AP": ("restart", "ap"),
+    }
     return {
-        "pairs, AUC": Pairs(batch, parse("auc")),
-        "interleavings, AP": Interleavings(batch, parse("ap")),
-        "lattice of 1 order, AP": Lattices(batch, parse("ap"), orders=1, rng=0),
-        "lattice of 4 orders, AP": Lattices(batch, parse("ap"), orders=4, rng=0),
-        "restart, 100 rankings, AP": Restarts(batch, parse("ap"), sample_size=100, rng=0),
+        name: parse_space(space).sums(batch, parse(measure), random_state=0)
+        for name, (space, measure) in names.items()
     }
 
 
@@ -84,14 +88,13 @@ def fits(queries):
 def exact_and_sampled(folds):
     """Print what a sample of each size costs and reaches, beside the exact sums."""
     variants = {
-        f"restart, {size:,} rankings": {"space": "restart", "sample_size": size}
-        for size in (10, 100, 1000)
+        f"restart, {size:,} rankings": f"restart[sample_size={size}]" for size in (10, 100, 1000)
     }
-    variants |= {"lattice, 1 order": {"orders": 1}, "lattice, 4 orders": {"orders": 4}}
-    variants |= {"interleavings": {"space": "interleavings"}}
+    variants |= {"lattice, 1 order": "lattice[orders=1]", "lattice, 4 orders": "lattice"}
+    variants |= {"interleavings": "interleavings"}
     print("\nConvex loss for AP, C = 0.003 without scale: test MAP of all folds, and one fit")
-    for name, options in variants.items():
-        learner = ConvexLoss("ap", scale=False, C=0.003, **options)
+    for name, space in variants.items():
+        learner = ConvexLoss("ap", scale=False, C=0.003, space=space)
         begin = time.perf_counter()
         reached = [clone(learner).fit(fold.train).score(fold.test) for fold in folds]
         seconds = (time.perf_counter() - begin) / len(folds)

@@ -23,7 +23,7 @@ from permdist.models import (
     RankCosine,
     SoftRank,
 )
-from permdist.models.spaces import Batch
+from permdist.models.batch import Batch
 
 OBJECTIVES = {
     "ListNet": ListNet(n_jobs=1),

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 
 from permdist import data
-from permdist.models.spaces import Batch
 
 FOLDS = "a folder with LETOR folds, instead of simulated queries"
 FILE = "a LETOR file, instead of simulated queries"
@@ -80,11 +79,7 @@ def with_pairs(queries):
 
 def smooth_values(learner, queries, scores):
     """Return the smooth measure of each query, the mean of which a learner maximizes."""
-    batch = Batch(queries.y, queries.ptr, np.ones(len(queries)))
-    lost, gradient = np.empty(len(queries)), np.empty(len(scores))
-    work, _ = learner._kernel(batch)
-    work(0, len(queries), scores, lost, gradient)
-    return 1.0 - lost
+    return 1.0 - learner.build_objective().values(scores, queries.y, queries.qid)[0]
 
 
 def standard_error(values):

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from permdist import data
 from permdist.measures import evaluate, parse
 from permdist.models import ConvexLoss
-from permdist.models.spaces import Batch, Lattices, Restarts
+from permdist.models.spaces import parse_space
 
 ITERATIONS = 15
 
@@ -22,10 +22,10 @@ def main():
     train, test = load_halves(options)
     measure = parse("ap")
     train = with_pairs(data.Queries(train.X, (train.y > 0).astype(int), train.qid))
-    batch = Batch(train.y, train.ptr, 1.0 / (train.n_relevant * (train.sizes - train.n_relevant)))
+    _, batch = ConvexLoss().training_data(train)
     spaces = {
-        "exact": Lattices(batch, measure, orders=4, rng=0),
-        "sampled": Restarts(batch, measure, sample_size=100, rng=0),
+        name: parse_space(space).sums(batch, measure, random_state=0)
+        for name, space in {"exact": "lattice", "sampled": "restart"}.items()
     }
     figure = Figure(figsize=(13, 4.2), layout="constrained")
     axes = figure.subplots(1, 3)

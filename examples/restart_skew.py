@@ -9,23 +9,10 @@ import numpy as np
 from common import FOLDS, load_halves, plain, read_options, save
 from matplotlib.figure import Figure
 
-from permdist.measures import parse
 from permdist.models import ConvexLoss
-from permdist.models.spaces import Restarts
-from permdist.samplers import RestartSampler
+from permdist.models.spaces import Restart
 
 SKEWS = (5.0, 0.0, -5.0, -10.0, -20.0)
-
-
-class Sampled(ConvexLoss):
-    """The convex loss over the samples of any restart sampler."""
-
-    sampler = None
-
-    def _space(self, batch):
-        measure = parse(self.measure)
-        sample = {"sample_size": self.sample_size, "rng": self.random_state}
-        return Restarts(batch, measure, sampler=self.sampler, **sample)
 
 
 def main():
@@ -40,12 +27,13 @@ def main():
     train, test = load_halves(options)
 
     def accuracies(skews, rungs):
-        learner, seeds = Sampled("ndcg@10", C=100.0, sample_size=options.size), range(options.seeds)
-        rows = []
-        for skew in skews:
-            learner.sampler = RestartSampler("ndcg@10", rungs=rungs, skew=skew)
-            rows.append([learner.set_params(random_state=s).fit(train).score(test) for s in seeds])
-        return np.array(rows)
+        spaces = [Restart(options.size, rungs=rungs, skew=skew) for skew in skews]
+        learner, seeds = ConvexLoss("ndcg@10", C=100.0), range(options.seeds)
+
+        def accuracy(space, seed):
+            return learner.set_params(space=space, random_state=seed).fit(train).score(test)
+
+        return np.array([[accuracy(space, seed) for seed in seeds] for space in spaces])
 
     exact = ConvexLoss("ndcg@10", C=100.0).fit(train).score(test)
     # Of two states the losses are 0 and 1, so that exp(k) is the ratio of their chances.

@@ -26,8 +26,8 @@ def main():
     table = np.empty((len(SIZES), options.seeds, len(MEASURES)))
     for row, size in enumerate(SIZES):
         for seed in range(options.seeds):
-            sample = {"space": "restart", "sample_size": size, "random_state": seed}
-            table[row, seed] = accuracy(**sample)
+            sample = f"restart[sample_size={size}]"
+            table[row, seed] = accuracy(space=sample, random_state=seed)
         means = ", ".join(f"{value:.4f}" for value in table[row].mean(axis=0))
         print(f"{size:>4} rankings per query: {means}", flush=True)
     print(f"all interleavings:        {', '.join(f'{value:.4f}' for value in exact)}")

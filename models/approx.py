@@ -89,13 +89,14 @@ class Approx(Seeded, Descent):
             raise ValueError("annealing: only with optimizer='lbfgs'")
         code_of(self.judge)
 
-    def _objective(self) -> objectives.SmoothMeasure:
+    def build_objective(self) -> objectives.SmoothMeasure:
+        """Return the objective with the learner's parameters."""
         return objectives.SmoothMeasure(self.judge, self.alpha, self.beta, self.sigmoid)
 
     def _learn(
         self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
     ) -> None:
-        objective = self._objective()
+        objective = self.build_objective()
         if self.optimizer == "stochastic":
             found = solvers.stochastic(
                 objective.work(batch),

@@ -206,7 +206,7 @@ class Ranker(Declared):
         held_out = None if eval_set is None else self._held_out(as_eval_set(eval_set), queries)
         if held_out is None and self.early_stopping is not None:
             raise ValueError("early_stopping: it needs an eval_set to look at")
-        features, batch = self._training(queries)
+        features, batch = self.training_data(queries)
         watch = Watch(
             type(self).__name__,
             held_out=held_out,
@@ -376,8 +376,15 @@ class Ranker(Declared):
         """Return the versions of the features that are put side by side."""
         return Views().read("normalize", self.normalize)
 
-    def _training(self, queries: Queries) -> tuple[FloatArray, Batch]:
-        """Keep the queries that teach something: those with at least two different labels."""
+    def training_data(self, queries: Queries) -> tuple[FloatArray, Batch]:
+        """Return the features and the batch of queries that the learner learns from.
+
+        Queries whose documents all have the same label teach nothing and are left out.
+
+        Parameters
+        ----------
+        queries : Queries
+        """
         queries = queries.normalize(self._views())
         labels, ptr, features = self._seen(queries.y), queries.ptr, queries.X
         useful = teaching(labels, ptr)

@@ -73,6 +73,7 @@ class BoltzRank(Seeded, Descent):
     C: float = 1000.0
     max_iter: int = 100
 
-    def _objective(self) -> objectives.Boltzmann:
+    def build_objective(self) -> objectives.Boltzmann:
+        """Return the objective with the learner's parameters."""
         names = ("mix", "sharpness", "exact", "sample_size", "random_state")
         return objectives.Boltzmann(self.judge, **{name: getattr(self, name) for name in names})

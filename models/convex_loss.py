@@ -49,5 +49,6 @@ class ConvexLoss(LossWeighted, Conditional):
 
     default_space: ClassVar[str] = "lattice"
 
-    def _objective(self) -> objectives.ConvexLoss:
+    def build_objective(self) -> objectives.ConvexLoss:
+        """Return the objective with the learner's parameters."""
         return objectives.ConvexLoss(**self._options(), kappa=self.kappa)

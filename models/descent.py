@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Descent(Penalized, Iterative, WarmStarted, Threaded, Ranker):
     """A linear ranker that minimizes ``objective(X w) + |w|^2 / C``.
 
-    A learner gives `_objective`, and `_solve` if it is not minimized by L-BFGS; `history_` also has
+    A learner gives `build_objective`, and `_solve` if it is not minimized by L-BFGS; `history_` also has
     ``gradient``, its largest entry, or ``lower``, a lower bound of the minimum.
     """
 
@@ -33,7 +33,7 @@ class Descent(Penalized, Iterative, WarmStarted, Threaded, Ranker):
     advice: ClassVar[str] = "other features"  # where no step can be taken
 
     @abstractmethod
-    def _objective(self) -> Objective:
+    def build_objective(self) -> Objective:
         """Return the objective with the learner's parameters."""
 
     def _start(self, features: FloatArray, batch: Batch) -> FloatArray | None:
@@ -47,12 +47,12 @@ class Descent(Penalized, Iterative, WarmStarted, Threaded, Ranker):
         return float(self.tol)  # type: ignore[arg-type]
 
     def _batch(self, labels: IntArray, ptr: IntArray) -> Batch:
-        return self._objective().batch(labels, ptr)
+        return self.build_objective().batch(labels, ptr)
 
     def _learn(
         self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
     ) -> None:
-        bound = self._objective().bind(batch, self.n_jobs)
+        bound = self.build_objective().bind(batch, self.n_jobs)
         begin = self._start(features, batch) if start is None else start
         self._keep(self._solve(bound, features, begin, watch))
 
@@ -142,7 +142,8 @@ class LinearRanker(Descent):
         default="lbfgs",
     )
 
-    def _objective(self) -> Objective:
+    def build_objective(self) -> Objective:
+        """Return the objective with the learner's parameters."""
         return parse_objective(self.objective)
 
     def _solve(

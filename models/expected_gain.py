@@ -64,7 +64,8 @@ class ExpectedGain(Conditional):
         Numbers((None,), listed=True), "The objective that each start came to."
     )
 
-    def _objective(self) -> objectives.ExpectedGain:
+    def build_objective(self) -> objectives.ExpectedGain:
+        """Return the objective with the learner's parameters."""
         return objectives.ExpectedGain(**self._options(), distribution=self.distribution)
 
     def _starts_from_pairs(self) -> bool:

@@ -41,5 +41,6 @@ class L3(LossWeighted, Conditional):
 
     default_space: ClassVar[str] = "lattice"
 
-    def _objective(self) -> objectives.LikelihoodAndLoss:
+    def build_objective(self) -> objectives.LikelihoodAndLoss:
+        """Return the objective with the learner's parameters."""
         return objectives.LikelihoodAndLoss(**self._options(), kappa=self.kappa)

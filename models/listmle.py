@@ -52,5 +52,6 @@ class ListMLE(Seeded, Descent):
     C: float = 100.0
     measure: str | Measure = "ndcg@10"
 
-    def _objective(self) -> objectives.ListMLE:
+    def build_objective(self) -> objectives.ListMLE:
+        """Return the objective with the learner's parameters."""
         return objectives.ListMLE(self.ties, self.random_state)

@@ -56,5 +56,6 @@ class ListNet(Descent):
     C: float = 100.0
     measure: str | Measure = "ndcg@10"
 
-    def _objective(self) -> objectives.ListNet:
+    def build_objective(self) -> objectives.ListNet:
+        """Return the objective with the learner's parameters."""
         return objectives.ListNet(self.k, self.target, self.temperature)

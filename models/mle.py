@@ -42,5 +42,6 @@ class MLE(Conditional):
     }
     measure_judges: ClassVar[bool] = True
 
-    def _objective(self) -> objectives.Likelihood:
+    def build_objective(self) -> objectives.Likelihood:
+        """Return the objective with the learner's parameters."""
         return objectives.Likelihood(**self._options())

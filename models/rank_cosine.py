@@ -52,7 +52,8 @@ class RankCosine(Descent):
     C: float = np.inf
     measure: str | Measure = "ndcg@10"
 
-    def _objective(self) -> objectives.Cosine:
+    def build_objective(self) -> objectives.Cosine:
+        """Return the objective with the learner's parameters."""
         return objectives.Cosine()
 
     def _start(self, features: FloatArray, batch: Batch) -> FloatArray:

@@ -73,7 +73,8 @@ class RankSVM(PairScaled, Descent):
             return float(self.tol)
         return 1e-5 if self.loss == "squared_hinge" else 1e-3
 
-    def _objective(self) -> objectives.PairHinge:
+    def build_objective(self) -> objectives.PairHinge:
+        """Return the objective with the learner's parameters."""
         return objectives.PairHinge(self.loss == "squared_hinge", self.scale)
 
     def _solve(

@@ -79,7 +79,8 @@ class SoftRank(Descent):
         Numbers((), 0.0, above=True), "The standard deviation that goes with `coef_`."
     )
 
-    def _objective(self) -> objectives.NoisyMeasure:
+    def build_objective(self) -> objectives.NoisyMeasure:
+        """Return the objective with the learner's parameters."""
         noise = 1.0 if self.noise == "learned" else float(self.noise)
         return objectives.NoisyMeasure(self.judge, noise, self.method)
 

@@ -69,7 +69,8 @@ class SVMMap(PairScaled, Graded, Descent):
         Number(0.0, 1.0), "When to stop: the duality gap relative to the objective.", default=1e-3
     )
 
-    def _objective(self) -> objectives.RankingHinge:
+    def build_objective(self) -> objectives.RankingHinge:
+        """Return the objective with the learner's parameters."""
         return objectives.RankingHinge(self.judge, self.scale)
 
     def _solve(

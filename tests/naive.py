@@ -710,7 +710,7 @@ def holm(p_values):
 
 def bound(learner, batch):
     """A learner's objective as a function of all scores: the sum over queries and its gradient."""
-    objective = learner._objective().bind(batch)
+    objective = learner.build_objective().bind(batch)
 
     def total(scores):
         values, gradient = objective(scores)

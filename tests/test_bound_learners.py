@@ -116,7 +116,7 @@ def test_rankboost_separates_what_can_be_separated():
 def test_hinges_are_counted_right(queries, power):
     rng = np.random.default_rng(0)
     learner = RankSVM(loss="hinge" if power == 1 else "squared_hinge", scale=False)
-    features, batch = learner._training(queries)
+    features, batch = learner.training_data(queries)
     loss = naive.bound(learner, batch)
     qid = np.repeat(np.arange(len(batch)), np.diff(batch.ptr))
     for scores in (
@@ -164,7 +164,7 @@ def test_the_quadratic_program_is_solved_to_its_optimum(queries):
     from scipy.optimize import minimize as descend
 
     learner = SVMMap(C=1.0, tol=1e-6, max_iter=3000).fit(queries)
-    features, batch = learner._training(queries)
+    features, batch = learner.training_data(queries)
     loss = naive.bound(learner, batch)
 
     def objective(w):
@@ -237,7 +237,7 @@ def test_working_sets_grow_until_nothing_is_new(queries):
     learner = PermuRank("ap", C=1e-4, max_iter=60).fit(queries)
     assert learner.converged_
     assert (np.diff(learner.history_["imperfect"]) >= 0).all()
-    features, batch = learner._training(queries)
+    features, batch = learner.training_data(queries)
     sets = WorkingSets(features, batch, parse("ap"), "good-bad")
     scores = np.random.default_rng(0).normal(size=len(features))
     assert sets.add(scores)

@@ -150,8 +150,8 @@ def test_contract(learner, queries, tmp_path):
 def test_the_objective_and_its_gradient(name, queries):
     """The whole objective, from features to the regularized value, against a quotient."""
     learner = clone(LEARNERS[name])
-    features, batch = learner._training(queries)
-    loss = learner._objective().bind(batch)
+    features, batch = learner.training_data(queries)
+    loss = learner.build_objective().bind(batch)
     point = np.random.default_rng(0).normal(size=features.shape[1]) / 3
 
     def value(w):
@@ -166,8 +166,8 @@ def test_the_objective_and_its_gradient(name, queries):
 @pytest.mark.parametrize("name", [n for n in LEARNERS if n.startswith(("MLE", "ConvexLoss"))])
 def test_convex_learners_find_the_minimum_from_anywhere(name, queries):
     learner = clone(LEARNERS[name]).set_params(tol=1e-6, max_iter=2000, C=1.0)
-    features, batch = learner._training(queries)
-    loss = learner._objective().bind(batch)
+    features, batch = learner.training_data(queries)
+    loss = learner.build_objective().bind(batch)
     values = []
     for seed in (None, 1, 2):
         start = learner._start(features, batch)
@@ -413,7 +413,9 @@ def test_faults_that_once_were(queries, tmp_path):
     stuck = MLE(space="interleavings", C=100.0).fit(odd)
     assert stuck.coef_.any()
     assert stuck.score(odd) > 0.4
-    assert ExpectedGain("ap", n_starts=1, max_iter=5)._start(*MLE()._training(queries)) is not None
+    assert (
+        ExpectedGain("ap", n_starts=1, max_iter=5)._start(*MLE().training_data(queries)) is not None
+    )
     with pytest.raises(ValueError, match="'tau' can be negative"):
         ExpectedGain("tau").fit(queries)
     with pytest.raises(ValueError, match="early_stopping: it needs an eval_set"):

@@ -141,5 +141,5 @@ def test_old_names_of_parameters_work_and_warn(queries, tmp_path):
 
 def test_features_are_not_copied_when_nothing_asks_for_it(queries):
     useful = queries.where([len(np.unique(query.y > 0)) > 1 for query in queries])
-    features, _ = MLE()._training(useful)
+    features, _ = MLE().training_data(useful)
     assert np.shares_memory(features, useful.X)

@@ -103,7 +103,6 @@ class Measure(ABC):
         cut: int | None = getattr(self, "k", None)
         return LARGEST_CUT if cut is None else cut
 
-
     def __call__(self, orders: ArrayLike, labels: ArrayLike) -> Any:
         """Evaluate orders.
 
