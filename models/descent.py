@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Descent(Penalized, Iterative, WarmStarted, Threaded, Ranker):
     """A linear ranker that minimizes ``objective(X w) + |w|^2 / C``.
 
-    A learner gives `build_objective`, and `_solve` if it is not minimized by L-BFGS; `history_` also has
-    ``gradient``, its largest entry, or ``lower``, a lower bound of the minimum.
+    A learner gives `build_objective`, and `_solve` if it is not minimized by L-BFGS; `history_`
+    also has ``gradient``, its largest entry, or ``lower``, a lower bound of the minimum.
     """
 
     warns_if_flat: ClassVar[bool] = True
