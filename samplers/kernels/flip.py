@@ -14,11 +14,11 @@ import numpy as np
 
 from permdist._kernels import kernel
 from permdist.samplers.kernels.randomness import accept, pick
-from permdist.samplers.targets import State, Target, peek, swap
+from permdist.targets import State, peek, swap
 
 
 @kernel(inline=True)
-def flip(target: Target, state: State, rng: Any) -> bool:
+def flip(target: Any, state: State, rng: Any) -> bool:
     """Propose to flip the pair of two items in neighboring blocks."""
     order, levels = state.order, target.levels
     n = len(order)

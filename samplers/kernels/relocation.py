@@ -6,11 +6,11 @@ from typing import Any
 
 from permdist._kernels import kernel
 from permdist.samplers.kernels.randomness import draw, pick
-from permdist.samplers.targets import State, Target, peek, swap
+from permdist.targets import State, peek, swap
 
 
 @kernel(inline=True)
-def relocation(target: Target, state: State, rng: Any) -> bool:
+def relocation(target: Any, state: State, rng: Any) -> bool:
     """Draw a new position for one item, given the order of the others."""
     n = len(state.order)
     start = pick(rng, n)
