@@ -104,7 +104,7 @@ def rate(model, kernel, budget=1.0, draws=4000):
     """Measure effective draws a second of whatever mixes worst, one thread, mean of three runs."""
 
     def run(thin, seed):
-        options = {"kernel": kernel, "thin": thin, "rng": seed, "threads": 1, "chains": 2}
+        options = {"kernel": kernel, "thin": thin, "rng": seed, "n_jobs": 1, "chains": 2}
         return run_chains(model, draws, draws // 4, progress=False, **options)
 
     run(1, 0)
@@ -169,7 +169,7 @@ def long_run():
     model = GoodBad(0.05 * np.random.default_rng(0).normal(size=50), np.repeat([1, 0], [10, 40]))
     for threads in (1, 2):
         begin = time.perf_counter()
-        chains = run_chains(model, 100_000, kernel="transposition", rng=0, threads=threads)
+        chains = run_chains(model, 100_000, kernel="transposition", rng=0, n_jobs=threads)
         drawn = time.perf_counter()
         verdict = chains.summary().verdict
         judged = time.perf_counter()

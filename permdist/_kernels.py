@@ -8,6 +8,7 @@ compiled in memory.
 from __future__ import annotations
 
 import contextlib
+import pickle
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar, overload
@@ -76,9 +77,13 @@ def kernel(
 
 
 def _bear_full_disks(compiled: Any) -> None:
-    """Let a kernel that cannot be kept, or read back, be compiled anew in place of failing."""
+    """Let a kernel whose code cannot be written, or read back, be compiled again without failing.
+
+    What is read back names the classes of its arguments, which this process may not know.
+    """
     if _cache_file(compiled) is not None:
-        compiled._cache._guard_against_spurious_io_errors = lambda: contextlib.suppress(OSError)
+        errors = OSError, ImportError, AttributeError, EOFError, pickle.PickleError
+        compiled._cache._guard_against_spurious_io_errors = lambda: contextlib.suppress(*errors)
 
 
 def cache_stamp(function: Any) -> Any:

@@ -171,7 +171,7 @@ def fingerprint(target: Target) -> str:
         array = np.asarray(part)
         digest.update(f"{array.dtype}{array.shape}".encode())
         digest.update(array.tobytes())
-    digest.update(repr([function.__qualname__ for function in target.functions]).encode())
+    digest.update(repr([getattr(part, "__qualname__", "") for part in target.functions]).encode())
     if not target.constants:
         # What functions refer to cannot be hashed: try them out.
         peek, _, restore = target.functions

@@ -288,7 +288,7 @@ def _starts(
             f"start: expected one order or {len(streams)} orders of {n} items, "
             f"got shape {orders.shape}"
         )
-    if np.min(target.log_weights(orders)) == -np.inf:  # type: ignore[misc]
+    if np.min(target.log_weights(orders)) == -np.inf:
         raise ValueError("start: expected orders of positive probability")
     return list(np.broadcast_to(orders, (len(streams), n)))
 

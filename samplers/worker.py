@@ -99,7 +99,7 @@ class Worker:
             stream = np.random.default_rng([self.seed, number])
             block = drawn_orders(self.dist, EXACT_BLOCK, stream)[within : within + size]
             orders[:] = block
-            values[:] = self._log_weights(block)
+            values[:] = self.target.log_weights(block)
             self.moved[0] += size
         else:
             counts = self.tuned if self.done < self.settings.tune else self.moved
@@ -142,9 +142,6 @@ class Worker:
                 self.astray = True
                 return False
         return True
-
-    def _log_weights(self, orders: IntArray) -> FloatArray:
-        return np.asarray(self.target.log_weights(orders))  # type: ignore[misc]
 
     def _check_values(self, values: FloatArray) -> None:
         """Refuse log-weights that a user's functions must not return."""

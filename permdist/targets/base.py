@@ -45,6 +45,11 @@ class State(NamedTuple):
     shares: FloatArray
 
 
+def ask_distribution(orders: Any) -> Any:
+    """Stand for the log-weights of a distribution, which `target_of` fills in."""
+    raise NotImplementedError(f"log_weights: not known for {np.shape(orders)} without target_of")
+
+
 class SupportsTarget(Protocol):
     """A distribution, as far as targets need to know it."""
 
@@ -132,7 +137,7 @@ class Target:
     exact: bool = True
     has_levels: bool = False
     start: Callable[[np.random.Generator], IntArray] | None = None
-    log_weights: Callable[[Any], Any] | None = None
+    log_weights: Callable[[Any], Any] = ask_distribution
     costs: tuple[float, float] = (3.0, 3.0)
 
     def __post_init__(self) -> None:
@@ -168,14 +173,14 @@ class Target:
 
     def random_start(self, rng: np.random.Generator) -> IntArray:
         """Draw an order of positive weight to start from, spread wider than the distribution."""
-        start = self.start or positive_start(self.n_items, self.log_weights or unknown)
+        start = self.start or positive_start(self.n_items, self.log_weights)
         return start(rng)
 
 
 def target_of(dist: SupportsTarget) -> Target:
     """Return the target of a distribution, with everything filled in."""
     target = dist._target()
-    if target.log_weights is None:
+    if target.log_weights is ask_distribution:
         return replace(target, log_weights=getattr(dist, "log_weight", dist.log_prob))
     return target
 

@@ -117,7 +117,10 @@ def _compiled(
 ) -> Callable[..., None]:
     """Compile `advance` on its first call; cache it on disk if all its parts are cached."""
     parts = (*functions, *kernels)
-    cached = lasting and None not in map(cache_stamp, parts)
+    # Functions inherit from their callers that references are not counted: only if all can bear it.
+    bare = all(part.targetoptions.get("_nrt") is False for part in parts)
+    allowed = {} if bare else {"_nrt": True}
+    cached = lasting and bare and None not in map(cache_stamp, parts)
     label = "_".join([functions[0].__module__, functions[0].__name__])
     label = re.sub(r"\W+", "_", "_".join([label, *(part.__name__ for part in kernels)]))
 
@@ -126,9 +129,14 @@ def _compiled(
         copy.__name__ = copy.__qualname__ = f"{copy.__name__}_{label}"
         if original is advance and cached:
             return kernel(inline=True, depends=parts)(copy)
-        return numba.jit(**original.targetoptions)(copy)
+        return build(copy, original)
 
-    replaced = dict(zip((peek, swap, restore), functions, strict=True))
+    def build(source: Any, original: Any) -> Any:
+        # Only `advance` is cached: others would mix a user's types into what all users load.
+        return numba.jit(**{**original.targetoptions, **allowed})(source)
+
+    own = [build(function.py_func, function) for function in functions]
+    replaced = dict(zip((peek, swap, restore), own, strict=True))
     return _build(replaced, kernels, compile_copy)
 
 
