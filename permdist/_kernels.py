@@ -94,7 +94,9 @@ def cache_stamp(function: Any) -> Any:
     return source.__module__, source.__qualname__, record._source_stamp
 
 
-def _stamp_with_helpers(compiled: Any, function: Callable[..., Any], depends: Sequence[Any]) -> None:
+def _stamp_with_helpers(
+    compiled: Any, function: Callable[..., Any], depends: Sequence[Any]
+) -> None:
     """Make the cached code depend on kernels that the function calls from other files.
 
     numba compares the time stamp of the function's own file only, and would go on using code

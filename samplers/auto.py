@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from permdist._typing import AnyIntArray, FloatArray, IntArray
 from permdist.rankings import order_to_ranks
 from permdist.samplers.kernels import KERNELS, advance_with, mixture_of, parts_of
-from permdist.targets import Target
+
+if TYPE_CHECKING:
+    from permdist._typing import AnyIntArray, FloatArray, IntArray
+    from permdist.targets import Target
 
 MOST_WORK = 1e8  # of a trial, in estimated nanoseconds
 DRAWS = 2000

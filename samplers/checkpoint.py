@@ -14,16 +14,19 @@ import json
 import os
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from permdist._files import write_atomically
 from permdist._seals import seal, unseal
-from permdist._typing import AnyIntArray, FloatArray
 from permdist.samplers.resuming import check_header, check_meta
-from permdist.targets import Target
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from permdist._typing import AnyIntArray, FloatArray
+    from permdist.targets import Target
 
 FORMAT = 3
 DRAWS = ("orders", "values")
@@ -53,7 +56,7 @@ class Checkpoint:
         names = {file.name for file in self.path.iterdir()} - {"lock"}
         if any(name[0] != "." for name in names) and not self._header.exists():
             raise ValueError(
-                f"checkpoint: {self.path} holds other files and no run; nothing was written there, choose another folder"
+                f"checkpoint: {self.path} holds other files and no run; nothing was written there"
             )
         self._run = ""
         self._lock = _lock(self.path / "lock")

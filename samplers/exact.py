@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from permdist._check import batch_shape
-from permdist._typing import IntArray, RandomState
 from permdist.distributions import Distribution
 from permdist.rankings import check_orders
+
+if TYPE_CHECKING:
+    from permdist._typing import IntArray, RandomState
 
 WHERE = "permdist.identities.check_distribution looks for mistakes in a distribution"
 

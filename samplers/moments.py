@@ -7,11 +7,14 @@ blocks are merged in pairs. The standard errors of the overall means follow from
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import AnyIntArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from permdist._typing import AnyIntArray, FloatArray, IntArray
 
 BLOCKS = 512
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permdist.rankings import order_to_ranks
-from permdist.samplers.worker import Worker
+
+if TYPE_CHECKING:
+    from permdist.samplers.worker import Worker
 
 
 class Bar:

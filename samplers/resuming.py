@@ -10,14 +10,15 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from permdist._typing import AnyIntArray, FloatArray, IntArray
 from permdist.samplers.moments import BLOCKS, Moments
 from permdist.targets import State, Target
 from permdist.targets.base import unknown
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from permdist._typing import AnyIntArray, FloatArray, IntArray
     from permdist.samplers.worker import Worker
 
 # The largest values of the parts of a bit generator's state that are positions or flags.

@@ -11,17 +11,14 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import as_rng, choice, count
 from permdist._deprecation import renamed_arguments
 from permdist._limits import need_memory
 from permdist._text import hint
-from permdist._typing import IntArray, RandomState
 from permdist.distributions import Distribution
 from permdist.rankings import check_orders
 from permdist.samplers.auto import applicable, choose_kernel, default_thin
@@ -32,6 +29,13 @@ from permdist.samplers.moments import BLOCKS
 from permdist.samplers.progress import Bar
 from permdist.samplers.worker import SLICE, Settings, Worker
 from permdist.targets import Target, target_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import IntArray, RandomState
 
 
 @renamed_arguments(threads="n_jobs")

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from permdist._typing import AnyIntArray, FloatArray, IntArray
-from permdist.distributions import Distribution
-from permdist.samplers.checkpoint import Checkpoint
 from permdist.samplers.exact import drawn_orders
 from permdist.samplers.kernels import advance_with, mixture_of, parts_of
 from permdist.samplers.moments import Moments
 from permdist.samplers.resuming import check_chain
-from permdist.targets import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from permdist._typing import AnyIntArray, FloatArray, IntArray
+    from permdist.distributions import Distribution
+    from permdist.samplers.checkpoint import Checkpoint
+    from permdist.targets import Target
 
 SLICE = 0.1  # seconds between two looks at the clock
 SAVE_EVERY = 1.0  # seconds between two writes of a checkpoint
@@ -149,8 +153,8 @@ class Worker:
         if wrong.any() and not self.exact:
             raise ValueError(
                 f"{type(self.dist).__name__}: expected log-weights that are finite or -inf, got "
-                f"{values[wrong][0]} in chain {self.number}; check log_weight and swap, or peek and "
-                "restore of its target"
+                f"{values[wrong][0]} in chain {self.number}; check log_weight and swap, or peek "
+                "and restore of its target"
             )
 
     def _room(self, size: int) -> tuple[AnyIntArray, FloatArray]:

@@ -275,7 +275,7 @@ def test_edited_netcdf_files_are_refused(chains, tmp_path):
         with pytest.raises(ValueError, match=r"chains\.nc: "):
             diagnostics.load(path)
     path.write_bytes(unseal(raw))
-    with pytest.raises(ValueError, match=r"chains\.nc: these are no chains \(the checksum"):
+    with pytest.raises(ValueError, match=r"chains\.nc: not valid chains \(the checksum"):
         diagnostics.load(path)
 
 
@@ -315,5 +315,5 @@ def test_files_without_a_checksum_are_read_and_checked(chains, tmp_path):
     ):
         path.write_bytes(raw)
         rewrite(path, change)
-        with pytest.raises(ValueError, match=rf"old\.nc: these are no chains \(.*({message})"):
+        with pytest.raises(ValueError, match=rf"old\.nc: not valid chains \(.*({message})"):
             diagnostics.load(path)

@@ -190,7 +190,7 @@ def test_names_that_cannot_be_registered():
         register_kernel("mine", "rotation")
     with pytest.raises(ValueError, match="sweep: expected a positive number"):
         register_kernel("mine", rotation, sweep=0)
-    with pytest.raises(ValueError, match="expected one of auto, exact, adjacent, .*rotation"):
+    with pytest.raises(ValueError, match=r"expected one of auto, exact, adjacent, .*rotation"):
         run_chains(Footrule(5, 0.1), kernel="rotatoin+adjacent")
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import AnyIntArray, FloatArray, IntArray
 from permdist.rankings import random_orders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from permdist._typing import AnyIntArray, FloatArray, IntArray
 
 STARTS = 100  # random orders to try before giving up
 
@@ -142,7 +145,9 @@ class Target:
 
     def __post_init__(self) -> None:
         # Compiled code depends on whether an array is writable and contiguous: make all alike.
-        parts = [np.array(part) if isinstance(part, np.ndarray) else part for part in self.constants]
+        parts = [
+            np.array(part) if isinstance(part, np.ndarray) else part for part in self.constants
+        ]
         kind = type(self.constants)
         made = kind._make(parts) if hasattr(kind, "_make") else tuple(parts)
         object.__setattr__(self, "constants", made)

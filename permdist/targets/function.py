@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
 
-from permdist._typing import IntArray
 from permdist.targets.base import State, Target, exchange, positive_start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from permdist._typing import IntArray
 
 
 def function_target(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._typing import FloatArray, IntArray
 from permdist.targets.base import State, Target, anywhere, compiled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from permdist._typing import FloatArray, IntArray
 
 
 class Levels(NamedTuple):

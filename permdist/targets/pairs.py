@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from permdist._typing import FloatArray
 from permdist.targets.base import State, Target, anywhere, compiled
 
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray
 
 
 class Pairs(NamedTuple):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._typing import FloatArray
 from permdist.targets.base import State, Target, anywhere, compiled
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray
 
 LARGEST_WORTH = 300.0  # the widest range of log-worths that are kept as plain numbers
 

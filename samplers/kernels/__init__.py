@@ -107,7 +107,8 @@ def register_kernel(
     'top+adjacent'
     >>> KERNELS.discard("top")
     """
-    if not isinstance(name, str) or len(name.split()) != 1 or "+" in name or name in RESERVED:
+    word: Any = name
+    if not isinstance(word, str) or len(word.split()) != 1 or "+" in word or word in RESERVED:
         raise ValueError(f"name: expected one word that is not taken, without '+', got {name!r}")
     if not callable(function):
         raise TypeError(f"function: expected a function, got {type(function).__name__}")

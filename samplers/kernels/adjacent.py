@@ -1,7 +1,7 @@
-"""Swap two neighbors, chosen at random, by Metropolis' rule.
+"""Swap two neighbors, chosen at random, by the Metropolis rule.
 
-One time in n nothing is proposed. Otherwise, where every swap is accepted, even and odd
-permutations would take turns for ever.
+With probability 1 / n nothing is proposed. Otherwise the chain would alternate between even and odd
+permutations wherever every swap is accepted.
 """
 
 from __future__ import annotations

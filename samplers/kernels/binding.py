@@ -1,8 +1,8 @@
 """The loop around kernels, built from the same code for each target and each mixture of kernels.
 
-Kernels call `peek`, `swap` and `restore`, which only a target has. `bind` builds a kernel again with
-the functions of a target in their places, in it and in all that it calls: compiled if the target's
-functions are, cached on disk if all of them are.
+Kernels call `peek`, `swap` and `restore`, which only a target has. `bind` builds a kernel again
+with the functions of a target in their places, in it and in all that it calls: compiled if the
+target's functions are, cached on disk if all of them are.
 """
 
 from __future__ import annotations

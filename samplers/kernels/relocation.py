@@ -1,4 +1,4 @@
-"""Take one item out and put it back by its full conditional: a Gibbs step, never rejected."""
+"""Remove an item and draw its position from the full conditional: a Gibbs step."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Exchange any two items by Metropolis' rule; the swaps on the way cost O(n).
+"""Exchange any two items by the Metropolis rule, through O(n) swaps of neighbors.
 
-One time in n the two are the same and nothing happens, or parities would take turns.
+With probability 1 / n the two are the same item and nothing happens, so the chain is aperiodic.
 """
 
 from __future__ import annotations
