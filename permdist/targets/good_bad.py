@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Levels(NamedTuple):
     """The constants of the model.
 
-    In the state, ``integers[k]`` is the column of the tilt's table at position k, and the counts
-    of the levels that `restore` makes follow behind.
+    In the state, ``integers[k]`` is the column of the tilt's table at position k, if there is a
+    tilt; the counts of the levels, which `restore` needs, follow after them.
     """
 
     offset: float
@@ -42,7 +42,7 @@ def good_bad_target(
         As for `Target`.
     """
     n = len(constants.scores)
-    options |= {"integers": n + 1 + len(constants.strides), "costs": (2.8, 2.3)}
+    options |= {"integers": n + len(constants.strides), "costs": (2.8, 2.3)}
     if classes is None:
         options |= {"has_levels": True, "start": anywhere(n)}
         return Target(n, peek, restore, swap, constants, **options)
@@ -93,19 +93,18 @@ def swap(target: Levels, state: State, k: int, value: float) -> None:
 def restore(target: Levels, state: State) -> None:
     """Count the levels from the top down."""
     n, order, integers = len(state.order), state.order, state.integers
-    counts = n + 1  # where they begin
+    counts = n  # where they begin
     value, number = 0.0, 0
     for level in range(len(target.strides)):
         integers[counts + level] = 0
     for k in range(n):
         level = target.levels[order[k]]
-        integers[k] = number
         value -= target.scores[order[k]] * (k - integers[counts + level])  # others above
         if target.table.shape[1] > 1:
+            integers[k] = number
             value += target.table[level, number]
         integers[counts + level] += 1
         number += target.strides[level]
-    integers[n] = number
     # 0.5 s (below - above) = 0.5 s (others - 2 above): the first part does not change.
     for item in range(n):
         value += 0.5 * target.scores[item] * (n - integers[counts + target.levels[item]])
