@@ -1,4 +1,4 @@
-"""Chains: nanoseconds a step, effective draws a second, and the restart walk without rejections.
+"""Chains: nanoseconds per step, effective draws per second, and the restart walk.
 
 python benchmarks/samplers.py
 """
@@ -12,10 +12,11 @@ import numba
 import numpy as np
 
 from permdist import GoodBad, PlackettLuce, WeightedOrders
+from permdist.distributions import Distribution
 from permdist.samplers import RestartSampler, run_chains
 from permdist.samplers.auto import applicable
-from permdist.samplers.kernels import KERNELS, advance, mixture_of
-from permdist.samplers.targets import problem_of
+from permdist.samplers.kernels import advance_with, mixture_of
+from permdist.targets import Target, compiled, target_of
 
 
 @numba.njit(nogil=True)
@@ -34,6 +35,61 @@ def plain_numbers(rng, n, steps):
     for _ in range(steps):
         total += int(rng.random() * (n - 1)) + rng.random()
     return total
+
+
+def adjacent_step(model, count):
+    """Measure the seconds of one step with `adjacent`."""
+    n, rng, parts = model.n_items, np.random.default_rng(0), {"adjacent": 1.0}
+    target = target_of(model)
+    advance, state = advance_with(parts, target), target.state_at(target.random_start(rng))
+    orders, values = np.empty((count // n, n), dtype=np.int32), np.empty(count // n)
+    inputs = mixture_of(parts), target.constants, state, rng, 0, count // n, n
+    moved = np.zeros((1, 2), dtype=np.int64)
+    return harness.seconds(lambda: advance(*inputs, orders, values, moved)) / count
+
+
+class Footrule(Distribution):
+    """Mallows' model with the footrule: a distribution and a target from outside the library."""
+
+    def __init__(self, n_items, theta):
+        super().__init__(n_items)
+        self._theta = theta
+
+    def log_prob(self, orders):
+        """Return the log-probability of each order, up to a constant."""
+        return -self._theta * np.abs(orders - np.arange(self.n_items)).sum(axis=-1)
+
+    def _sample(self, size, rng):
+        raise NotImplementedError
+
+    def _target(self):
+        constants = (self._theta,)
+        return Target(self.n_items, peek_footrule, restore_footrule, constants=constants)
+
+
+@compiled
+def peek_footrule(constants, state, k):
+    a, b = state.order[k], state.order[k + 1]
+    change = abs(a - k) + abs(b - k - 1) - abs(b - k) - abs(a - k - 1)
+    return state.value[0] + constants[0] * change
+
+
+@compiled
+def restore_footrule(constants, state):
+    state.value[0] = 0.0
+    for k in range(len(state.order)):
+        state.value[0] -= constants[0] * abs(state.order[k] - k)
+
+
+def outside():
+    for n in (10, 100):
+        count = 1_000_000 // n * n
+        models = {
+            "WeightedOrders.from_pairs": WeightedOrders.from_pairs(-0.1 * np.tri(n, k=-1)),
+            "a distribution with a target from outside": Footrule(n, 0.05),
+        }
+        rows = {name: adjacent_step(model, count) for name, model in models.items()}
+        harness.table(f"One adjacent swap, {n} items", rows, unit="ns")
 
 
 def steps():
@@ -57,20 +113,7 @@ def steps():
             )
             / count,
         }
-        for name, model in models.items():
-            problem = problem_of(model)
-            state = problem.start(problem.random_start(rng))
-            orders = np.empty((count // n, n), dtype=np.int32)
-            values, moved = np.empty(count // n), np.zeros((len(KERNELS), 2), dtype=np.int64)
-            arguments = mixture_of({"adjacent": 1.0}), problem.target, state, rng, 0
-            rows[name] = (
-                harness.seconds(
-                    lambda a=arguments, o=orders, v=values, m=moved, n=n, c=count: advance(
-                        *a, c // n, n, o, v, m
-                    )
-                )
-                / count
-            )
+        rows |= {name: adjacent_step(model, count) for name, model in models.items()}
         harness.table(f"One adjacent swap, {n} items", rows, unit="ns")
 
 
@@ -89,11 +132,11 @@ def effective_draws():
     }
     for title, model in targets.items():
         rates = {}
-        for kernel in applicable(problem_of(model)):
+        for kernel in applicable(target_of(model)):
             rates[kernel] = rate(model, kernel)
         best = max(rates.values())
         chosen = [run_chains(model, 10, 0, rng=seed).kernel for seed in range(5)]
-        print(f"\nEffective draws a second: {title}")
+        print(f"\nEffective draws per second: {title}")
         for kernel, value in rates.items():
             share = chosen.count(kernel) / len(chosen)
             told = f"  chosen by auto in {share:.0%} of 5 runs" if share else ""
@@ -101,10 +144,10 @@ def effective_draws():
 
 
 def rate(model, kernel, budget=1.0, draws=4000):
-    """Measure effective draws a second of whatever mixes worst, one thread, mean of three runs."""
+    """Measure effective draws per second of what mixes worst: one thread, mean of three runs."""
 
     def run(thin, seed):
-        options = {"kernel": kernel, "thin": thin, "rng": seed, "threads": 1, "chains": 2}
+        options = {"kernel": kernel, "thin": thin, "rng": seed, "n_jobs": 1, "chains": 2}
         return run_chains(model, draws, draws // 4, progress=False, **options)
 
     run(1, 0)
@@ -169,7 +212,7 @@ def long_run():
     model = GoodBad(0.05 * np.random.default_rng(0).normal(size=50), np.repeat([1, 0], [10, 40]))
     for threads in (1, 2):
         begin = time.perf_counter()
-        chains = run_chains(model, 100_000, kernel="transposition", rng=0, threads=threads)
+        chains = run_chains(model, 100_000, kernel="transposition", rng=0, n_jobs=threads)
         drawn = time.perf_counter()
         verdict = chains.summary().verdict
         judged = time.perf_counter()
@@ -181,5 +224,5 @@ def long_run():
 
 if __name__ == "__main__":
     print(harness.machine())
-    for part in (steps, effective_draws, restart_walk, long_run):
+    for part in (steps, outside, effective_draws, restart_walk, long_run):
         part()

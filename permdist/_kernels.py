@@ -8,7 +8,8 @@ compiled in memory.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import pickle
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar, overload
 
@@ -16,15 +17,20 @@ import numba
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Attributes of numba's own, which has no public way to look at its cache.
-_CACHE, _GUARD, _STAMP = "_cache", "_guard_against_spurious_io_errors", "_source_stamp"
-
 
 @overload
 def kernel(function: Function) -> Function: ...
 @overload
-def kernel(*, fuse: bool = False, inline: bool = False) -> Callable[[Function], Function]: ...
-def kernel(function: Any = None, *, fuse: bool = False, inline: bool = False) -> Any:
+def kernel(
+    *, fuse: bool = False, inline: bool = False, depends: Sequence[Any] = ()
+) -> Callable[[Function], Function]: ...
+def kernel(
+    function: Any = None,
+    *,
+    fuse: bool = False,
+    inline: bool = False,
+    depends: Sequence[Any] = (),
+) -> Any:
     """Compile a function on its first call; keep the result on disk if any folder allows it.
 
     Parameters
@@ -36,6 +42,9 @@ def kernel(function: Any = None, *, fuse: bool = False, inline: bool = False) ->
         For a few lines that a loop calls millions of times: put them into the caller, and do not
         count references to arrays, which would cost more than they do. Such a function, and the
         kernel around its loop, must not make arrays or slices.
+    depends : sequence of kernels
+        Kernels that the function calls under other names: cached code is compiled again after
+        an edit of their files.
 
     Examples
     --------
@@ -50,7 +59,7 @@ def kernel(function: Any = None, *, fuse: bool = False, inline: bool = False) ->
     3.0
     """
     if function is None:
-        return partial(kernel, fuse=fuse, inline=inline)
+        return partial(kernel, fuse=fuse, inline=inline, depends=depends)
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     options["fastmath"] = {"contract"} if fuse else False
     if inline:
@@ -62,37 +71,50 @@ def kernel(function: Any = None, *, fuse: bool = False, inline: bool = False) ->
         # numba looks for a writable folder when it decorates: beside the source, then in the
         # user's cache. With neither (a read-only container, say), speed must not depend on it.
         compiled = numba.njit(**options)(function)
-    _stamp_with_helpers(compiled, function)
+    _stamp_with_helpers(compiled, function, depends)
     _bear_full_disks(compiled)
     return compiled
 
 
 def _bear_full_disks(compiled: Any) -> None:
-    """Let a kernel that cannot be kept, or read back, be compiled anew in place of failing."""
+    """Let a kernel whose code cannot be written, or read back, be compiled again without failing.
+
+    What is read back names the classes of its arguments, which this process may not know.
+    """
     if _cache_file(compiled) is not None:
-        setattr(getattr(compiled, _CACHE), _GUARD, lambda: contextlib.suppress(OSError))
+        errors = OSError, ImportError, AttributeError, EOFError, pickle.PickleError
+        compiled._cache._guard_against_spurious_io_errors = lambda: contextlib.suppress(*errors)
 
 
-def _stamp_with_helpers(compiled: Any, function: Callable[..., Any]) -> None:
+def cache_stamp(function: Any) -> Any:
+    """Return what identifies the source of a kernel; None if its code is not cached on disk."""
+    record, source = _cache_file(function), getattr(function, "py_func", None)
+    if record is None or source is None or source.__closure__ is not None:
+        return None
+    return source.__module__, source.__qualname__, record._source_stamp
+
+
+def _stamp_with_helpers(
+    compiled: Any, function: Callable[..., Any], depends: Sequence[Any]
+) -> None:
     """Make the cached code depend on kernels that the function calls from other files.
 
     numba compares the time stamp of the function's own file only, and would go on using code
     that has an older version of such a helper built in.
     """
-    code = function.__code__
-    helpers: list[Any] = [function.__globals__.get(name) for name in code.co_names]
-    stamps = [
-        getattr(_cache_file(helper), _STAMP)
-        for helper in helpers
-        if hasattr(helper, "py_func")
-        and helper.py_func.__code__.co_filename != code.co_filename
-        and _cache_file(helper) is not None
-    ]
     own = _cache_file(compiled)
-    if stamps and own is not None:
-        setattr(own, _STAMP, (getattr(own, _STAMP), *stamps))
+    if own is None:
+        return
+    helpers: list[Any] = [function.__globals__.get(name) for name in function.__code__.co_names]
+    stamps = [
+        _cache_file(helper)._source_stamp for helper in helpers if _cache_file(helper) is not None
+    ]
+    stamps = [stamp for stamp in stamps if stamp != own._source_stamp]  # not the same file's
+    stamps += [cache_stamp(helper) for helper in depends]
+    if stamps:
+        own._source_stamp = (own._source_stamp, *stamps)
 
 
 def _cache_file(compiled: Any) -> Any:
     """Find numba's record of a cached function; None where caching is off."""
-    return getattr(getattr(compiled, _CACHE, None), "_cache_file", None)
+    return getattr(getattr(compiled, "_cache", None), "_cache_file", None)

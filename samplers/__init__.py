@@ -2,7 +2,15 @@
 
 from permdist.samplers.chains import Chains
 from permdist.samplers.exact import sample_exact
+from permdist.samplers.kernels import register_kernel
 from permdist.samplers.restart import RestartSample, RestartSampler
 from permdist.samplers.run import run_chains
 
-__all__ = ["Chains", "RestartSample", "RestartSampler", "run_chains", "sample_exact"]
+__all__ = [
+    "Chains",
+    "RestartSample",
+    "RestartSampler",
+    "register_kernel",
+    "run_chains",
+    "sample_exact",
+]

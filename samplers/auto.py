@@ -1,89 +1,94 @@
-"""Which kernel to use: try them all for a moment, keep the one with the most effective draws."""
+"""The choice of a kernel: try all of them briefly, keep the one with the most effective draws."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from permdist._typing import AnyIntArray, FloatArray, IntArray
 from permdist.rankings import order_to_ranks
-from permdist.samplers.kernels import KERNELS, advancer, mixture_of, parts_of
-from permdist.samplers.targets import COSTS, Problem
+from permdist.samplers.kernels import KERNELS, advance_with, mixture_of, parts_of
 
-MOST_WORK = 1e8  # of a trial, in nanoseconds or about
+if TYPE_CHECKING:
+    from permdist._typing import AnyIntArray, FloatArray, IntArray
+    from permdist.targets import Target
+
+MOST_WORK = 1e8  # of a trial, in estimated nanoseconds
 DRAWS = 2000
 MOST_ITEMS = 300
-INDEPENDENT = 0.5  # effective draws by draws above which a trial was longer than it need be
+INDEPENDENT = 0.5  # effective draws per draw above which a trial is longer than necessary
 
 
-def applicable(problem: Problem) -> list[str]:
-    """Name the kernels that can be used for a problem."""
-    return [name for name in KERNELS if problem.has_levels or not KERNELS[name].needs_levels]
+def applicable(target: Target) -> list[str]:
+    """List the kernels that can be used for a target."""
+    return [name for name in KERNELS if target.has_levels or not KERNELS[name].needs_levels]
 
 
 def default_thin(name: str, n_items: int) -> int:
-    """Give the number of steps between draws that makes about one sweep over the items."""
+    """Return the number of steps between draws that make about one sweep over the items."""
     sweeps = [KERNELS[part].sweep for part in parts_of(name)]
     return max(1, round(n_items * float(np.mean(sweeps))))
 
 
-def choose_kernel(problem: Problem, rng: np.random.Generator) -> str:
+def choose_kernel(target: Target, rng: np.random.Generator) -> str:
     """Choose the kernel with the most effective draws for the same work.
 
     Work is counted, not timed, so that the same seed makes the same choice on every machine. All
     kernels start from the same order, which short runs of each have warmed up; those that come
     close to the best get a second, longer trial.
     """
-    names = applicable(problem)
-    if problem.dist.n_items < 3:
+    names = [name for name in applicable(target) if KERNELS[name].operations is not None]
+    if target.n_items < 3:
         return "adjacent"
-    if not problem.compiled:  # a trial would take longer than most runs
+    if not target.is_compiled:  # a trial would take longer than most runs
         return "relocation"
-    most = MOST_WORK
-    order = problem.random_start(rng)
+    order = target.random_start(rng)
     for name in names:
-        order = _try(problem, name, order, rng, most / 8)[1]
-    rates = {name: _try(problem, name, order, rng, most)[0] for name in names}
+        order = _try(target, name, order, rng, MOST_WORK / 8)[1]
+    rates = {name: _try(target, name, order, rng, MOST_WORK)[0] for name in names}
     best = max(rates.values())
     close = [name for name in names if rates[name] > 0.25 * best]
     if len(close) > 1:
-        rates = {name: _try(problem, name, order, rng, 5 * most)[0] for name in close}
+        rates = {name: _try(target, name, order, rng, 5 * MOST_WORK)[0] for name in close}
     return max(close, key=lambda name: rates[name])
 
 
-def work(problem: Problem, name: str, share: float) -> float:
-    """Give the mean cost of a step if so large a share of steps moves."""
-    peeks, swaps, other = KERNELS[name].operations(problem.dist.n_items, share)
-    for_peek, for_swap = COSTS[problem.target.kind]
+def work(target: Target, name: str, share: float) -> float:
+    """Estimate the cost of a step in nanoseconds at acceptance rate `share`."""
+    operations = KERNELS[name].operations
+    if operations is None:
+        raise ValueError(f"kernel: {name!r} was registered without operations")
+    peeks, swaps, other = operations(target.n_items, share)
+    for_peek, for_swap = target.costs
     return peeks * for_peek + swaps * for_swap + other
 
 
 def _try(
-    problem: Problem, name: str, order: IntArray, rng: np.random.Generator, most: float
+    target: Target, name: str, order: IntArray, rng: np.random.Generator, most: float
 ) -> tuple[float, IntArray]:
-    """Run a kernel for so much work, or less if draws are nearly independent by then.
+    """Run a kernel for `most` nanoseconds of work, or less if draws become nearly independent.
 
-    Gives effective draws by work, and the last order.
+    Returns effective draws per nanosecond, and the last order.
     """
-    n = problem.dist.n_items
-    state = problem.start(order)
-    orders, values = np.empty((DRAWS, n), dtype=np.int32), np.empty(DRAWS)
-    thin = max(1, int(most / work(problem, name, 0.5) / DRAWS))
+    state, parts = target.state_at(order), {name: 1.0}
+    orders, values = np.empty((DRAWS, target.n_items), dtype=np.int32), np.empty(DRAWS)
+    thin = max(1, int(most / work(target, name, 0.5) / DRAWS))
+    advance, mixture = advance_with(parts, target), mixture_of(parts)
     while True:
-        moved = np.zeros((len(KERNELS), 2), dtype=np.int64)
-        inputs = mixture_of({name: 1.0}), problem.target, state, rng, 0, DRAWS, thin
-        advancer(problem)(*inputs, orders, values, moved)
+        moved = np.zeros((1, 2), dtype=np.int64)
+        advance(mixture, target.constants, state, rng, 0, DRAWS, thin, orders, values, moved)
         tried, went = moved.sum(axis=0)
         effective = _worst_ess(orders, values)
         if effective <= INDEPENDENT * DRAWS or thin == 1:
-            done = tried * work(problem, name, went / tried)
+            done = tried * work(target, name, went / tried)
             return effective / done, orders[-1].astype(np.int64)
         thin = max(1, thin // 4)
 
 
 def _worst_ess(orders: AnyIntArray, values: FloatArray) -> float:
-    """Estimate the effective number of draws for whatever mixes worst."""
+    """Estimate the effective number of draws of what mixes worst."""
     ranks = order_to_ranks(orders).astype(float)
-    # Ranks of some items, the log-weight, and two numbers that see the whole ranking.
+    # Ranks of some items, the log-weight, and two statistics of the whole ranking.
     items = np.unique(np.linspace(0, ranks.shape[1] - 1, MOST_ITEMS).astype(int))
     whole = ranks @ np.stack([ranks[0], ranks[-1]], axis=1)
     table = np.column_stack([ranks[:, items], whole, values])
@@ -92,7 +97,7 @@ def _worst_ess(orders: AnyIntArray, values: FloatArray) -> float:
 
 
 def _ess(values: FloatArray) -> float:
-    """Divide the draws by their autocorrelation time, summed until pairs of it turn negative."""
+    """Divide the number of draws by their autocorrelation time, cut at the first negative pair."""
     centered = values - values.mean()
     size = 1 << (2 * len(values) - 1).bit_length()
     power = np.abs(np.fft.rfft(centered, size)) ** 2

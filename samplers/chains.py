@@ -1,25 +1,27 @@
-"""The result of `run_chains`: draws, or their moments, and how they came about."""
+"""The result of `run_chains`: draws, or their moments, and how they were made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from permdist._typing import AnyIntArray, FloatArray, IntArray
-from permdist.distributions import Distribution
+from permdist._deprecation import warn_renamed
 from permdist.rankings import order_to_ranks
-from permdist.samplers.moments import Moments
 
 if TYPE_CHECKING:
-    import xarray
+    from collections.abc import Iterable
+    from pathlib import Path
 
+    import xarray
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import AnyIntArray, FloatArray, IntArray
     from permdist.diagnostics import Summary
+    from permdist.distributions import Distribution
     from permdist.measures import Measure
+    from permdist.samplers.moments import Moments
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,21 +31,21 @@ class Chains:
     Attributes
     ----------
     orders : array of int, shape (chain, draw, n)
-        The draws; empty of draws if only moments were kept.
+        The draws; no draws if only moments were kept.
     log_weight : array of float, shape (chain, draw)
         The unnormalized log-probability of each draw; NaN for independent draws of
-        `GaussianScores`, for which it would cost far more than they do (ask its `log_prob`).
-        Where log-weights are beyond 1e6, a constant is left out of them so that digits remain.
+        `GaussianScores`, where it would cost far more than the draws (call its `log_prob`).
+        Log-weights beyond 1e6 are given up to a constant, to keep their digits.
     names : tuple of str
-        The items' names.
+        The names of the items.
     kernel : str
-        What the chains were made of.
+        The kernel, or the mixture of kernels.
     thin, tune : int
-        Steps between two draws; draws thrown away at the beginning.
+        The number of steps between two draws, and of draws discarded at the beginning.
     accept_rate : array of float, shape (chain,)
-        The share of steps that moved.
+        The proportion of steps that moved.
     seconds : float
-        How long it took, all chains together.
+        The duration of the run.
     complete : bool
         False if the run was interrupted.
     normalizer : float or None
@@ -51,7 +53,7 @@ class Chains:
     dist : Distribution or None
         The distribution; None for chains that were loaded from a file.
     moments : list of Moments
-        One for each chain, where moments were kept in place of draws.
+        One per chain, if moments were kept instead of draws.
     """
 
     orders: AnyIntArray
@@ -79,7 +81,7 @@ class Chains:
 
     @property
     def n_draws(self) -> int:
-        """The number of draws of each chain."""
+        """The number of draws per chain."""
         if self.moments:
             return min(moments.n_draws for moments in self.moments)
         return self.orders.shape[1]
@@ -89,10 +91,16 @@ class Chains:
         """The log-probability of each draw; up to a constant where `normalizer` is None."""
         return self.log_weight - (0.0 if self.normalizer is None else self.normalizer)
 
+    def drawn(self, what: str) -> AnyIntArray:
+        """Return `orders`; ValueError, which names `what`, if only moments were kept."""
+        if self.moments:
+            raise ValueError(f"{what}: these chains kept moments, not draws; use keep='draws'")
+        return self.orders
+
     @property
     def ranks(self) -> IntArray:
         """The position of each item in each draw, shape (chain, draw, n)."""
-        return order_to_ranks(self._drawn("ranks"))
+        return order_to_ranks(self.drawn("ranks"))
 
     def rank_marginals(self) -> FloatArray:
         """Estimate ``M[i, r]``, the probability that item i is at position r."""
@@ -110,7 +118,7 @@ class Chains:
         measures: Iterable[str | Measure] = (),
         labels: ArrayLike | None = None,
     ) -> xarray.Dataset:
-        """Give the draws as an `xarray.Dataset` that arviz takes as it is.
+        """Return the draws as an `xarray.Dataset` for arviz.
 
         See `permdist.diagnostics.to_dataset`.
         """
@@ -119,7 +127,7 @@ class Chains:
         return diagnostics.to_dataset(self, measures, labels)
 
     def summary(self, **options: Any) -> Summary:
-        """Judge the chains; see `permdist.diagnostics.summary`."""
+        """Diagnose the chains; see `permdist.diagnostics.summary`."""
         from permdist import diagnostics
 
         return diagnostics.summary(self, **options)
@@ -130,10 +138,11 @@ class Chains:
 
         diagnostics.save(self, path)
 
-    def _drawn(self, what: str) -> AnyIntArray:
-        if self.moments:
-            raise ValueError(f"{what}: these chains kept moments, not draws; use keep='draws'")
-        return self.orders
+    @property
+    def normaliser(self) -> float | None:
+        """The old name of `normalizer`."""
+        warn_renamed("Chains", "normaliser", "normalizer")
+        return self.normalizer
 
     def __repr__(self) -> str:
         kept = "moments of " if self.moments else ""

@@ -1,9 +1,9 @@
-"""A run on disk: a folder that is always whole, whatever moment the process is killed at.
+"""A run on disk: a folder that can be continued from, whenever the process is killed.
 
-``run.json`` says what the run is. For each chain, ``chain-0.orders`` and ``chain-0.values`` grow by
-the draws, and ``chain-0.state`` holds the state after the last of them that counts; it is replaced
-in one move. What was written behind that is cut off when the run goes on. Every file has a
-checksum; what it holds is checked by `permdist.samplers.resuming` as well.
+``run.json`` describes the run. For each chain, draws are appended to ``chain-0.orders`` and
+``chain-0.values``, and ``chain-0.state`` holds the state after the last complete draw; it is
+replaced atomically. Anything written after that draw is cut off when the run continues. Every file
+has a checksum; `permdist.samplers.resuming` checks the contents as well.
 """
 
 from __future__ import annotations
@@ -14,18 +14,21 @@ import json
 import os
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from permdist._files import write_atomically
 from permdist._seals import seal, unseal
-from permdist._typing import AnyIntArray, FloatArray
 from permdist.samplers.resuming import check_header, check_meta
-from permdist.samplers.targets import Problem
 
-FORMAT = 2
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from permdist._typing import AnyIntArray, FloatArray
+    from permdist.targets import Target
+
+FORMAT = 3
 DRAWS = ("orders", "values")
 
 
@@ -35,7 +38,7 @@ class Checkpoint:
     Parameters
     ----------
     path : path
-        A folder; it is made if it is not there.
+        A folder; it is created if necessary.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -47,7 +50,7 @@ class Checkpoint:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise OSError(f"checkpoint: {self.path} cannot be made ({error})") from error
+            raise OSError(f"checkpoint: {self.path} cannot be created ({error})") from error
         if not os.access(self.path, os.W_OK):
             raise PermissionError(f"checkpoint: {self.path} cannot be written to")
         names = {file.name for file in self.path.iterdir()} - {"lock"}
@@ -63,22 +66,22 @@ class Checkpoint:
         return self.path / "run.json"
 
     def state_file(self, chain: int) -> Path:
-        """Return where the state of a chain is kept."""
+        """Return the path of the state of a chain."""
         return self.path / f"chain-{chain}.state"
 
     def header(self) -> dict[str, Any] | None:
-        """Read what the run is; None if there is none yet."""
+        """Read the description of the run; None if there is none yet."""
         if not self._header.exists():
             return None
         try:
             found = json.loads(self._header.read_bytes())
         except (ValueError, RecursionError) as error:
-            raise _damaged(self._header, "it is no JSON") from error
+            raise _damaged(self._header, "it is not JSON") from error
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise ValueError(
                 f"checkpoint: {self._header} has format "
                 f"{found.get('format') if isinstance(found, dict) else None}, expected {FORMAT}; "
-                "start the run anew in another folder, or go on with the version that began it"
+                "start the run again in another folder, or continue with the version that began it"
             )
         if found.pop("checksum", None) != _digest(found):
             raise _damaged(self._header, "the contents do not match their checksum")
@@ -90,14 +93,14 @@ class Checkpoint:
         return found
 
     def begin(self, header: dict[str, Any]) -> None:
-        """Write what the run is."""
-        facts = json.loads(json.dumps({"format": FORMAT, **header}))  # as it will be read
+        """Write the description of the run."""
+        facts = json.loads(json.dumps({"format": FORMAT, **header}))  # as it is read back
         text = json.dumps({**facts, "checksum": _digest(facts)}, indent=1)
         write_atomically(self._header, [text.encode()])
         self._run = _digest(facts)
 
     def close(self) -> None:
-        """Let other processes use the folder."""
+        """Release the folder to other processes."""
         self._lock.close()
 
     def save(
@@ -110,7 +113,7 @@ class Checkpoint:
     ) -> dict[str, Any]:
         """Append draws and replace the chain's state; return `meta` with sizes and checksums.
 
-        Nothing counts until the state is replaced: a write that failed is cut off by the next one.
+        Draws count once the state is replaced; the next call cuts off what a failed one wrote.
         """
         meta = {**meta, "run": self._run, "chain": chain}
         for name, data in zip(DRAWS, (orders, values), strict=True):
@@ -128,7 +131,7 @@ class Checkpoint:
     def load(
         self, chain: int, arrays: dict[str, NDArray[Any]], generator: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]], bytes, bytes] | None:
-        """Read a chain's state and its draws as bytes; None if it has not got that far.
+        """Read a chain's state and its draws as bytes; None if it has not been saved yet.
 
         Parameters
         ----------
@@ -160,25 +163,26 @@ class Checkpoint:
         return meta, found, draws[0], draws[1]
 
     def refuse(self, chain: int, reason: str) -> ValueError:
-        """Make the error for a chain whose state is impossible."""
+        """Return the error for a chain whose state is impossible."""
         return _damaged(self.state_file(chain), reason)
 
 
-def fingerprint(problem: Problem) -> str:
-    """Sum up what a chain's steps depend on."""
-    digest = hashlib.sha256()
-    for part in problem.target:
+def fingerprint(target: Target) -> str:
+    """Return a digest of what the steps of a chain depend on."""
+    digest = hashlib.sha256(str(target.n_items).encode())
+    for part in target.constants:
         array = np.asarray(part)
         digest.update(f"{array.dtype}{array.shape}".encode())
         digest.update(array.tobytes())
-    digest.update(str(problem.dist.n_items).encode())
-    for function in (problem.function, problem.change):
-        if function is not None:
-            # What a function looks at cannot be hashed: try it out.
-            rng, n = np.random.default_rng(0), problem.dist.n_items
-            tries = [np.arange(n), *(rng.permutation(n) for _ in range(20))]
-            more = ((),) if function is problem.function else ((0,), (n - 2,))
-            found = [float(function(order, *k)) for order in tries for k in more]
+    digest.update(repr([getattr(part, "__qualname__", "") for part in target.functions]).encode())
+    if not target.constants:
+        # What functions refer to cannot be hashed: try them out.
+        peek, _, restore = target.functions
+        rng, n = np.random.default_rng(0), target.n_items
+        for order in (np.arange(n), *(rng.permutation(n) for _ in range(20))):
+            state = target.state_at(order)
+            restore((), state)
+            found = [float(state.value[0]), *(float(peek((), state, k)) for k in (0, n - 2))]
             digest.update(repr(found).encode())
     return digest.hexdigest()
 

@@ -1,13 +1,17 @@
-"""Independent draws, wherever a distribution has them."""
+"""Independent draws from a distribution."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permdist._check import batch_shape
-from permdist._typing import IntArray, RandomState
-from permdist.distributions import Distribution, GoodBad, WeightedOrders
+from permdist.distributions import Distribution
 from permdist.rankings import check_orders
+
+if TYPE_CHECKING:
+    from permdist._typing import IntArray, RandomState
 
 WHERE = "permdist.identities.check_distribution looks for mistakes in a distribution"
 
@@ -15,17 +19,17 @@ WHERE = "permdist.identities.check_distribution looks for mistakes in a distribu
 def sample_exact(
     dist: Distribution, size: int | tuple[int, ...] | None = None, rng: RandomState = None
 ) -> IntArray:
-    """Draw independent orders, or say why there is no way to.
+    """Draw independent orders.
 
-    Random utilities are drawn and sorted; models with a lattice (interleavings, orders of up to 21
-    items) are drawn by a walk back through it; other models of up to 8 items from the list of all
-    orders.
+    Random utilities are drawn and sorted; interleavings, and orders of up to 21 items, are drawn by
+    walking back through the states of an exact sum; other models of up to 8 items are drawn from
+    the list of all orders.
 
     Parameters
     ----------
     dist : Distribution
     size : int or tuple of int, optional
-        The batch shape; a single order without it.
+        The batch shape; a single order by default.
     rng : int, Generator or None
 
     Returns
@@ -35,9 +39,9 @@ def sample_exact(
     Raises
     ------
     NotExactError
-        Where independent draws are not affordable; the message names the limit.
+        If independent draws are not affordable; the message names the limit.
     ValueError
-        Where a distribution of your own draws something that is no order.
+        If a distribution of your own draws something that is not an order.
 
     Examples
     --------
@@ -46,14 +50,15 @@ def sample_exact(
     array([[0, 1, 2],
            [0, 1, 2]])
     """
-    dist._need_orders("sample_exact")
+    if not isinstance(dist, Distribution):
+        raise TypeError(f"dist: expected a Distribution over orders, got {type(dist).__name__}")
     return drawn_orders(dist, size, rng)
 
 
 def drawn_orders(
     dist: Distribution, size: int | tuple[int, ...] | None, rng: RandomState
 ) -> IntArray:
-    """Draw from a distribution; refuse what is no order, or not as many as asked for.
+    """Draw from a distribution, and check the shape of the draws and that they are orders.
 
     Parameters
     ----------
@@ -70,10 +75,3 @@ def drawn_orders(
         return check_orders(drawn, dist.n_items, name=name)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{error}; {WHERE}") from error
-
-
-def has_exact(dist: Distribution) -> bool:
-    """Tell whether `sample_exact` can draw from a distribution."""
-    if isinstance(dist, GoodBad | WeightedOrders):
-        return dist._is_small or dist._is_listed
-    return True

@@ -1,18 +1,20 @@
 """Running moments of a chain, in memory that does not grow with its length.
 
-Draws are added up in blocks. There is room for a fixed number of blocks; when it is full,
-neighbors are joined and blocks become twice as long. The blocks' means, a short chain themselves,
-tell how precise the overall means are.
+Draws are summed in blocks. There is room for a fixed number of blocks; when it is full, neighboring
+blocks are merged in pairs. The standard errors of the overall means follow from the block means.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import AnyIntArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from permdist._typing import AnyIntArray, FloatArray, IntArray
 
 BLOCKS = 512
 
@@ -30,7 +32,7 @@ class Moments:
     squares : array of float, shape (n + 1,)
         Sums of their squares over all draws.
     progress : array of int, shape (2,)
-        The number of draws, and of draws a block.
+        The number of draws, and the number of draws per block.
     """
 
     counts: IntArray
@@ -40,7 +42,7 @@ class Moments:
 
     @classmethod
     def empty(cls, n_items: int) -> Moments:
-        """Start with no draws."""
+        """Return moments of no draws."""
         return cls(
             np.zeros((n_items, n_items), dtype=np.int64),
             np.zeros((BLOCKS, n_items + 1)),
@@ -58,9 +60,9 @@ class Moments:
         return int(self.progress[0])
 
     def block_means(self, length: int | None = None) -> FloatArray:
-        """Give the means of the blocks that are full, shape (blocks, n + 1).
+        """Return the means of the complete blocks, shape (blocks, n + 1).
 
-        With a length that is a multiple of the blocks' own, they are joined to it.
+        Blocks are merged to `length`, which must be a multiple of their own length.
         """
         draws, own = self.progress
         joined = 1 if length is None else length // int(own)
@@ -69,11 +71,11 @@ class Moments:
         return sums / (own * joined)
 
     def means(self) -> FloatArray:
-        """Give the means of all draws, shape (n + 1,)."""
+        """Return the means of all draws, shape (n + 1,)."""
         return self.blocks.sum(axis=0) / max(1, self.n_draws)
 
     def variances(self) -> FloatArray:
-        """Give the variances of single draws, shape (n + 1,)."""
+        """Return the variances of single draws, shape (n + 1,)."""
         return np.maximum(self.squares / max(1, self.n_draws) - self.means() ** 2, 0.0)
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permdist.rankings import order_to_ranks
-from permdist.samplers.worker import Worker
+
+if TYPE_CHECKING:
+    from permdist.samplers.worker import Worker
 
 
 class Bar:
@@ -48,7 +51,7 @@ class Bar:
         return self
 
     def update(self) -> None:
-        """Show how far the chains are."""
+        """Show the progress of the chains."""
         if not self.shown:
             return
         done = sum(worker.done for worker in self.workers)
@@ -67,7 +70,7 @@ class Bar:
 
 
 def _rhat_so_far(workers: list[Worker], most: int = 400) -> float:
-    """Give the worst split R-hat of log-weights and of some items' ranks, from some draws."""
+    """Return the worst split R-hat of log-weights and of some items' ranks, from some draws."""
     if workers[0].moments is not None:
         tables = [worker.moments.block_means() for worker in workers if worker.moments is not None]
         length = min(map(len, tables))

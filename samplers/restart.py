@@ -1,26 +1,28 @@
-"""The restart sampler: walks of single flips from rankings that span all losses.
+"""The restart sampler: random walks from rankings that cover the whole range of losses.
 
-It draws a sample of rankings once, before a learner's optimization: from rankings of every
-quality, by steps that change the quality little. The sample does not follow any distribution of
-the model, which is why the optimizer sees one and the same function throughout.
+It draws a fixed sample of rankings before a learner's optimization. The sample does not depend on
+the learner's parameters, so that the objective does not change while it is optimized.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import as_rng, count, finite, grades
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist._limits import need_memory
 from permdist._text import aligned
-from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.measures import Measure, parse
 from permdist.samplers.kernels.randomness import pick, weigh
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray, RandomState
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,9 +33,9 @@ class RestartSample:
     ----------
     orders : array of int, shape (size, n)
     delta : array of float, shape (size,)
-        The loss of each: 1 less the measure.
+        The loss of each ranking: 1 minus the measure.
     rung : array of int, shape (size,)
-        The restart state that each walk began at.
+        The restart state at which each ranking's walk began.
     ladder : array of float, shape (rungs,)
         The losses of the restart states.
     measure : Measure
@@ -46,7 +48,7 @@ class RestartSample:
     measure: Measure
 
     def coverage(self, bins: int = 10) -> FloatArray:
-        """Give the share of the sample in equal bins of all losses there can be."""
+        """Return the proportion of the sample in each of equal bins of the possible losses."""
         largest = 1.0 - self.measure.range[0]
         counts, _ = np.histogram(self.delta, bins=count("bins", bins), range=(0.0, largest))
         return counts / len(self.delta)
@@ -63,30 +65,30 @@ class RestartSample:
 
 
 class RestartSampler:
-    """Draws fixed samples of rankings for a learner.
+    """Draw fixed samples of rankings for a learner.
 
-    A walk starts at one of several rankings on the way from the best to the worst, chosen with
-    probability proportional to ``exp(skew * loss)``. Each step flips one pair of a good and a bad
-    item, among the flips that give a ranking, with probability proportional to
+    A walk starts at one of several restart states between the best and the worst ranking, chosen
+    with probability proportional to ``exp(skew * loss)``. Each step flips one pair of a good and a
+    bad item, among the flips that result in a ranking, with probability proportional to
 
     - ``(bads above g + goods below b + 1) / (n + 2)`` if g is above b,
     - ``(goods above b + bads below g + 1) / (n + 2)`` if b is above g,
 
-    which favors flips that change the loss little. Only these flips are proposed, so no step is
-    rejected; the law is that of drawing pairs until one is accepted.
+    which favors flips that change the loss little. No step is rejected; the distribution is that of
+    drawing pairs until one is accepted.
 
     Parameters
     ----------
     measure : Measure or str
-        What the loss is 1 less of.
+        The loss is 1 minus this measure.
     rungs : int
-        The number of restart states; 2 are the best and the worst ranking only.
+        The number of restart states; 2 for the best and the worst ranking only.
     skew : float
-        Below 0 it favors good restart states, above 0 bad ones.
+        Negative values favor good restart states, positive ones bad restart states.
     walk : int
-        Rankings taken from each walk, the restart state among them.
+        The number of rankings taken from each walk, including the restart state.
     stride : int
-        Flips between two of them.
+        The number of flips between two of them.
 
     References
     ----------
@@ -116,10 +118,10 @@ class RestartSampler:
         self.walk, self.stride = count("walk", walk), count("stride", stride)
 
     def ladder(self, labels: ArrayLike) -> tuple[IntArray, FloatArray]:
-        """Give the restart states from the best to the worst, and their losses.
+        """Return the restart states from the best to the worst, and their losses.
 
-        On the way the goods go down to the bottom one after the other, the last one first; the
-        states are those whose losses are nearest to equal steps.
+        From the best ranking the goods move to the bottom one after the other, the last one first;
+        the restart states are those whose losses are nearest to equal steps.
 
         Returns
         -------
@@ -154,7 +156,7 @@ class RestartSampler:
         Parameters
         ----------
         labels : array of int, shape (n,)
-            Grades; above 0 is good. There must be good and bad items.
+            Relevance labels; above 0 is good. There must be good and bad items.
         size : int
         rng : int, Generator or None
 
@@ -202,8 +204,8 @@ class RestartSampler:
 
 def _classes(label: IntArray) -> tuple[IntArray, IntArray]:
     if label.ndim != 1:
-        raise ValueError(f"labels: expected 1 dimension(s), got shape {label.shape}")
-    # Higher grades first: the best ranking has them on top.
+        raise ValueError(f"labels: expected one dimension, got shape {label.shape}")
+    # Higher labels first: the best ranking has them on top.
     goods = np.argsort(-label, kind="stable")[: int((label > 0).sum())]
     bads = np.flatnonzero(label == 0)
     if not len(goods) or not len(bads):
@@ -215,7 +217,7 @@ def _flipped(goods: IntArray, bads: IntArray, flips: int) -> IntArray:
     """Put goods above bads, then let the goods pass the bads one after the other, last first."""
     down, rest = divmod(flips, len(bads))
     stay = len(goods) - down
-    if stay == 0:  # the worst of all: the highest grades last
+    if stay == 0:  # the worst of all: the highest labels last
         return np.concatenate([bads, goods[::-1]])
     return np.concatenate(
         [goods[: stay - 1], bads[:rest], goods[stay - 1 : stay], bads[rest:], goods[stay:]]
@@ -235,7 +237,7 @@ def _walk(
     stride: int,
     out: IntArray,
 ) -> None:
-    """Take a walk and note every stride-th ranking, the first one included; out (walk, n)."""
+    """Walk, and record every stride-th ranking, including the first one; out (walk, n)."""
     n = len(order)
     blocks = _blocks(order, is_good, sizes)
     for number in range(len(out)):
@@ -248,7 +250,7 @@ def _walk(
 
 @kernel(inline=True)
 def _blocks(order: IntArray, is_good: Any, sizes: IntArray) -> int:
-    """Fill in the sizes of the blocks of goods and bads; give their number."""
+    """Fill in the sizes of the blocks of goods and bads; return their number."""
     blocks = 0
     for k in range(len(order)):
         if k == 0 or is_good[order[k]] != is_good[order[k - 1]]:
@@ -262,7 +264,7 @@ def _blocks(order: IntArray, is_good: Any, sizes: IntArray) -> int:
 def flip_once(
     order: IntArray, is_good: Any, sizes: IntArray, blocks: int, weights: FloatArray, rng: Any
 ) -> int:
-    """Flip one pair of neighboring blocks; give the new number of blocks."""
+    """Flip one pair of neighboring blocks; return the new number of blocks."""
     n = len(order)
     first_good = is_good[order[0]]
     all_goods = 0
@@ -325,7 +327,7 @@ def flip_once(
         sizes[b + 1] = 1
         blocks += 1
         above, below = b + 1, b + 2
-    # Any place in a block is as good as any other.
+    # All places in a block are equally likely.
     i = k - pick(rng, sizes[above])
     j = k + 1 + pick(rng, sizes[below])
     order[i], order[k] = order[k], order[i]

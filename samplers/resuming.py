@@ -1,7 +1,7 @@
-"""What a checkpoint may hold: checks of everything that a chain would go on with.
+"""Checks of everything in a checkpoint that a chain would continue with.
 
-Kernels trust their inputs: an order that is none, or a number out of range, would make them read
-and write wherever it points. Checksums find damage; these checks find what no run can have written.
+Kernels trust their inputs: an invalid order, or a number out of range, would make them read and
+write out of bounds. Checksums find damage; these checks find what no run can have written.
 """
 
 from __future__ import annotations
@@ -10,22 +10,23 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from permdist._typing import AnyIntArray, FloatArray, IntArray
-from permdist.distributions import GaussianScores
 from permdist.samplers.moments import BLOCKS, Moments
-from permdist.samplers.targets import SORTED, Problem, State, restore
+from permdist.targets import State, Target
+from permdist.targets.base import unknown
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from permdist._typing import AnyIntArray, FloatArray, IntArray
     from permdist.samplers.worker import Worker
 
-# The largest values of a bit generator's state that are used as positions or flags.
+# The largest values of the parts of a bit generator's state that are positions or flags.
 LARGEST = {"pos": 624, "buffer_pos": 4, "has_uint32": 1, "uinteger": 2**32 - 1}
 
 
 def check_header(found: dict[str, Any]) -> None:
-    """Check the types of what ``run.json`` holds; raise ValueError with the reason."""
+    """Check the types of the entries of ``run.json``; raise ValueError with the reason."""
     for name, minimum in (("thin", 1), ("tune", 0), ("chains", 1)):
         if name in found:
             _whole(name, found[name], minimum)
@@ -40,7 +41,7 @@ def check_meta(meta: Any, generator: dict[str, Any]) -> None:
     Parameters
     ----------
     meta : object
-        As it was read.
+        The first line of a state file.
     generator : dict
         The state of a bit generator of the expected kind.
     """
@@ -68,7 +69,7 @@ def check_chain(
     Parameters
     ----------
     worker : Worker
-        The chain that would go on with them.
+        The chain that would continue with them.
     meta, arrays : dict
         As `Checkpoint.load` returns them.
     orders : array of int, shape (draws, n)
@@ -84,19 +85,19 @@ def check_chain(
         )
     _check_steps(worker, arrays, done)
     state = State(*(arrays[f"state {name}"] for name in State._fields))
-    _check_state(worker.problem, state, started=done > 0 and not worker.exact)
-    _check_orders("draws", orders, worker.problem.dist.n_items)
-    unknown = worker.exact and isinstance(worker.problem.dist, GaussianScores)
-    if (np.isnan(values).any() and not unknown) or (values == np.inf).any():
+    _check_state(worker.target, state, started=done > 0 and not worker.exact)
+    _check_orders("draws", orders, worker.target.n_items)
+    without = worker.exact and worker.target.log_weights is unknown
+    if (np.isnan(values).any() and not without) or (values == np.inf).any():
         raise ValueError("the log-weights of its draws are not all finite or -inf")
     if expected and not worker.exact:
         same = (orders[-1] == state.order).all() and values[-1] == state.value[0]
         if not same:
-            raise ValueError("its last draw is not where its chain stands")
+            raise ValueError("its last draw is not the state of its chain")
     if worker.moments is not None:
         names = vars(worker.moments)
         found = Moments(**{name: arrays[f"moments {name}"] for name in names})
-        _check_moments(found, kept, finite=not unknown)
+        _check_moments(found, kept, finite=not without)
 
 
 def _check_steps(worker: Worker, arrays: dict[str, NDArray[Any]], done: int) -> None:
@@ -111,20 +112,19 @@ def _check_steps(worker: Worker, arrays: dict[str, NDArray[Any]], done: int) -> 
             )
 
 
-def _check_state(problem: Problem, state: State, *, started: bool) -> None:
-    n = problem.dist.n_items
-    _check_orders("state", state.order[None], n)
+def _check_state(target: Target, state: State, *, started: bool) -> None:
+    _check_orders("state", state.order[None], target.n_items)
     if not started:
         return
     value = float(state.value[0])
-    if math.isnan(value) or value == math.inf or np.isnan(state.sums).any():
+    if math.isnan(value) or value == math.inf or np.isnan(state.floats).any():
         raise ValueError("state: expected log-weights that are finite or -inf")
-    target = problem.target
-    if target.kind <= SORTED and target.table.shape[1] > 1:
-        fresh = problem.start(state.order)
-        restore.py_func(target, fresh)  # type: ignore[attr-defined]
-        if (fresh.number != state.number).any():
-            raise ValueError("state: its places in the tilt's table do not follow from its order")
+    if target.integers:  # these may be used as positions
+        fresh = target.state_at(state.order)
+        restore: Any = target.restore
+        getattr(restore, "py_func", restore)(target.constants, fresh)
+        if (fresh.integers != state.integers).any():
+            raise ValueError("state: its integers do not follow from its order")
 
 
 def _check_orders(name: str, orders: AnyIntArray, n: int) -> None:

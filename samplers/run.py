@@ -11,29 +11,34 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import as_rng, choice, count
+from permdist._deprecation import renamed_arguments
 from permdist._limits import need_memory
 from permdist._text import hint
-from permdist._typing import IntArray, RandomState
 from permdist.distributions import Distribution
 from permdist.rankings import check_orders
 from permdist.samplers.auto import applicable, choose_kernel, default_thin
 from permdist.samplers.chains import Chains
 from permdist.samplers.checkpoint import Checkpoint, encode, fingerprint
-from permdist.samplers.exact import has_exact
-from permdist.samplers.kernels import KERNELS, parts_of
+from permdist.samplers.kernels import KERNELS, RESERVED, parts_of
 from permdist.samplers.moments import BLOCKS
 from permdist.samplers.progress import Bar
-from permdist.samplers.targets import Problem, problem_of
-from permdist.samplers.worker import SLICE, Settings, Worker, log_weights
+from permdist.samplers.worker import SLICE, Settings, Worker
+from permdist.targets import Target, target_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import IntArray, RandomState
 
 
+@renamed_arguments(threads="n_jobs")
 def run_chains(
     dist: Distribution,
     draws: int = 1000,
@@ -47,46 +52,49 @@ def run_chains(
     *,
     start: ArrayLike | None = None,
     keep: str = "draws",
-    threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> Chains:
-    """Run Markov chains whose draws have a given distribution in the long run.
+    """Run Markov chains that converge to a given distribution.
 
-    Chains start at random orders and run in threads; the result does not depend on how many. With
-    the same seed it is the same to the bit, also if the run was killed and went on from its
-    checkpoint. Ctrl-C returns what was drawn so far, once every chain has drawn something.
+    Chains start at random orders and run in threads; the result does not depend on their number.
+    The same `rng` gives the same bits, also if the run was killed and continued from its
+    checkpoint. Ctrl-C returns the draws so far, once every chain has drawn something.
 
     Parameters
     ----------
     dist : Distribution
-        Any distribution over orders. The models of the library, and `WeightedOrders` with compiled
-        functions, take nanoseconds a step; others are asked for `log_prob` at every step.
+        Any distribution over orders. The models of the library, `WeightedOrders` with compiled
+        functions, and distributions with a compiled target of their own (see `permdist.targets`)
+        take nanoseconds per step; others evaluate `log_prob` at every step.
     draws : int
-        Draws of each chain.
+        The number of draws per chain.
     tune : int, optional
-        Draws thrown away at the beginning; half as many as `draws` by default.
+        The number of draws to discard at the beginning; half of `draws` by default.
     chains : int
+        The number of chains.
     kernel : str or mapping
         ``"adjacent"`` swaps two neighbors, ``"transposition"`` any two items; ``"relocation"``
-        puts an item where its full conditional says; ``"flip"`` exchanges items of neighboring
-        blocks of equal labels (`GoodBad` over orders); ``"exact"`` draws independently.
-        ``"adjacent+relocation"`` takes both equally often, ``{"adjacent": 9, "relocation": 1}``
-        in other shares. ``"auto"`` is exact where that is affordable, else what gave the most
-        effective draws in a short trial; the result says which.
+        draws a new position for an item from its full conditional; ``"flip"`` exchanges items of
+        neighboring blocks of equal labels (`GoodBad` over orders); ``"exact"`` draws
+        independently; `register_kernel` adds others. ``"adjacent+relocation"`` takes both equally
+        often, ``{"adjacent": 9, "relocation": 1}`` in the given proportions. ``"auto"`` is exact
+        where that is affordable, otherwise the kernel with the most effective draws in a short
+        trial; ``chains.kernel`` says which.
     thin : int, optional
-        Steps between two draws; about one sweep over the items by default.
+        The number of steps between two draws; about one sweep over the items by default.
     rng : int, Generator or None
     progress : bool, optional
-        Whether to show speed, acceptance and the worst R-hat so far; by default on a terminal.
+        Whether to show speed, acceptance rate and the worst R-hat so far; by default on a terminal.
     checkpoint : path, optional
-        A folder to write draws and states to. A run that finds its own checkpoint goes on from
-        there; it may ask for more draws than before.
+        A folder to write draws and states to. A run that finds its own checkpoint there continues
+        from it; it may ask for more draws than before.
     start : array of int, shape (n,) or (chains, n), optional
-        Where to start.
+        The orders to start from; random ones by default.
     keep : {"draws", "moments"}
-        All draws, or only rank marginals and the moments of ranks and log-weights, in memory that
-        does not grow.
-    threads : int, optional
-        At most so many chains at a time; the number of processors by default.
+        Keep all draws, or only rank marginals and the moments of ranks and log-weights, in memory
+        that does not grow with the number of draws.
+    n_jobs : int, optional
+        The number of chains to run at the same time; the number of processors by default.
 
     Returns
     -------
@@ -102,17 +110,17 @@ def run_chains(
     >>> bool(chains.summary().converged)
     True
     """
-    settings = _check(dist, draws, tune, chains, thin, keep, threads)
-    problem = problem_of(dist)
+    settings = _check(dist, draws, tune, chains, thin, keep, n_jobs)
+    target = target_of(dist)
     store = None if checkpoint is None else Checkpoint(checkpoint)
     try:
         generator = as_rng(rng)
         pilot, *streams = generator.spawn(settings.chains + 1)
         seed = _digest([stream.bit_generator.state for stream in streams])
         found = None if store is None else store.header()
-        name = _name(kernel, problem, pilot, found)
+        name = _name(kernel, dist, target, pilot, found)
         steps = thin if thin is not None else _default_thin(name, dist.n_items)
-        if found is not None:  # what was not asked for is as it was
+        if found is not None:  # the defaults are those of the earlier run
             steps = int(found.get("thin", steps)) if thin is None else steps
             earlier = int(found.get("tune", settings.tune))
             settings = replace(settings, tune=earlier if tune is None else settings.tune)
@@ -121,7 +129,7 @@ def run_chains(
         if store is not None:
             header = {
                 "distribution": repr(dist),
-                "fingerprint": fingerprint(problem),
+                "fingerprint": fingerprint(target),
                 "kernel": name,
                 "thin": steps,
                 "tune": settings.tune,
@@ -134,13 +142,13 @@ def run_chains(
                 store.begin(header)
             else:
                 _compare(found, header, free_seed=rng is None)
-        starts = _starts(problem, start, streams, exact=name == "exact")
+        starts = _starts(target, start, streams, exact=name == "exact")
         length = settings.draws if keep == "draws" else 0
         orders = np.empty((settings.chains, length, dist.n_items), dtype=np.int32)
         values = np.empty((settings.chains, length))
         parts = zip(streams, starts, orders, values, strict=True)
         workers = [
-            Worker(number, problem, name, steps, settings, store, *part)
+            Worker(number, dist, target, name, steps, settings, store, *part)
             for number, part in enumerate(parts)
         ]
         for worker in workers:
@@ -164,14 +172,14 @@ def run_chains(
         accept_rate=moved[:, 1] / np.maximum(1, moved[:, 0]),
         seconds=seconds,
         complete=complete,
-        normalizer=problem.normalizer,
+        normalizer=target.normalizer,
         dist=dist,
         moments=[worker.moments for worker in workers if worker.moments is not None],
     )
 
 
 def _check(
-    dist: Any, draws: Any, tune: Any, chains: Any, thin: Any, keep: Any, threads: Any
+    dist: Any, draws: Any, tune: Any, chains: Any, thin: Any, keep: Any, n_jobs: Any
 ) -> Settings:
     if not isinstance(dist, Distribution):
         raise TypeError(f"dist: expected a Distribution, got {type(dist).__name__}")
@@ -191,14 +199,18 @@ def _check(
         per_chain = 8.0 * dist.n_items**2 + 8.0 * BLOCKS * (dist.n_items + 1.0)
         need_memory(f"chains: the moments of {chains:,} chains", chains * per_chain)
     processors = os.cpu_count() or 1
-    workers = processors if threads is None else count("threads", threads)
+    workers = processors if n_jobs is None else count("n_jobs", n_jobs)
     return Settings(draws, tune, chains, keep, workers)
 
 
 def _name(
-    kernel: Any, problem: Problem, pilot: np.random.Generator, found: dict[str, Any] | None
+    kernel: Any,
+    dist: Distribution,
+    target: Target,
+    pilot: np.random.Generator,
+    found: dict[str, Any] | None,
 ) -> str:
-    """Write the kernel's name out: a mixture with its shares, or what `auto` chose."""
+    """Return the full name of a kernel: a mixture with its shares, or what `auto` chose."""
     if isinstance(kernel, Mapping):
         numbers = all(isinstance(share, int | float | np.number) for share in kernel.values())
         if not kernel or not numbers or not all(0 < share < np.inf for share in kernel.values()):
@@ -216,27 +228,25 @@ def _name(
     if name == "auto" and found is not None:
         name = str(found.get("kernel"))
     if name == "auto":
-        if has_exact(problem.dist):
-            return "exact"
-        return choose_kernel(problem, pilot)
+        return "exact" if target.exact else choose_kernel(target, pilot)
     if name == "exact":
-        if not has_exact(problem.dist):
-            problem.dist.sample(rng=0)  # says why not
+        if not target.exact:
+            dist.sample(rng=0)  # raises the error that says why not
         return name
-    usable = applicable(problem)
+    usable = applicable(target)
     for part in parts_of(name):
-        if part in ("auto", "exact"):
+        if part in RESERVED:
             raise ValueError(f"kernel: {part!r} cannot be part of a mixture, got {name!r}")
         if part not in KERNELS:
-            options = ["auto", "exact", *KERNELS]
+            options = [*RESERVED, *KERNELS]
             raise ValueError(
                 f"kernel: expected one of {', '.join(options)}, or a mixture such as "
                 f"'adjacent+relocation', got {part!r}{hint(part, options)}"
             )
         if part not in usable:
             raise ValueError(
-                f"kernel: {part!r} needs items in classes that can change places freely: "
-                f"GoodBad over orders; for this distribution there are {', '.join(usable)}"
+                f"kernel: {part!r} needs items in classes that can change places freely, as in "
+                f"GoodBad over orders; for this distribution use one of {', '.join(usable)}"
             )
     return name
 
@@ -246,7 +256,7 @@ def _default_thin(name: str, n_items: int) -> int:
 
 
 def _compare(found: dict[str, Any], header: dict[str, Any], *, free_seed: bool) -> None:
-    """Refuse to go on with another run's checkpoint."""
+    """Check that a checkpoint belongs to this run."""
     for key, value in header.items():
         if key == "seed" and free_seed:
             continue
@@ -265,24 +275,24 @@ def _compare(found: dict[str, Any], header: dict[str, Any], *, free_seed: bool) 
 
 
 def _starts(
-    problem: Problem,
+    target: Target,
     start: ArrayLike | None,
     streams: list[np.random.Generator],
     *,
     exact: bool,
 ) -> list[IntArray]:
-    if exact:  # independent draws start nowhere
-        return [np.arange(problem.dist.n_items)] * len(streams)
+    n = target.n_items
+    if exact:  # independent draws need no start
+        return [np.arange(n)] * len(streams)
     if start is None:
-        return [problem.random_start(stream) for stream in streams]
-    n = problem.dist.n_items
+        return [target.random_start(stream) for stream in streams]
     orders = check_orders(start, n, name="start")
     if orders.shape not in ((n,), (len(streams), n)):
         raise ValueError(
             f"start: expected one order or {len(streams)} orders of {n} items, "
             f"got shape {orders.shape}"
         )
-    if np.min(log_weights(problem.dist, orders)) == -np.inf:
+    if np.min(target.log_weights(orders)) == -np.inf:
         raise ValueError("start: expected orders of positive probability")
     return list(np.broadcast_to(orders, (len(streams), n)))
 
@@ -292,14 +302,14 @@ def _digest(states: Any) -> str:
 
 
 def _drive(workers: list[Worker], settings: Settings, shown: bool, name: str) -> bool:
-    """Run all chains to their ends, or to Ctrl-C; tell whether they came to their ends.
+    """Run all chains until they are complete, or until Ctrl-C; return whether they are complete.
 
     All slices are taken in threads, which Ctrl-C does not reach: a chain always stops between two
-    draws, with its state, its generator and its draws in step.
+    draws, with its state, its generator and its draws consistent.
     """
     stop = threading.Event()
     faults: list[BaseException] = []
-    # Chains take turns, so that all are equally far when they are looked at or stopped.
+    # Chains take turns, so that all have about the same number of draws at any time.
     waiting = deque(worker for worker in workers if worker.done < worker.total)
 
     def run() -> None:
@@ -318,12 +328,12 @@ def _drive(workers: list[Worker], settings: Settings, shown: bool, name: str) ->
         finally:
             ended.release()
 
-    # Not Thread.join, which takes a thread for dead when Ctrl-C interrupts it.
+    # Not Thread.join, which considers a thread dead when Ctrl-C interrupts it.
     ended = threading.Semaphore(0)
     running, interrupted = 0, False
     try:
         with Bar(workers, shown, name) as bar:
-            for _ in range(min(settings.threads, len(workers))):
+            for _ in range(min(settings.n_jobs, len(workers))):
                 threading.Thread(target=run, daemon=True).start()
                 running += 1
             while running:
@@ -336,7 +346,7 @@ def _drive(workers: list[Worker], settings: Settings, shown: bool, name: str) ->
         try:
             running -= ended.acquire(timeout=SLICE)
         except KeyboardInterrupt:
-            interrupted = True  # once more: the last draws are being finished
+            interrupted = True  # again: the last draws are being finished
     if faults:
         raise faults[0]
     interrupted = interrupted and any(worker.done < worker.total for worker in workers)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from permdist._typing import AnyIntArray, FloatArray, IntArray
-from permdist.distributions import Distribution, GaussianScores
-from permdist.samplers.checkpoint import Checkpoint
 from permdist.samplers.exact import drawn_orders
-from permdist.samplers.kernels import KERNELS, advancer, mixture_of, parts_of
+from permdist.samplers.kernels import advance_with, mixture_of, parts_of
 from permdist.samplers.moments import Moments
 from permdist.samplers.resuming import check_chain
-from permdist.samplers.targets import Problem, State, is_wide
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from permdist._typing import AnyIntArray, FloatArray, IntArray
+    from permdist.distributions import Distribution
+    from permdist.samplers.checkpoint import Checkpoint
+    from permdist.targets import Target
 
 SLICE = 0.1  # seconds between two looks at the clock
 SAVE_EVERY = 1.0  # seconds between two writes of a checkpoint
@@ -27,13 +31,13 @@ MANY_STEPS = 2**17  # take some hundredths of a second
 
 @dataclass(frozen=True)
 class Settings:
-    """How long to run, on how many threads, and what to keep."""
+    """How long to run, in how many threads, and what to keep."""
 
     draws: int
     tune: int
     chains: int
     keep: str
-    threads: int
+    n_jobs: int
 
 
 @dataclass
@@ -41,7 +45,8 @@ class Worker:
     """One chain: its state, its generator, its draws."""
 
     number: int
-    problem: Problem
+    dist: Distribution
+    target: Target
     kernel: str
     thin: int
     settings: Settings
@@ -52,39 +57,39 @@ class Worker:
     values: FloatArray
     done: int = 0  # draws so far, tuning included
     before: float = 0.0  # seconds that the run had taken when it was resumed
-    saved: int = 0
+    saved: int = 0  # draws in the checkpoint
     saved_done: int = 0
-    astray: bool = False  # whether the state has left the last draw, and is in no other
+    astray: bool = False  # whether the state is between two draws
     meta: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         kept = self.settings.keep == "draws"
-        self.moments = None if kept else Moments.empty(self.problem.dist.n_items)
-        self.moved = np.zeros((len(KERNELS), 2), dtype=np.int64)
-        self.tuned = np.zeros_like(self.moved)
-        self.state: State = self.problem.start(self.order)
+        self.moments = None if kept else Moments.empty(self.target.n_items)
         self.exact = self.kernel == "exact"
+        parts = {} if self.exact else parts_of(self.kernel)
+        self.moved = np.zeros((max(1, len(parts)), 2), dtype=np.int64)
+        self.tuned = np.zeros_like(self.moved)
+        self.state = self.target.state_at(self.order)
         self.seed = int(self.rng.integers(2**63))
         if not self.exact:
-            self.mixture = mixture_of(parts_of(self.kernel))
-            self.advance = advancer(self.problem)
+            self.mixture, self.advance = mixture_of(parts), advance_with(parts, self.target)
         self._pace = 1
         self._began = self._saved_at = time.perf_counter()
 
     @property
     def total(self) -> int:
-        """All draws to be made, tuning included."""
+        """The number of draws to make, tuning included."""
         return self.settings.draws + self.settings.tune
 
     @property
     def kept(self) -> int:
-        """Draws so far that count."""
+        """The number of draws so far, without tuning."""
         return min(max(0, self.done - self.settings.tune), self.settings.draws)
 
     def slice(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Make draws for a tenth of a second or so.
+        """Make draws for about a tenth of a second.
 
-        Where a single draw takes longer, it is left once `stopped`, and does not count.
+        A single draw that takes longer is given up once `stopped` returns True.
         """
         begin = time.perf_counter()
         end = self.settings.tune if self.done < self.settings.tune else self.total
@@ -96,9 +101,9 @@ class Worker:
             # Each block has a generator of its own, so that the bits do not depend on the slices.
             number, within = divmod(self.done, EXACT_BLOCK)
             stream = np.random.default_rng([self.seed, number])
-            block = drawn_orders(self.problem.dist, EXACT_BLOCK, stream)[within : within + size]
+            block = drawn_orders(self.dist, EXACT_BLOCK, stream)[within : within + size]
             orders[:] = block
-            values[:] = log_weights(self.problem.dist, block)
+            values[:] = self.target.log_weights(block)
             self.moved[0] += size
         else:
             counts = self.tuned if self.done < self.settings.tune else self.moved
@@ -126,8 +131,8 @@ class Worker:
         counts: IntArray,
         stopped: Callable[[], bool],
     ) -> bool:
-        """Take the steps of some draws; tell whether all of them were taken."""
-        inputs = self.mixture, self.problem.target, self.state, self.rng
+        """Take the steps of some draws; return whether all of them were taken."""
+        inputs = self.mixture, self.target.constants, self.state, self.rng
         outputs = orders, values, counts
         if size > 1 or self.thin <= MANY_STEPS:
             self.advance(*inputs, self.done, size, self.thin, *outputs)
@@ -143,27 +148,26 @@ class Worker:
         return True
 
     def _check_values(self, values: FloatArray) -> None:
-        """Refuse what a user's functions must not return."""
-        if self.problem.function is None or self.exact:
-            return
+        """Refuse log-weights that a user's functions must not return."""
         wrong = np.isnan(values) | (values == np.inf)
-        if wrong.any():
+        if wrong.any() and not self.exact:
             raise ValueError(
-                "log_weight, swap: expected log-weights that are finite or -inf, got "
-                f"{values[wrong][0]} in chain {self.number}"
+                f"{type(self.dist).__name__}: expected log-weights that are finite or -inf, got "
+                f"{values[wrong][0]} in chain {self.number}; check log_weight and swap, or peek "
+                "and restore of its target"
             )
 
     def _room(self, size: int) -> tuple[AnyIntArray, FloatArray]:
-        """Give the place for the next draws."""
+        """Return the arrays for the next draws."""
         if self.moments is None and self.done >= self.settings.tune:
             here = slice(self.kept, self.kept + size)
             return self.orders[here], self.values[here]
-        return np.empty((size, self.problem.dist.n_items), dtype=np.int32), np.empty(size)
+        return np.empty((size, self.target.n_items), dtype=np.int32), np.empty(size)
 
     def save(self) -> None:
-        """Write the draws since the last time, and the state."""
+        """Write the draws since the last call, and the state."""
         if self.store is None or self.done == self.saved_done or self.astray:
-            return  # a state in the middle of a draw is none to go on from
+            return  # a run cannot continue from a state between two draws
         new = slice(self.saved, self.kept) if self.moments is None else slice(0, 0)
         meta = self.meta | {
             "done": self.done,
@@ -177,7 +181,7 @@ class Worker:
         self._saved_at = time.perf_counter()
 
     def resume(self) -> None:
-        """Take over what a checkpoint holds, if a chain like this one can have written it."""
+        """Continue from what a checkpoint holds, if a chain like this one can have written it."""
         if self.store is None:
             return
         own = self._arrays()
@@ -185,9 +189,8 @@ class Worker:
         if loaded is None:
             return
         meta, arrays, raw_orders, raw_values = loaded
-        n = self.problem.dist.n_items
         try:
-            orders = np.frombuffer(raw_orders, dtype=np.int32).reshape(-1, n)
+            orders = np.frombuffer(raw_orders, dtype=np.int32).reshape(-1, self.target.n_items)
             values = np.frombuffer(raw_values)
             check_chain(self, meta, arrays, orders, values)
             self.rng.bit_generator.state = meta["rng"]
@@ -216,12 +219,3 @@ class Worker:
         if self.moments is not None:
             arrays |= {f"moments {name}": array for name, array in vars(self.moments).items()}
         return arrays
-
-
-def log_weights(dist: Distribution, orders: IntArray) -> FloatArray:
-    """Return the log-weights of orders; NaN where they cost too much to know."""
-    if isinstance(dist, GaussianScores):  # nested integrals cost far more than the draws
-        return np.full(len(orders), np.nan)
-    if is_wide(dist):
-        return np.asarray(dist._relative_weight(orders))
-    return np.asarray(getattr(dist, "log_weight", dist.log_prob)(orders))

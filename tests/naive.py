@@ -383,6 +383,7 @@ def outcomes(run):
 
 def enumerated_chance():
     """Replace the ways in which kernels use chance by choices of an oracle."""
+    from permdist.samplers.kernels import randomness
 
     def pick(oracle, n):
         return oracle.choose([1.0 / n] * n)
@@ -398,26 +399,30 @@ def enumerated_chance():
     def weigh(oracle, weights, n):
         return oracle.choose(list(weights[:n] / weights[:n].sum()))
 
-    return {"pick": pick, "accept": accept, "draw": draw, "weigh": weigh}
+    return {
+        randomness.pick: pick,
+        randomness.accept: accept,
+        randomness.draw: draw,
+        randomness.weigh: weigh,
+    }
 
 
-def transition_matrix(problem, name, orders):
+def transition_matrix(target, name, orders):
     """Build a kernel's transition matrix by running its own code with chance enumerated."""
-    from permdist.samplers.kernels import KERNELS, _plain_target, rebind
+    from permdist.samplers.kernels import KERNELS
+    from permdist.samplers.kernels.binding import bind, plain_functions
+    from permdist.targets import restore
 
-    replaced = enumerated_chance()
-    if problem.function is not None:
-        replaced |= _plain_target(problem.function, problem.change)
-    made = rebind(replaced, lambda function: function)
-    which = list(KERNELS).index(name)
+    replaced = plain_functions(target) | enumerated_chance()
+    step = bind(KERNELS[name].function, replaced, lambda copy, _: copy)
     numbers = {tuple(order): number for number, order in enumerate(orders.tolist())}
     matrix = np.zeros((len(orders), len(orders)))
     for number, order in enumerate(orders):
 
         def run(oracle, order=order):
-            state = problem.start(order)
-            made["restore"](problem.target, state)
-            made["step"](which, problem.target, state, oracle)
+            state = target.state_at(order)
+            replaced[restore](target.constants, state)
+            step(target.constants, state, oracle)
             return tuple(state.order.tolist())
 
         for chance, result in outcomes(run):

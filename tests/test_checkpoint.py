@@ -95,7 +95,7 @@ def test_files_of_another_kind_are_refused(run):
     (folder / "chain-0.state").write_bytes(kept)
     header = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps({**header, "format": 1}))
-    with pytest.raises(ValueError, match=r"has format 1, expected 2; start the run anew in anoth"):
+    with pytest.raises(ValueError, match=r"has format 1, expected 3; start the run again in anoth"):
         again(80)
 
 
@@ -121,7 +121,7 @@ FORGED = {
     "zeros for an order": (edit("state order", np.zeros_like), "expected orders of 8 items"),
     "an item far out": (edit("state order", put(2, 10**12)), "expected orders of 8 items"),
     "a negative item": (edit("state order", put(0, -1)), "expected orders of 8 items"),
-    "places in the table": (edit("state number", put(3, 10**9)), "the tilt's table do not follow"),
+    "places in the table": (edit("state integers", put(3, 10**9)), "do not follow from its order"),
     "no log-weight": (edit("state value", put(0, np.nan)), "finite or -inf"),
     "another type": (edit("state order", lambda a: a.astype(np.int32)), "arrays are not those"),
     "another shape": (edit("state order", lambda a: a[:-1]), "arrays are not those"),
@@ -190,7 +190,7 @@ def test_draws_that_are_no_orders_are_refused_with_a_right_checksum(tmp_path):
     file = tmp_path / "chain-0.orders"
     for edited, message in (
         (np.zeros_like, r"expected orders of 8 items, got \[0, 0, 0, 0, 0, 0, 0, 0\] at index 0"),
-        (lambda a: a[::-1], "its last draw is not where its chain stands"),
+        (lambda a: a[::-1], "its last draw is not the state of its chain"),
     ):
         orders = np.frombuffer(file.read_bytes(), np.int32).reshape(-1, 8)
         raw = np.ascontiguousarray(edited(orders)).tobytes()
@@ -275,7 +275,7 @@ def test_edited_netcdf_files_are_refused(chains, tmp_path):
         with pytest.raises(ValueError, match=r"chains\.nc: "):
             diagnostics.load(path)
     path.write_bytes(unseal(raw))
-    with pytest.raises(ValueError, match=r"chains\.nc: these are no chains \(the checksum"):
+    with pytest.raises(ValueError, match=r"chains\.nc: not valid chains \(the checksum"):
         diagnostics.load(path)
 
 
@@ -315,5 +315,5 @@ def test_files_without_a_checksum_are_read_and_checked(chains, tmp_path):
     ):
         path.write_bytes(raw)
         rewrite(path, change)
-        with pytest.raises(ValueError, match=rf"old\.nc: these are no chains \(.*({message})"):
+        with pytest.raises(ValueError, match=rf"old\.nc: not valid chains \(.*({message})"):
             diagnostics.load(path)

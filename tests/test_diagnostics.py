@@ -69,13 +69,13 @@ def test_verdicts(chains):
     good = chains.summary()
     assert good.converged
     assert good.verdict.startswith("The chains agree: R-hat is at most 1.0")
-    assert "effective draws a second" in str(good)
+    assert "effective draws per second" in str(good)
     few = dataclasses.replace(
         chains, orders=chains.orders[:, :60], log_weight=chains.log_weight[:, :60]
     ).summary()
     assert not few.converged
     fewer = run_chains(MODEL, 10, kernel="adjacent", rng=0).summary()
-    assert "too few to tell anything" in fewer.verdict
+    assert "too few for diagnostics" in fewer.verdict
     assert not fewer.converged
     exact = run_chains(MODEL, 10, kernel="exact", rng=0).summary()
     assert "exact and independent" in exact.verdict

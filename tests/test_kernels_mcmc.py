@@ -10,8 +10,9 @@ from scipy.sparse.csgraph import connected_components
 
 from permdist import GaussianScores, GoodBad, PlackettLuce, WeightedOrders
 from permdist.rankings import enumerate_orders
-from permdist.samplers.kernels import KERNELS, advancer, mixture_of, parts_of, rebind
-from permdist.samplers.targets import problem_of
+from permdist.samplers.kernels import KERNELS, advance_with, mixture_of, parts_of
+from permdist.samplers.kernels.binding import plain_advancer
+from permdist.targets import target_of
 
 
 def scores(n, spread=0.7):
@@ -19,7 +20,7 @@ def scores(n, spread=0.7):
 
 
 def excluding(orders):
-    """Favour some orders, and forbid that item 0 comes last."""
+    """Favor some orders, and forbid that item 0 comes last."""
     weights = np.cos(orders @ np.arange(1.0, orders.shape[1] + 1))
     return np.where(orders[:, -1] == 0, -np.inf, weights)
 
@@ -60,7 +61,7 @@ def test_the_target_is_stationary(target, name, n):
     orders = enumerate_orders(n)
     chances = np.exp(dist.log_prob(orders))
     orders, chances = orders[chances > 0], chances[chances > 0]
-    matrix = transition_matrix(problem_of(dist), name, orders)
+    matrix = transition_matrix(target_of(dist), name, orders)
     np.testing.assert_allclose(matrix.sum(axis=1), 1.0, atol=1e-12)
     assert np.abs(chances @ matrix - chances).max() < 1e-12
     n_parts, _ = connected_components(matrix > 0, connection="strong")
@@ -71,35 +72,27 @@ def test_the_target_is_stationary(target, name, n):
 @pytest.mark.parametrize("name", [*KERNELS, "adjacent+relocation"])
 def test_compiled_and_plain_code_take_the_same_steps(target, name):
     dist = TARGETS[target](4)
-    problem = problem_of(dist)
-    if "flip" in name and not problem.has_levels:
+    found, parts = target_of(dist), parts_of(name)
+    if "flip" in name and not found.has_levels:
         pytest.skip("needs classes of items")
-    if problem.function is not None:
-        plain = rebind(
-            _functions(problem),
-            lambda made: made,
-        )["advance"]
-    else:
-        plain = rebind({}, lambda made: made)["advance"]
+    plain = plain_advancer(found, [KERNELS[part].function for part in parts])
     runs = []
-    for advance in (advancer(problem), plain):
-        rng = np.random.default_rng(3)
-        state = problem.start(problem.random_start(rng))
-        out, values = np.empty((40, 4), np.int32), np.empty(40)
-        moved = np.zeros((len(KERNELS), 2), np.int64)
-        advance(
-            mixture_of(parts_of(name)), problem.target, state, rng, 0, 40, 3, out, values, moved
-        )
-        np.testing.assert_allclose(values, _log_weight(dist, out), rtol=1e-10, atol=1e-10)
-        runs.append((out, moved))
+    for advance in (advance_with(parts, found), plain):
+        orders, values, moved = steps(advance, found, parts, 40, 3, seed=3)
+        np.testing.assert_allclose(values, _log_weight(dist, orders), rtol=1e-10, atol=1e-10)
+        runs.append((orders, moved))
     np.testing.assert_array_equal(runs[0][0], runs[1][0])
     np.testing.assert_array_equal(runs[0][1], runs[1][1])
 
 
-def _functions(problem):
-    from permdist.samplers.kernels import _plain_target
-
-    return _plain_target(problem.function, problem.change)
+def steps(advance, target, parts, draws, thin, seed):
+    rng = np.random.default_rng(seed)
+    state = target.state_at(target.random_start(rng))
+    orders, values = np.empty((draws, target.n_items), np.int32), np.empty(draws)
+    moved = np.zeros((len(parts), 2), np.int64)
+    inputs = mixture_of(parts), target.constants, state, rng, 0, draws, thin
+    advance(*inputs, orders, values, moved)
+    return orders, values, moved
 
 
 def _log_weight(dist, orders):
@@ -131,15 +124,10 @@ def test_a_users_compiled_functions_take_the_steps_of_plain_ones(name, swap):
         (compiled_weight.py_func, plain_swap),
     ):
         dist = WeightedOrders(6, log_weight, swap=change)
-        problem = problem_of(dist)
-        assert problem.compiled == (log_weight is compiled_weight)
-        rng = np.random.default_rng(0)
-        state = problem.start(problem.random_start(rng))
-        out, values = np.empty((30, 6), np.int32), np.empty(30)
-        moved = np.zeros((len(KERNELS), 2), np.int64)
-        advancer(problem)(
-            mixture_of(parts_of(name)), problem.target, state, rng, 0, 30, 2, out, values, moved
-        )
+        target = target_of(dist)
+        assert target.is_compiled == (log_weight is compiled_weight)
+        parts = parts_of(name)
+        out, values, _ = steps(advance_with(parts, target), target, parts, 30, 2, seed=0)
         np.testing.assert_allclose(values, dist.log_weight(out), atol=1e-12)
         runs.append(out)
     np.testing.assert_array_equal(*runs)

@@ -1,12 +1,22 @@
-"""Can these chains be trusted? Draws as an xarray Dataset, judged by arviz, or by the truth.
+"""Diagnostics of chains: by arviz, from an `xarray.Dataset`, or against exact marginals.
 
-The Dataset has the dimensions ``chain``, ``draw`` and ``item``, which is all that arviz asks for,
-before and after its version 1.
+The Dataset has the dimensions ``chain``, ``draw`` and ``item``; all versions of arviz accept it.
 """
 
-from permdist.diagnostics.comparison import Comparison, compare_to_exact
+from permdist._deprecation import renamed_attributes
+from permdist.diagnostics.comparison import ChainComparison, compare_to_exact
 from permdist.diagnostics.dataset import to_dataset
 from permdist.diagnostics.files import load, save
 from permdist.diagnostics.summary import Summary, summary
 
-__all__ = ["Comparison", "Summary", "compare_to_exact", "load", "save", "summary", "to_dataset"]
+__all__ = [
+    "ChainComparison",
+    "Summary",
+    "compare_to_exact",
+    "load",
+    "save",
+    "summary",
+    "to_dataset",
+]
+
+__getattr__ = renamed_attributes(__name__, {"Comparison": "ChainComparison"})

@@ -1,4 +1,4 @@
-"""Chains against the truth, where it is known."""
+"""Chains compared with exact probabilities."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._text import aligned
-from permdist._typing import AnyIntArray, FloatArray, IntArray
-from permdist.distributions import Distribution
 from permdist.distributions.base import MAX_LISTED
 from permdist.rankings import enumerate_orders
 
 if TYPE_CHECKING:
+    from permdist._typing import AnyIntArray, FloatArray, IntArray
+    from permdist.distributions import Distribution
     from permdist.samplers import Chains
 
 BATCHES = 30
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """How far chains are from the truth.
+class ChainComparison:
+    """How far estimates from chains are from exact probabilities.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Comparison:
     total_variation : float or None
         Between the draws and the distribution, over all orders; None beyond 8 items.
     expected_total_variation : float or None
-        What as many independent draws would show on average.
+        The mean total variation for as many independent draws.
     """
 
     exact: FloatArray
@@ -60,8 +60,8 @@ class Comparison:
         return aligned(rows)
 
 
-def compare_to_exact(chains: Chains, dist: Distribution | None = None) -> Comparison:
-    """Compare chains with the truth, for sizes where it is known.
+def compare_to_exact(chains: Chains, dist: Distribution | None = None) -> ChainComparison:
+    """Compare chains with exact probabilities, for sizes where these are affordable.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def compare_to_exact(chains: Chains, dist: Distribution | None = None) -> Compar
 
     Returns
     -------
-    Comparison
+    ChainComparison
 
     Examples
     --------
@@ -84,13 +84,13 @@ def compare_to_exact(chains: Chains, dist: Distribution | None = None) -> Compar
     """
     truth = chains.dist if dist is None else dist
     if truth is None:
-        raise ValueError("dist: expected the distribution of the chains, they carry none")
+        raise ValueError("dist: the chains were loaded without their distribution; pass it")
     if truth.n_items != chains.n_items:
         raise ValueError(f"dist: expected {chains.n_items} items, got {truth.n_items}")
-    orders = chains._drawn("compare_to_exact")
+    orders = chains.drawn("compare_to_exact")
     exact, estimated = truth.rank_marginals(), chains.rank_marginals()
     errors = _standard_errors(orders, estimated)
-    # A marginal that was never drawn has a spread of 0; independent draws set the least.
+    # A marginal that was never drawn has no variance; use at least that of independent draws.
     least = np.sqrt(exact * (1.0 - exact) / orders[..., 0].size)
     errors = np.maximum(errors, least)
     gap = np.abs(estimated - exact)
@@ -106,7 +106,7 @@ def compare_to_exact(chains: Chains, dist: Distribution | None = None) -> Compar
         variation = 0.5 * float(np.abs(shares - chances).sum())
         spread = np.sqrt(2.0 * chances * (1.0 - chances) / (np.pi * draws))
         expected = 0.5 * float(spread.sum())
-    return Comparison(
+    return ChainComparison(
         exact,
         estimated,
         errors,

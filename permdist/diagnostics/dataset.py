@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import grades
-from permdist._typing import IntArray
 from permdist.distributions.base import NotExactError
 from permdist.measures import Measure, parse
 from permdist.rankings import kendall, order_to_ranks
 
 if TYPE_CHECKING:
-    import xarray
+    from collections.abc import Iterable
 
+    import xarray
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import IntArray
     from permdist.samplers import Chains
 
 
@@ -25,22 +26,23 @@ def to_dataset(
     measures: Iterable[str | Measure] = (),
     labels: ArrayLike | None = None,
 ) -> xarray.Dataset:
-    """Give chains as an `xarray.Dataset` that arviz takes as it is.
+    """Convert chains to an `xarray.Dataset` for arviz.
 
     Parameters
     ----------
     chains : Chains
     measures : iterable of Measure or str
-        Ranking measures to add, each under its name.
+        Ranking measures to add as variables.
     labels : array of int, shape (n,), optional
-        The labels for the measures; those of the distribution by default.
+        Relevance labels for the measures; those of the distribution by default.
 
     Returns
     -------
     xarray.Dataset
         ``rank`` (chain, draw, item), 0 at the top; ``log_prob`` (chain, draw), up to a constant
-        where the normalizer is not known; ``distance_to_mode``, Kendall's distance to the most
-        probable order, or to the most probable draw; the measures. Items go by their names.
+        if the normalizer is not known; ``distance_to_mode``, Kendall's distance to the most
+        probable order, or to the most probable draw if that is not known; the measures. The
+        coordinate ``item`` has the names of the items.
 
     Examples
     --------
@@ -57,7 +59,7 @@ def to_dataset(
 
     from permdist import __version__
 
-    orders = chains._drawn("to_dataset")
+    orders = chains.drawn("to_dataset")
     chosen = [parse(measure) for measure in measures]
     variables: dict[str, Any] = {
         "rank": (("chain", "draw", "item"), order_to_ranks(orders)),
@@ -87,7 +89,7 @@ def to_dataset(
 
 
 def mode_of(chains: Chains) -> IntArray:
-    """Give the most probable order, or the most probable draw where it is not known."""
+    """Return the most probable order, or the most probable draw if it is not known."""
     if chains.dist is not None:
         try:
             return chains.dist.mode()
@@ -103,7 +105,9 @@ def _labels(chains: Chains, labels: ArrayLike | None) -> IntArray:
     if labels is None:
         own = getattr(chains.dist, "labels", None)
         if own is None:
-            raise TypeError("labels: expected the items' relevance labels for the measures")
+            raise TypeError(
+                "labels: pass the relevance labels of the items, which the measures need"
+            )
         return np.asarray(own)
     label = grades("labels", labels)
     if label.shape != (chains.n_items,):

@@ -1,4 +1,4 @@
-"""Chains as a netCDF file, for everybody; what is read back is checked."""
+"""Chains as netCDF files."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 from permdist._files import write_atomically
 from permdist._seals import is_sealed, seal, unseal
 from permdist.diagnostics.dataset import to_dataset
-from permdist.distributions import Distribution
 from permdist.rankings import check_orders
 
 if TYPE_CHECKING:
     import xarray
 
+    from permdist.distributions import Distribution
     from permdist.samplers import Chains
 
 FORMAT = 2
@@ -29,10 +29,9 @@ LARGEST_RATIO = 1100  # no compression that netCDF knows reaches this
 def save(chains: Chains, path: str | Path) -> None:
     """Write chains to a netCDF file, which xarray, arviz and many other tools read.
 
-    The file holds the orders and log-weights of all draws, the items' names, and how the chains
-    came about; its group ``posterior`` is what `to_dataset` returns, which ``arviz.from_netcdf``
-    looks for. A checksum stands behind the data. The file is made in memory and written whole, or
-    not at all.
+    The file holds the orders and log-weights of all draws, the names of the items, and how the
+    chains were made; its group ``posterior`` is what `to_dataset` returns, which
+    ``arviz.from_netcdf`` reads. A checksum follows the data. The file is written atomically.
 
     Parameters
     ----------
@@ -43,7 +42,7 @@ def save(chains: Chains, path: str | Path) -> None:
     import xarray
     from xarray.backends import H5NetCDFStore
 
-    orders = chains._drawn("save")
+    orders = chains.drawn("save")
     dataset = xarray.Dataset(
         {
             "order": (("chain", "draw", "position"), orders),
@@ -76,7 +75,7 @@ def load(path: str | Path, dist: Distribution | None = None) -> Chains:
     ----------
     path : path
     dist : Distribution, optional
-        The distribution, which the file does not hold.
+        The distribution, which is not in the file.
 
     Returns
     -------
@@ -85,7 +84,7 @@ def load(path: str | Path, dist: Distribution | None = None) -> Chains:
     Raises
     ------
     ValueError
-        If the file is of another kind, was cut or edited, or holds what no chains can be.
+        If the file has another format, was cut or edited, or does not hold valid chains.
     """
     import xarray
 
@@ -102,7 +101,7 @@ def load(path: str | Path, dist: Distribution | None = None) -> Chains:
             if opened.nbytes > LARGEST_RATIO * len(data):
                 raise ValueError(f"it declares {opened.nbytes:,} bytes of data")
             dataset = opened.load()
-    except Exception as error:  # a damaged file may lead to any
+    except Exception as error:  # a damaged file may raise any
         told = " ".join(str(error).split())[:200]
         raise ValueError(f"{source}: not a netCDF file, or a damaged one ({told})") from error
     found = dataset.attrs.get("permdist_format")
@@ -114,7 +113,7 @@ def load(path: str | Path, dist: Distribution | None = None) -> Chains:
         facts = _facts(dataset)
     except (ValueError, TypeError, KeyError, OverflowError) as error:
         told = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise ValueError(f"{source}: these are no chains ({told})") from error
+        raise ValueError(f"{source}: not valid chains ({told})") from error
     if dist is not None and dist.n_items != len(facts["names"]):
         raise ValueError(
             f"dist: expected {len(facts['names'])} items as in {source}, got {dist.n_items}"
@@ -123,7 +122,7 @@ def load(path: str | Path, dist: Distribution | None = None) -> Chains:
 
 
 def _facts(dataset: xarray.Dataset) -> dict[str, Any]:
-    """Read the parts of chains; raise ValueError if they do not belong together."""
+    """Read the parts of chains; raise ValueError if they are inconsistent."""
     given = dataset.attrs
     orders = dataset["order"].values
     if orders.ndim != 3 or orders.dtype.kind not in "iu":
@@ -145,7 +144,7 @@ def _facts(dataset: xarray.Dataset) -> dict[str, Any]:
     thin, tune, seconds = int(given["thin"]), int(given["tune"]), float(given["seconds"])
     if thin < 1 or tune < 0 or not 0.0 <= seconds < math.inf:
         raise ValueError(f"thin, tune, seconds: got {thin}, {tune} and {seconds}")
-    normalizer = json.loads(given["normalizer"])
+    normalizer = json.loads(given["normalizer" if "normalizer" in given else "normaliser"])
     if normalizer is not None:
         if not isinstance(normalizer, int | float) or not math.isfinite(normalizer):
             raise ValueError(f"normalizer: expected a finite number, got {normalizer!r}")

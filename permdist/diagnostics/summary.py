@@ -1,4 +1,4 @@
-"""What arviz says about chains, in a table and in words."""
+"""Diagnostics of chains by arviz: a table and a verdict."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ import numpy as np
 
 from permdist._check import count
 from permdist._text import aligned, plural
-from permdist._typing import FloatArray
 from permdist.diagnostics.dataset import mode_of
 from permdist.rankings import order_to_ranks
 
 if TYPE_CHECKING:
     import pandas
 
+    from permdist._typing import FloatArray
     from permdist.samplers import Chains
 
 GOOD_RHAT = 1.01
-GOOD_ESS = 100  # effective draws for each chain
-FEW_DRAWS = 20  # of each chain: with fewer, R-hat says nothing
+GOOD_ESS = 100  # effective draws per chain
+FEW_DRAWS = 20  # per chain: with fewer, R-hat means nothing
 MOST_DRAWS = 10_000
 
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """What the diagnostics say.
+    """The diagnostics of chains.
 
     Attributes
     ----------
     table : pandas.DataFrame
         For every item's rank (1 at the top), the log-probability and the whole ranking: mean,
-        standard deviation, Monte Carlo standard error, R-hat, bulk and tail effective draws. What
-        never changes has no R-hat and no effective draws, and says so in `note`.
+        standard deviation, Monte Carlo standard error, R-hat, bulk and tail effective draws.
+        Constant quantities have no R-hat and no effective draws; see the column `note`.
     converged : bool
-        Whether every R-hat is at most 1.01 and there are 100 effective draws for each chain.
+        Whether every R-hat is at most 1.01 and there are 100 effective draws per chain.
     verdict : str
-        The same in words, with what to do.
+        The same in words, with a recommendation.
     ess_per_second : float
-        Effective draws a second of what mixes worst.
+        Effective draws per second of the quantity that mixes worst.
     """
 
     table: pandas.DataFrame
@@ -55,10 +55,10 @@ class Summary:
         return f"{self.details()}\n{textwrap.fill(self.verdict, 88)}"
 
     def details(self) -> str:
-        """Write the table, what mixes worst first, without the verdict."""
+        """Return the table as text, items that mix worst first, without the verdict."""
         table = self.table
         items = table[table.index.str.startswith("rank[")]
-        # R-hats that differ in the third digit are alike: the fewest effective draws come first.
+        # R-hats that differ in the third decimal count as equal: then sort by effective draws.
         alike = items.assign(r_hat=items["r_hat"].round(2))
         worst = alike.sort_values(["r_hat", "ess_bulk"], ascending=[False, True], kind="stable")
         rows = [*table.index[~table.index.isin(items.index)], *worst.index[: self.shown]]
@@ -69,7 +69,7 @@ class Summary:
         )
         left = len(items) - min(self.shown, len(items))
         more = f"\n(and {left} more items that mix better)" if left else ""
-        told = {"kernel": self.kernel, "effective draws a second": f"{self.ess_per_second:,.0f}"}
+        told = {"kernel": self.kernel, "effective draws per second": f"{self.ess_per_second:,.0f}"}
         return f"{text}{more}\n\n{aligned(told)}"
 
     def __repr__(self) -> str:
@@ -77,18 +77,18 @@ class Summary:
 
 
 def summary(chains: Chains, *, max_draws: int = MOST_DRAWS) -> Summary:
-    """Judge chains by arviz: R-hat, effective draws, standard errors, and a verdict in words.
+    """Diagnose chains by arviz: R-hat, effective draws, standard errors, and a verdict in words.
 
-    Besides every item's rank it looks at the ranking as a whole: the inner products of its ranks
+    Besides the rank of every item it considers the whole ranking: the inner products of its ranks
     with those of the mode and of each chain's last draw. Chains that are stuck in different
-    places agree about themselves and not about these.
+    places can agree on nearly every item, but not on these.
 
     Parameters
     ----------
     chains : Chains
     max_draws : int
-        Longer chains are thinned to so many draws each for R-hat and effective draws, which then
-        are a little too low rather than too high; means use all draws.
+        Longer chains are thinned to this number of draws each for R-hat and effective draws,
+        which makes the latter slightly too low; means use all draws.
 
     Returns
     -------
@@ -105,14 +105,14 @@ def summary(chains: Chains, *, max_draws: int = MOST_DRAWS) -> Summary:
     """
     max_draws = count("max_draws", max_draws, minimum=4)
     if chains.n_draws < 4:
-        raise ValueError(f"chains: expected at least 4 draws of each, got {chains.n_draws}")
+        raise ValueError(f"chains: expected at least 4 draws per chain, got {chains.n_draws}")
     columns = _from_moments(chains) if chains.moments else _from_draws(chains, max_draws)
     import pandas
 
     table = pandas.DataFrame(columns, index=columns.pop("name"))
     table.index = table.index.astype(str)
     if np.isnan(chains.log_weight).any() or np.isnan(table["mean"].iloc[0]):
-        table = table.drop(index=_weight_name(chains))  # it was not computed
+        table = table.drop(index=_weight_name(chains))  # not computed
     return _judge(table, chains)
 
 
@@ -139,12 +139,12 @@ def _from_draws(chains: Chains, max_draws: int) -> dict[str, Any]:
 
 
 def _from_moments(chains: Chains) -> dict[str, Any]:
-    """Diagnose the means of blocks; a block counts as many effective draws as its spread says."""
+    """Diagnose the means of blocks; their variance gives the number of effective draws."""
     longest = max(int(moments.progress[1]) for moments in chains.moments)
     tables = [moments.block_means(longest) for moments in chains.moments]
     length = min(map(len, tables))
     if length < 4:
-        raise ValueError(f"chains: expected at least {4 * longest} draws of each to judge")
+        raise ValueError(f"chains: expected at least {4 * longest} draws per chain")
     blocks = np.stack([table[:length] for table in tables])
     variance = np.mean([moments.variances() for moments in chains.moments], axis=0)
     found = _diagnose(blocks)
@@ -187,7 +187,7 @@ def _diagnose(values: FloatArray) -> dict[str, Any]:
         key: np.full(n_columns, np.nan) for key in ("mcse", "r_hat", "ess_bulk", "ess_tail")
     }
     result["note"] = [_note(between[column], still[:, column]) for column in range(n_columns)]
-    # Every chain at one value, but not the same: nothing could disagree more.
+    # Every chain is constant, at different values: the worst possible disagreement.
     result["r_hat"][between & ~within] = np.inf
     result["ess_bulk"][between & ~within] = result["ess_tail"][between & ~within] = len(values)
     if within.any():
@@ -196,7 +196,7 @@ def _diagnose(values: FloatArray) -> dict[str, Any]:
             coords={"chain": np.arange(len(values)), "draw": np.arange(values.shape[1])},
         )
         halves = dataset
-        if len(values) == 1:  # a single chain is compared with itself
+        if len(values) == 1:  # compare the halves of a single chain
             half = values.shape[1] // 2
             parts = values[0, : 2 * half, within].T.reshape(2, half, -1)
             halves = xarray.Dataset(
@@ -210,7 +210,7 @@ def _diagnose(values: FloatArray) -> dict[str, Any]:
             ("ess_tail", arviz.ess, {"method": "tail"}),
         ):
             with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")  # of a chain that is constant beside others
+                warnings.simplefilter("ignore")  # about one constant chain among others
                 source = halves if key == "r_hat" else dataset
                 found = np.asarray(function(source, **options)["x"], dtype=float)
             result[key][within] = found
@@ -218,7 +218,7 @@ def _diagnose(values: FloatArray) -> dict[str, Any]:
 
 
 def _note(varies: bool, still: Any) -> str:
-    """Say in words what never changes, or never changes in some chains."""
+    """Say whether a quantity is constant, in all chains or in some."""
     if not varies:
         return "constant"
     if still.all():
@@ -235,7 +235,7 @@ def load_arviz() -> Any:
 
 
 def _judge(table: pandas.DataFrame, chains: Chains) -> Summary:
-    """Put the table into words."""
+    """Return the table with a verdict in words."""
     wanted = GOOD_ESS * chains.n_chains
     rhat, ess = table["r_hat"].dropna(), table["ess_bulk"].dropna()
     if (table["note"] == "constant").all():
@@ -247,8 +247,8 @@ def _judge(table: pandas.DataFrame, chains: Chains) -> Summary:
         return Summary(table, True, verdict, speed, chains.kernel)
     if rhat.empty or ess.empty or chains.n_draws < FEW_DRAWS:
         verdict = (
-            f"{plural(chains.n_draws, 'draw')} of each chain: too few to tell anything; take at "
-            f"least {FEW_DRAWS}."
+            f"{plural(chains.n_draws, 'draw')} per chain: too few for diagnostics; take at least "
+            f"{FEW_DRAWS}."
         )
         return Summary(table, False, verdict, 0.0, chains.kernel)
     lowest, highest = float(ess.min()), float(rhat.max())
@@ -261,7 +261,7 @@ def _judge(table: pandas.DataFrame, chains: Chains) -> Summary:
         needed = chains.n_draws * wanted / max(lowest, 1e-9)
         verdict = (
             f"The chains agree, but {ess.idxmin()} has only {lowest:,.0f} effective draws; for "
-            f"{wanted} take about {np.ceil(needed):,.0f} draws of each chain, or thin more."
+            f"{wanted} take about {np.ceil(needed):,.0f} draws per chain, or thin more."
         )
     else:
         verdict = (

@@ -21,6 +21,8 @@ from permdist.distributions.lattice import NotExactError as NotExactError
 from permdist.measures import AUC, KendallTau, Measure, parse
 from permdist.rankings import check_orders, enumerate_orders, order_to_ranks
 from permdist.rankings.orders import FEW_ENTRIES
+from permdist.targets import Target
+from permdist.targets.function import function_target
 
 METHODS = ("auto", "exact", "sample")
 DEFAULT_DRAWS = 10_000
@@ -398,6 +400,17 @@ class Distribution(ABC):
             object.__setattr__(self, name, value)
             return
         raise AttributeError(f"{type(self).__name__} is immutable: cannot set {name!r}")
+
+    # ---- Markov chains -----------------------------------------------------------------------
+
+    def _target(self) -> Target:
+        """Return what Markov chains need to know; `permdist.targets` explains how to be fast.
+
+        Without a target of its own a distribution is asked for `log_prob` at every step.
+        """
+        return function_target(
+            self.n_items, lambda order: float(self.log_prob(order)), normalizer=0.0
+        )
 
 
 def _mean(values: FloatArray) -> Estimate:

@@ -15,8 +15,11 @@ from permdist._check import count, finite
 from permdist._kernels import kernel
 from permdist._typing import BoolArray, FloatArray, IntArray
 from permdist.distributions.base import MAX_LISTED, Distribution, NotExactError
-from permdist.distributions.lattice import Shape, check_digits
+from permdist.distributions.lattice import MAX_EXPONENT, Shape, check_digits
 from permdist.rankings import enumerate_orders
+from permdist.targets import Target
+from permdist.targets.function import function_target
+from permdist.targets.pairs import pairs_target
 
 LARGEST_SUM = 1e300
 
@@ -249,6 +252,20 @@ class WeightedOrders(Distribution):
         given = "log_weight" if self._log_weight is not None else "step"
         function = self._log_weight or self._step
         return f"WeightedOrders({self.n_items}, {given}={getattr(function, '__name__', function)})"
+
+    def _target(self) -> Target:
+        wide, exact = abs(self._reference) > MAX_EXPONENT, self._is_small or self._is_listed
+        normalizer = self.log_partition() if exact else None
+        if self._pair_weights is None or self._pair_losses is None:
+            function = self.single_log_weight()[0]
+            options = {"normalizer": normalizer, "exact": exact, "log_weights": self.log_weight}
+            return function_target(self.n_items, function, self._swap, **options)
+        return pairs_target(
+            self._pair_losses if wide else self._pair_weights,
+            normalizer=self._relative_partition if wide and exact else normalizer,
+            exact=exact,
+            log_weights=self._relative_weight if wide else self.log_weight,
+        )
 
 
 @kernel

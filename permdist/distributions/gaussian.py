@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
@@ -24,6 +25,8 @@ from permdist.distributions.lattice import NotExactError
 from permdist.distributions.utilities import Noise, RandomUtility, at_nodes, need_pairs, nodes
 from permdist.measures import Measure, parse
 from permdist.rankings import check_orders, order_by_scores
+from permdist.targets import Target
+from permdist.targets.base import unknown
 
 REACH = 9.0  # standard deviations beyond which a Gaussian is below 1e-18 of its peak
 NODES, POINTS = 16, 10  # of a panel, and between two neighboring nodes
@@ -294,6 +297,10 @@ class GaussianScores(RandomUtility):
 
     def _options(self) -> str:
         return "" if self._scale == 1.0 else f", scale={self._scale:g}"
+
+    def _target(self) -> Target:
+        # Nested integrals cost far more than independent draws: these go without log-weights.
+        return replace(super()._target(), log_weights=unknown)
 
 
 def _log_probs(orders: IntArray, standard: FloatArray) -> FloatArray:

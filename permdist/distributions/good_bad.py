@@ -24,11 +24,21 @@ from permdist.distributions.base import (
     Estimate,
 )
 from permdist.distributions.gaps import narrowed
-from permdist.distributions.lattice import Lattice, Shape, fits, interleave
+from permdist.distributions.lattice import (
+    MAX_CELLS,
+    MAX_EXPONENT,
+    Lattice,
+    Shape,
+    fits,
+    grade_table,
+    interleave,
+)
 from permdist.distributions.merges import Merges, Slopes, diagonal_steps
 from permdist.distributions.pairs import PairSums, pair_sums
 from permdist.measures import AUC, KendallTau, Measure, parse
 from permdist.rankings import order_by_scores
+from permdist.targets import Target
+from permdist.targets.good_bad import Levels, good_bad_target
 
 SPACES = ("pairs", "interleavings", "orders")
 # A measure is rounded to about 1e-16, and kappa times that is the error of the exponent.
@@ -514,6 +524,42 @@ class GoodBad(Distribution):
         parts += [f"scale={self._scale:g}"] if self._scale != 1.0 else []
         parts += [f"tilt={self._tilt.name!r}, kappa={self._kappa:g}"] if self._tilt else []
         return f"GoodBad({', '.join(parts)})"
+
+    def _target(self) -> Target:
+        self._need_orders("run_chains")
+        scores, shift, normalizer = self.scores, 0.0, None
+        wide = abs(self._reference) > MAX_EXPONENT
+        if wide:  # the same probabilities, with scores as close together as these allow
+            scores = self._narrowed * (0.5 / self.scale)
+            shift = GoodBad(scores, self.labels, scale=self.scale)._reference
+        if self._is_small:
+            normalizer = self._relative_partition if wide else self.log_partition()
+        labels, levels, totals = np.unique(self.labels, return_inverse=True, return_counts=True)
+        table, offset = np.zeros((len(labels), 1)), 0.0
+        if self.tilt is not None and self.kappa != 0.0:
+            cells = float(np.prod(totals + 1.0)) * len(labels)
+            if cells > MAX_CELLS:
+                raise ValueError(
+                    f"tilt: its table would have {cells:,.0f} entries, the limit is "
+                    f"{MAX_CELLS:,}; merge grades"
+                )
+            found = grade_table(self.tilt, tuple(labels.tolist()), tuple(totals.tolist()))
+            table = -self.kappa * found
+            offset = self.kappa * (1.0 - self.tilt.offset(labels, totals))
+        constants = Levels(
+            offset - shift,
+            2.0 * self.scale * (scores - scores.max()),
+            levels.astype(np.int64),
+            np.concatenate([[1], np.cumprod(totals + 1)[:-1]]).astype(np.int64),
+            table,
+        )
+        return good_bad_target(
+            constants,
+            self._shape.classes if self.space == "interleavings" else None,
+            normalizer=normalizer,
+            exact=self._is_small,
+            log_weights=self._relative_weight if wide else self.log_weight,
+        )
 
 
 # ---- kernels: geometry as in lattice.Shape, level_of (n,), totals (levels,) ---------------------

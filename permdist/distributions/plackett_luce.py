@@ -28,6 +28,8 @@ from permdist.rankings.partial import (
     refuse_short,
     refuse_top_as_subset,
 )
+from permdist.targets import Target
+from permdist.targets.plackett_luce import plackett_luce_target
 
 if TYPE_CHECKING:
     from permdist.distributions.plackett_luce_fit import Fit
@@ -332,6 +334,9 @@ class PlackettLuce(RandomUtility):
         if subset is None and lists.shape[-1] < self.n_items:
             refuse_short("orders", lists.shape[-1], self.n_items)
         return lists
+
+    def _target(self) -> Target:
+        return plackett_luce_target(self._centered)
 
 
 # ---- kernels: lists (rankings, k) of different items, scores and worths (n,) -------------------

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from permdist.diagnostics import Comparison
+    from permdist.diagnostics import ChainComparison
     from permdist.samplers import Chains, RestartSample
 
 MOST_ITEMS = 5
@@ -103,12 +103,12 @@ def autocorrelation(chains: Chains, lags: int = 100, ax: Axes | None = None) -> 
     return ax
 
 
-def estimated(comparison: Comparison, ax: Axes | None = None) -> Axes:
+def estimated(comparison: ChainComparison, ax: Axes | None = None) -> Axes:
     """Draw estimated against exact rank marginals, with bars of two standard errors.
 
     Parameters
     ----------
-    comparison : Comparison
+    comparison : ChainComparison
         From `permdist.diagnostics.compare_to_exact`.
     ax : matplotlib.axes.Axes, optional
     """

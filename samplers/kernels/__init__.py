@@ -1,179 +1,145 @@
-"""The steps that chains are made of: one kernel a file, and a line in each of the lists here.
+"""The steps that chains are made of: one kernel per file, and a table of all of them.
 
-A kernel takes a target, a state and a generator, changes the state, and tells whether it moved.
+A kernel takes the constants of a target, a state and a generator, changes the state, and returns
+whether it moved. It uses the functions that are imported here, and no others that look at the
+target or draw at random.
 """
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numba
 import numpy as np
 
 from permdist._check import short_text
-from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
-from permdist.samplers import targets
+from permdist._registry import Registry
 from permdist.samplers.kernels.adjacent import adjacent
+from permdist.samplers.kernels.binding import advancer
 from permdist.samplers.kernels.flip import flip
 from permdist.samplers.kernels.randomness import accept, draw, pick, weigh
 from permdist.samplers.kernels.relocation import relocation
-from permdist.samplers.kernels.transposition import _exchange, transposition
-from permdist.samplers.targets import Problem, State, Target, peek, restore, swap
+from permdist.samplers.kernels.transposition import transposition
+from permdist.targets import compiled, peek, restore, swap
 
-REFRESH = 256  # draws after which everything is computed anew from the order
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from permdist._typing import FloatArray
+    from permdist.targets import Target
+
+__all__ = [
+    "KERNELS",
+    "Kernel",
+    "accept",
+    "advance_with",
+    "compiled",
+    "draw",
+    "mixture_of",
+    "parts_of",
+    "peek",
+    "pick",
+    "register_kernel",
+    "restore",
+    "swap",
+    "weigh",
+]
+
+RESERVED = ("auto", "exact")
 
 
 class Kernel(NamedTuple):
-    """What there is to know about a kernel.
-
-    `operations` tells what a step costs for n items if so large a share of steps moves: how many
-    times it calls `peek` and `swap`, and nanoseconds or about for the rest.
-    """
+    """A kernel and what is known about it; see `register_kernel`."""
 
     function: Any
-    sweep: float  # steps for each item that make one draw
-    operations: Callable[[int, float], tuple[float, float, float]]
-    needs_levels: bool = False
+    sweep: float
+    operations: Callable[[int, float], tuple[float, float, float]] | None
+    needs_levels: bool
 
 
-KERNELS = {
-    "adjacent": Kernel(adjacent, 1.0, lambda n, share: (1, share, 15)),
-    "transposition": Kernel(
-        transposition, 0.5, lambda n, share: (n * (2 - share) / 1.5, n * (2 - share) / 1.5, 40)
-    ),
-    "relocation": Kernel(relocation, 0.25, lambda n, share: (n, 2 * n, 70 + 3 * n)),
-    "flip": Kernel(flip, 0.5, lambda n, share: (1, share, 80 + 1.8 * n), needs_levels=True),
-}
+KERNELS: Registry[Kernel] = Registry("kernel")
 
 
-@kernel(inline=True)
-def step(which: int, target: Target, state: State, rng: Any) -> bool:
-    """Take one step with the kernel of this number."""
-    if which == 0:
-        return adjacent(target, state, rng)
-    if which == 1:
-        return transposition(target, state, rng)
-    if which == 2:
-        return relocation(target, state, rng)
-    return flip(target, state, rng)
-
-
-@kernel(inline=True)
-def advance(
-    mixture: FloatArray,
-    target: Target,
-    state: State,
-    rng: Any,
-    first: int,
-    draws: int,
-    thin: int,
-    orders: IntArray,
-    values: FloatArray,
-    moved: IntArray,
+def register_kernel(
+    name: str,
+    function: Callable[..., bool],
+    *,
+    sweep: float = 1.0,
+    operations: Callable[[int, float], tuple[float, float, float]] | None = None,
+    needs_levels: bool = False,
 ) -> None:
-    """Take `thin` steps before each of the draws ``first, first + 1, ...``, and note them.
-
-    mixture (kernels,) sums up the chances of the kernels; orders (draws, n), values (draws,);
-    moved (kernels, 2) counts the steps and the moves of each kernel.
-    """
-    only = -1
-    for which in range(len(mixture)):
-        if mixture[which] == 1.0 and (which == 0 or mixture[which - 1] == 0.0):
-            only = which
-    for d in range(draws):
-        if (first + d) % REFRESH == 0:
-            restore(target, state)
-        for _ in range(thin):
-            which = only
-            if only < 0:
-                u = rng.random()
-                which = 0
-                while mixture[which] <= u:
-                    which += 1
-            moved[which, 0] += 1
-            moved[which, 1] += step(which, target, state, rng)
-        values[d] = state.value[0]
-        for k in range(len(state.order)):
-            orders[d, k] = state.order[k]
-
-
-def advancer(problem: Problem) -> Callable[..., None]:
-    """Give `advance` for a problem: the library's own code, or the same code around a function."""
-    if problem.function is None:
-        return advance
-    if problem.compiled:
-        return _compiled(problem.function, problem.change)
-    return rebind(_plain_target(problem.function, problem.change), lambda made: made)["advance"]
-
-
-def rebind(replaced: dict[str, Any], decorate: Callable[[Any], Any]) -> dict[str, Any]:
-    """Build the kernels again, from the same code, with some of their helpers replaced.
+    """Add a kernel, which `run_chains` and the command line then accept by its name.
 
     Parameters
     ----------
-    replaced : dict
-        Functions to be used in place of those of the same name: `peek`, `swap`, `restore`, `pick`,
-        `accept`, `draw`.
-    decorate : callable
-        What to do with each function: compile it, or leave it to the interpreter.
+    name : str
+        One word.
+    function : callable
+        ``function(target, state, rng)`` takes one step and returns whether it moved. It may read
+        ``state.order`` and ``state.value[0]``, the log-weight; it changes them through `peek` and
+        `swap` only, uses ``state.weights`` and ``state.shares`` as scratch space, and draws with
+        `pick`, `accept`, `draw`, `weigh` or ``rng.random()``. Import these functions by name from
+        `permdist.samplers.kernels`. A plain function is compiled; if it is defined at the top level
+        of a module and decorated with `permdist.targets.compiled`, then the result is cached on
+        disk.
+    sweep : float
+        The number of steps per item that make one draw, if `run_chains` is not told `thin`.
+    operations : callable, optional
+        The cost of one step for n items at acceptance rate `share`, ``operations(n, share)``: the
+        number of peeks, the number of swaps, and the remaining nanoseconds. Kernels without it are
+        not tried by ``kernel="auto"``.
+    needs_levels : bool
+        Whether the kernel reads ``target.levels``: it then works for targets that have levels only.
+
+    Examples
+    --------
+    A kernel that swaps the first two items or does nothing:
+
+    >>> def top(target, state, rng):
+    ...     value = peek(target, state, 0)
+    ...     if pick(rng, 2) == 0 and accept(rng, value - state.value[0]):
+    ...         swap(target, state, 0, value)
+    ...         return True
+    ...     return False
+    >>> register_kernel("top", top)
+    >>> from permdist import PlackettLuce
+    >>> from permdist.samplers import run_chains
+    >>> run_chains(PlackettLuce([1.0, 0.0, 2.0]), 100, kernel="top+adjacent", rng=0).kernel
+    'top+adjacent'
+    >>> KERNELS.discard("top")
     """
-    parts = (pick, accept, weigh, draw, peek, swap, restore, targets._log_add, _exchange)
-    made = dict(replaced)
-    for part in (*parts, *(entry.function for entry in KERNELS.values()), step, advance):
-        source = part.py_func
-        if source.__name__ not in made:
-            scope = {**source.__globals__, **made}
-            function = types.FunctionType(source.__code__, scope, source.__name__)
-            made[source.__name__] = decorate(function)
-    return made
+    word: Any = name
+    if not isinstance(word, str) or len(word.split()) != 1 or "+" in word or word in RESERVED:
+        raise ValueError(f"name: expected one word that is not taken, without '+', got {name!r}")
+    if not callable(function):
+        raise TypeError(f"function: expected a function, got {type(function).__name__}")
+    if not 0.0 < sweep < np.inf:
+        raise ValueError(f"sweep: expected a positive number, got {sweep!r}")
+    made = function if hasattr(function, "py_func") else compiled(function)
+    KERNELS.add(name, Kernel(made, float(sweep), operations, needs_levels))
 
 
-@lru_cache(maxsize=16)
-def _compiled(function: Any, change: Any) -> Callable[..., None]:
-    compile_it = numba.njit(nogil=True, error_model="numpy")
-    return rebind(_plain_target(function, change, compile_it), compile_it)["advance"]
+register_kernel("adjacent", adjacent, operations=lambda _, share: (1, share, 15))
+register_kernel(
+    "transposition",
+    transposition,
+    sweep=0.5,
+    operations=lambda n, share: (n * (2 - share) / 1.5, n * (2 - share) / 1.5, 40),
+)
+register_kernel(
+    "relocation", relocation, sweep=0.25, operations=lambda n, _: (n, 2 * n, 70 + 3 * n)
+)
+register_kernel(
+    "flip",
+    flip,
+    sweep=0.5,
+    operations=lambda n, share: (1, share, 80 + 1.8 * n),
+    needs_levels=True,
+)
 
 
-def _plain_target(
-    function: Any, change: Any, decorate: Callable[[Any], Any] = lambda made: made
-) -> dict[str, Any]:
-    """Answer a target's questions with a user's functions."""
-
-    @decorate
-    def peek_anew(target: Target, state: State, k: int) -> float:
-        order = state.order
-        order[k], order[k + 1] = order[k + 1], order[k]
-        value = function(order)
-        order[k], order[k + 1] = order[k + 1], order[k]
-        return value
-
-    @decorate
-    def peek_change(target: Target, state: State, k: int) -> float:
-        if state.value[0] == -np.inf:  # from an order of weight 0 differences do not lead back
-            return peek_anew(target, state, k)
-        value = state.value[0] + change(state.order, k)
-        return value if np.isfinite(value) else peek_anew(target, state, k)
-
-    @decorate
-    def swap_only(target: Target, state: State, k: int, value: float) -> None:
-        order = state.order
-        order[k], order[k + 1] = order[k + 1], order[k]
-        state.value[0] = value
-
-    @decorate
-    def restore_value(target: Target, state: State) -> None:
-        state.value[0] = function(state.order)
-
-    @decorate
-    def no_flip(target: Target, state: State, rng: Any) -> bool:
-        return False  # a function says nothing of classes of items, and this compiles faster
-
-    looked = peek_anew if change is None else peek_change
-    return {"peek": looked, "swap": swap_only, "restore": restore_value, "flip": no_flip}
+def advance_with(parts: Mapping[str, float], target: Target) -> Callable[..., None]:
+    """Return the loop that takes steps with the kernels of a mixture."""
+    return advancer(target, [KERNELS[name].function for name in KERNELS if name in parts])
 
 
 def parts_of(name: str) -> dict[str, float]:
@@ -191,9 +157,9 @@ def parts_of(name: str) -> dict[str, float]:
     return parts
 
 
-def mixture_of(parts: dict[str, float]) -> FloatArray:
-    """Sum up the chances of the kernels of a mixture."""
-    chances = np.array([parts.get(name, 0.0) for name in KERNELS])
+def mixture_of(parts: Mapping[str, float]) -> FloatArray:
+    """Return the cumulative probabilities of the kernels of a mixture, in the table's order."""
+    chances = np.array([parts[name] for name in KERNELS if name in parts])
     sums = np.cumsum(chances / chances.sum())
-    sums[np.flatnonzero(chances)[-1] :] = 1.0
+    sums[-1] = 1.0
     return sums

@@ -1,7 +1,7 @@
-"""Swap two neighbors, chosen at random, by Metropolis' rule.
+"""Swap two neighbors, chosen at random, by the Metropolis rule.
 
-One time in n nothing is proposed. Otherwise, where every swap is accepted, even and odd
-permutations would take turns for ever.
+With probability 1 / n nothing is proposed. Otherwise the chain would alternate between even and odd
+permutations wherever every swap is accepted.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 
 from permdist._kernels import kernel
 from permdist.samplers.kernels.randomness import accept, pick
-from permdist.samplers.targets import State, Target, peek, swap
+from permdist.targets import State, peek, swap
 
 
 @kernel(inline=True)
-def adjacent(target: Target, state: State, rng: Any) -> bool:
+def adjacent(target: Any, state: State, rng: Any) -> bool:
     """Propose to swap two neighbors."""
     k = pick(rng, len(state.order))
     if k == len(state.order) - 1:

@@ -1,9 +1,8 @@
-"""The good-bad block flip: one item passes another of the neighboring block of equal labels.
+"""The block flip: an item changes places with one of the neighboring block of another label.
 
-Items of equal labels that follow each other, a block, can change places freely. So the kernel
-works on the blocks: it chooses two neighboring blocks, an item of each, and proposes that these
-two change sides, everything else staying as it is. Nothing is proposed that would leave the
-log-weight of every good-bad pair as it was.
+A block is a run of items with equal labels, which can be permuted freely. The kernel chooses two
+neighboring blocks and an item of each, and proposes that these two change sides. No proposal leaves
+all pairs of different labels as they were.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ import numpy as np
 
 from permdist._kernels import kernel
 from permdist.samplers.kernels.randomness import accept, pick
-from permdist.samplers.targets import State, Target, peek, swap
+from permdist.targets import State, peek, swap
 
 
 @kernel(inline=True)
-def flip(target: Target, state: State, rng: Any) -> bool:
+def flip(target: Any, state: State, rng: Any) -> bool:
     """Propose to flip the pair of two items in neighboring blocks."""
     order, levels = state.order, target.levels
     n = len(order)
@@ -26,7 +25,7 @@ def flip(target: Target, state: State, rng: Any) -> bool:
     for k in range(n - 1):
         borders += levels[order[k]] != levels[order[k + 1]]
     left = pick(rng, borders + 1)
-    if left == borders:  # stay, or parities would take turns where all is accepted
+    if left == borders:  # stay, so that the chain is aperiodic
         return False
     k = 0
     while True:  # the border number `left` is between k and k + 1

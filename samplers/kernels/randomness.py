@@ -1,25 +1,27 @@
-"""The only ways in which a kernel uses chance; tests put an enumeration in their place."""
+"""How kernels draw at random; tests replace these functions by an enumeration of outcomes."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permdist._exp import exp_down
 from permdist._kernels import kernel
-from permdist._typing import FloatArray
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray
 
 
 @kernel(inline=True)
 def pick(rng: Any, n: int) -> int:
-    """Draw one of ``0 .. n-1``, all alike."""
+    """Draw one of ``0 .. n-1`` uniformly."""
     return int(rng.random() * n)
 
 
 @kernel(inline=True)
 def accept(rng: Any, change: float) -> bool:
-    """Decide yes with probability ``min(1, exp(change))``; a change that is NaN is refused."""
+    """Return True with probability ``min(1, exp(change))``; NaN is rejected."""
     if change >= 0.0:
         return True
     return rng.random() < exp_down(change)
@@ -47,7 +49,7 @@ def draw(rng: Any, log_weights: FloatArray, n: int, scratch: FloatArray) -> int:
     """Draw one of ``0 .. n-1`` in proportion to the exponential of its log-weight."""
     largest = -np.inf
     for k in range(n):
-        if log_weights[k] > largest:  # never true of NaN, which counts as nothing
+        if log_weights[k] > largest:  # never true of NaN, which gets no weight
             largest = log_weights[k]
     for k in range(n):
         scratch[k] = exp_down(log_weights[k] - largest)

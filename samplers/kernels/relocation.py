@@ -1,4 +1,4 @@
-"""Take one item out and put it back by its full conditional: a Gibbs step, never rejected."""
+"""Remove an item and draw its position from the full conditional: a Gibbs step."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 from permdist._kernels import kernel
 from permdist.samplers.kernels.randomness import draw, pick
-from permdist.samplers.targets import State, Target, peek, swap
+from permdist.targets import State, peek, swap
 
 
 @kernel(inline=True)
-def relocation(target: Target, state: State, rng: Any) -> bool:
+def relocation(target: Any, state: State, rng: Any) -> bool:
     """Draw a new position for one item, given the order of the others."""
     n = len(state.order)
     start = pick(rng, n)

@@ -1,6 +1,6 @@
-"""Exchange any two items by Metropolis' rule; the swaps on the way cost O(n).
+"""Exchange any two items by the Metropolis rule, through O(n) swaps of neighbors.
 
-One time in n the two are the same and nothing happens, or parities would take turns.
+With probability 1 / n the two are the same item and nothing happens, so the chain is aperiodic.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from typing import Any
 
 from permdist._kernels import kernel
 from permdist.samplers.kernels.randomness import accept, pick
-from permdist.samplers.targets import State, Target, peek, swap
+from permdist.targets import State, peek, swap
 
 
 @kernel(inline=True)
-def transposition(target: Target, state: State, rng: Any) -> bool:
+def transposition(target: Any, state: State, rng: Any) -> bool:
     """Propose to exchange two items at any distance."""
     n = len(state.order)
     i, j = pick(rng, n), pick(rng, n)
@@ -21,16 +21,16 @@ def transposition(target: Target, state: State, rng: Any) -> bool:
         return False
     low, high = min(i, j), max(i, j)
     before = state.value[0]
-    _exchange(target, state, low, high)
+    exchange_pair(target, state, low, high)
     if accept(rng, state.value[0] - before):
         return True
-    _exchange(target, state, low, high)
+    exchange_pair(target, state, low, high)
     state.value[0] = before
     return False
 
 
 @kernel(inline=True)
-def _exchange(target: Target, state: State, low: int, high: int) -> None:
+def exchange_pair(target: Any, state: State, low: int, high: int) -> None:
     """Exchange two positions by swaps: one item down, then the other one up."""
     for k in range(low, high):
         swap(target, state, k, peek(target, state, k))

@@ -55,7 +55,7 @@ def pair_model() -> GoodBad:
 @target("kernel", tokens=[b"+", b" ", b"0.5 ", b"auto", b"exact", *map(str.encode, KERNELS)])
 def kernel(case: bytes) -> None:
     text = case.decode(errors="surrogateescape")
-    chains = run_chains(pair_model(), 4, 2, chains=1, kernel=text, rng=0, threads=1, thin=2)
+    chains = run_chains(pair_model(), 4, 2, chains=1, kernel=text, rng=0, n_jobs=1, thin=2)
     expect((np.sort(chains.orders, axis=-1) == np.arange(4)).all(), "draws are orders")
 
 

@@ -47,7 +47,7 @@ def model() -> PlackettLuce:
 
 def start(kind: str, draws: int, folder: str) -> object:
     return run_chains(
-        model(), draws, 4, chains=2, rng=0, threads=1, checkpoint=folder, **KINDS[kind]
+        model(), draws, 4, chains=2, rng=0, n_jobs=1, checkpoint=folder, **KINDS[kind]
     )
 
 
@@ -182,7 +182,7 @@ def one_cell(case: bytes) -> None:
 @cache
 def netcdf_seeds() -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder:
-        chains = run_chains(model(), 4, 2, chains=2, kernel="adjacent", thin=2, rng=0, threads=1)
+        chains = run_chains(model(), 4, 2, chains=2, kernel="adjacent", thin=2, rng=0, n_jobs=1)
         diagnostics.save(chains, Path(folder, "chains.nc"))
         return [Path(folder, "chains.nc").read_bytes()]
 

@@ -1,0 +1,40 @@
+"""Log-weights that add up over all pairs of items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from permdist.targets.base import State, Target, anywhere, compiled
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray
+
+
+class Pairs(NamedTuple):
+    """Entry ``[i, j]`` of `table` is added where i is above j."""
+
+    table: FloatArray
+
+
+def pairs_target(table: FloatArray, **options: Any) -> Target:
+    """Return the target of a matrix of pair weights; options as for `Target`."""
+    start = anywhere(len(table))
+    return Target(len(table), peek, restore, constants=Pairs(table), start=start, **options)
+
+
+@compiled
+def peek(target: Pairs, state: State, k: int) -> float:
+    """Return the log-weight after a swap of positions k and k + 1."""
+    a, b = state.order[k], state.order[k + 1]
+    return state.value[0] + target.table[b, a] - target.table[a, b]
+
+
+@compiled
+def restore(target: Pairs, state: State) -> None:
+    """Sum over all pairs."""
+    n, order = len(state.order), state.order
+    value = 0.0
+    for k in range(n):
+        for later in range(k + 1, n):
+            value += target.table[order[k], order[later]]
+    state.value[0] = value
