@@ -17,6 +17,7 @@ import numpy as np
 from scipy.stats import ttest_rel
 
 from permdist import data
+from permdist.comparison import compare
 from permdist.comparison.published import published, recognize
 from permdist.measures import evaluate, parse
 from permdist.models import (
@@ -40,7 +41,6 @@ from permdist.models import (
     RankSVM,
     SoftRank,
     SVMMap,
-    cross_validate,
 )
 
 # Without `scale` the objective is a sum over all pairs, some 100 a query: it wants a smaller C.
@@ -195,20 +195,21 @@ def main(folder, wanted):
     for name, (learner, grid) in LEARNERS.items():
         if wanted and not any(part.lower() in name.lower() for part in wanted):
             continue
-        found = cross_validate(learner, folds, grid, select=MAP, measures=[MAP, NDCG])
-        values = found.per_query(MAP)
+        found = compare(folds, {name: (learner, grid)}, measures=[MAP, NDCG])
+        values = found.values(MAP)[0]
         if first is None:
             first = values
         same = np.array_equal(values, first)
         p = "" if same else f"{ttest_rel(values, first).pvalue:6.2f}"
         begin = time.perf_counter()
-        for fitted, fold in zip(found.learners, folds, strict=True):
+        for fitted, fold in zip(found.learners(name), folds, strict=True):
             stops = fitted.get_params()["early_stopping"] is not None
             fitted.fit(fold.train, eval_set=fold.vali if stops else None)
         seconds = (time.perf_counter() - begin) / len(folds)
         error = values.std(ddof=1) / np.sqrt(len(values))
         print(
-            f"{name:<30} {found.mean(MAP):7.4f} {error:6.4f} {found.mean(NDCG):8.4f} "
+            f"{name:<30} {found.to_frame(MAP)['mean'].item():7.4f} {error:6.4f} "
+            f"{found.to_frame(NDCG)['mean'].item():8.4f} "
             f"{seconds:7.2f} s {p}",
             flush=True,
         )

@@ -6,12 +6,15 @@ their paper does not state, are left out: they would not compare.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from permdist._check import choice
-from permdist.data import Queries
 from permdist.measures import Measure, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from permdist.data import Queries
 
 
 class Size(NamedTuple):

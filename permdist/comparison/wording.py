@@ -1,14 +1,16 @@
-"""How a comparison puts things: measures, settings, p-values, the marks of other formats."""
+"""How comparisons are written: names of measures, settings, p-values, and LaTeX."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permdist._text import text_table
 from permdist.measures import Measure, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 HEAD = (
     "learner",
@@ -26,7 +28,7 @@ HEAD = (
 
 
 def title(measure: Measure) -> str:
-    """Name a measure in short, by the preset that it comes from where there is one.
+    """Return a short name of a measure, by its preset if it comes from one.
 
     Examples
     --------
@@ -41,14 +43,17 @@ def title(measure: Measure) -> str:
 
 
 def setting_text(setting: dict[str, Any]) -> str:
-    """Write a setting in one line.
+    """Return a setting in one line.
 
     Examples
     --------
     >>> setting_text({"C": 100.0, "measure": "ap", "alpha": 1e-05})
     'C=100, measure=ap, alpha=1e-05'
     """
-    return ", ".join(f"{name}={_short(value)}" for name, value in setting.items()) or "as it is"
+    return (
+        ", ".join(f"{name}={_short(value)}" for name, value in setting.items())
+        or "default parameters"
+    )
 
 
 def _short(value: Any) -> str:
@@ -56,12 +61,12 @@ def _short(value: Any) -> str:
 
 
 def p_text(value: float) -> str:
-    """Write a p-value, or nothing where there is none."""
+    """Return a p-value as a string, empty for NaN."""
     return "" if value != value else ("<0.001" if value < 0.001 else f"{value:.3f}")
 
 
 def plain(value: Any) -> Any:
-    """Give a value as JSON can hold it."""
+    """Return a value that JSON can represent."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not np.isfinite(value):
         return None
@@ -71,12 +76,12 @@ def plain(value: Any) -> Any:
 def fitted_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], width: int | None, spared: Sequence[str]
 ) -> tuple[str, list[str]]:
-    r"""Write a table; columns go one after the other until it fits.
+    r"""Return a table as text, without some of its columns if it would be too wide.
 
     Returns
     -------
     str, list of str
-        The table, and the headings of the columns that went.
+        The table, and the headings of the omitted columns.
 
     Examples
     --------
@@ -93,7 +98,7 @@ def fitted_table(
 
 
 def to_tex(text: str) -> str:
-    """Write a text so that LaTeX shows it as it is."""
+    """Escape a string for LaTeX."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     special |= {"|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}"}
     special |= {letter: f"\\{letter}" for letter in "&%$#_{}"}

@@ -12,14 +12,16 @@ import contextlib
 import functools
 import os
 import threading
-from collections.abc import Callable, Iterator
 from multiprocessing import resource_tracker
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from joblib import Parallel
 from joblib._parallel_backends import LokyBackend
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from joblib.parallel import get_active_backend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 SAFE = "PYTHONSAFEPATH"
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import count, finite
-from permdist.plots.pictures import _axes, _open
+from permdist.plots.pictures import finished, new_axes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
     from permdist.diagnostics import Comparison
     from permdist.samplers import Chains, RestartSample
@@ -83,7 +84,7 @@ def autocorrelation(chains: Chains, lags: int = 100, ax: Axes | None = None) -> 
     >>> plots.autocorrelation(chains, lags=20).get_xlabel()
     'draws apart'
     """
-    ax = _axes(ax)
+    ax = ax or new_axes()
     if chains.n_draws < 3:
         raise ValueError(f"chains: expected at least 3 draws of each, got {chains.n_draws}")
     lags = min(count("lags", lags), chains.n_draws - 1)
@@ -99,8 +100,7 @@ def autocorrelation(chains: Chains, lags: int = 100, ax: Axes | None = None) -> 
     ax.set(xlabel="draws apart", ylabel="autocorrelation", xlim=(0, lags))
     ax.set_title(f"{chains.kernel}, every {chains.thin} steps", fontsize=10)
     ax.legend(frameon=False)
-    _open(ax)
-    return ax
+    return finished(ax)
 
 
 def estimated(comparison: Comparison, ax: Axes | None = None) -> Axes:
@@ -112,7 +112,7 @@ def estimated(comparison: Comparison, ax: Axes | None = None) -> Axes:
         From `permdist.diagnostics.compare_to_exact`.
     ax : matplotlib.axes.Axes, optional
     """
-    ax = _axes(ax)
+    ax = ax or new_axes()
     exact, found = comparison.exact.ravel(), comparison.estimated.ravel()
     errors = 2.0 * comparison.standard_errors.ravel()
     top = 1.05 * max(exact.max(), found.max())
@@ -120,8 +120,7 @@ def estimated(comparison: Comparison, ax: Axes | None = None) -> Axes:
     ax.errorbar(exact, found, errors, fmt="o", markersize=3, color="#4c72b0", linewidth=0.8)
     ax.set(xlabel="exact probability", ylabel="share of draws", xlim=(0, top), ylim=(0, top))
     ax.set_title(f"worst: {comparison.worst_score:.1f} standard errors", fontsize=10)
-    _open(ax)
-    return ax
+    return finished(ax)
 
 
 def smear(sample: RestartSample, bins: int = 40, ax: Axes | None = None) -> Axes:
@@ -144,7 +143,7 @@ def smear(sample: RestartSample, bins: int = 40, ax: Axes | None = None) -> Axes
     """
     from matplotlib import colormaps
 
-    ax = _axes(ax)
+    ax = ax or new_axes()
     edges = np.linspace(0.0, 1.0, count("bins", bins) + 1)
     used = np.unique(sample.rung)
     shades = colormaps["viridis"](np.linspace(0.0, 0.85, len(used)))
@@ -157,8 +156,7 @@ def smear(sample: RestartSample, bins: int = 40, ax: Axes | None = None) -> Axes
         ax.axvline(sample.ladder[rung], color=shade, linestyle=":", linewidth=1.2)
     ax.set(xlabel=f"loss (1 - {sample.measure.name})", ylabel="share of the walk", xlim=(0, 1))
     ax.legend(frameon=False, fontsize=9)
-    _open(ax)
-    return ax
+    return finished(ax)
 
 
 def mixing(
@@ -183,7 +181,7 @@ def mixing(
     >>> axes.get_ylabel()
     'steps for an effective draw'
     """
-    ax = _axes(ax)
+    ax = ax or new_axes()
     n = finite("sizes", sizes, ndim=1)
     for name, values in times.items():
         cost = np.asarray(values, dtype=float)
@@ -191,8 +189,7 @@ def mixing(
         ax.plot(n, cost, "o-", label=f"{name} (grows like n^{slope:.1f})")
     ax.set(xscale="log", yscale="log", xlabel="items", ylabel=f"{unit} for an effective draw")
     ax.legend(frameon=False)
-    _open(ax)
-    return ax
+    return finished(ax)
 
 
 def _few(chains: Chains, items: Sequence[str] | None) -> Any:

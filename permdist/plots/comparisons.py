@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist.plots.pictures import _axes, _open, as_text, heatmap
+from permdist.plots.pictures import as_text, finished, heatmap, new_axes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -51,11 +52,7 @@ def intervals(
     frame = comparison.to_frame(measure)
     base = comparison.tested_against(measure)
     printed = comparison.published(measure)
-    if ax is None:
-        from matplotlib.figure import Figure
-
-        height = 1.2 + 0.27 * (len(frame) + len(printed))
-        ax = Figure(figsize=(8, height), layout="constrained").add_subplot()
+    ax = ax or new_axes(8.0, 1.2 + 0.27 * (len(frame) + len(printed)))
     names = []
     for place, (name, row) in enumerate(frame.iterrows()):
         color = BEST if name == base else SAME
@@ -70,10 +67,9 @@ def intervals(
     ax.axvline(float(frame.loc[base, "mean"]), color=OTHERS, linewidth=0.8, linestyle=":")
     ax.set_yticks(range(len(names)), names, fontsize=8)
     ax.set_ylim(len(names) - 0.5, -0.5)
-    shown = comparison.measures[0] if measure is None else comparison._measure(measure)
-    ax.set_xlabel(f"{title(shown)} on test queries, with {100 * comparison.level:g}% intervals")
-    _open(ax)
-    return ax
+    shown = title(comparison.resolve(measure))
+    ax.set_xlabel(f"{shown} on test queries, with {100 * comparison.level:g}% intervals")
+    return finished(ax)
 
 
 def significance(
@@ -152,7 +148,7 @@ def learning_curves(
     right.set(ylabel="measure on the validation part")
     for ax in (left, right):
         ax.set(xlabel="iteration or round", xscale="log")
-        _open(ax)
+        finished(ax)
     if names:
         figure.legend(*right.get_legend_handles_labels(), loc="outside right center", fontsize=8)
     return figure
@@ -176,7 +172,7 @@ def noise(inspection: Inspection, ax: Axes | None = None) -> Axes:
     >>> axes.get_xscale()
     'log'
     """
-    ax = _axes(ax)
+    ax = ax or new_axes()
     frame = inspection.noise
     for column in frame.columns:
         style = "--" if column == "top score first" else "-"
@@ -184,8 +180,7 @@ def noise(inspection: Inspection, ax: Axes | None = None) -> Axes:
     ax.axvline(inspection.at, color=OTHERS, linewidth=0.8, linestyle=":")
     ax.set(xlabel="noise scale", ylabel="expected value", xscale="log", ylim=(-0.02, 1.02))
     ax.legend(frameon=False, fontsize=8)
-    _open(ax)
-    return ax
+    return finished(ax)
 
 
 def _history(comparison: Comparison, name: str, fold: int) -> dict[str, list[float]]:

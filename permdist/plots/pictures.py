@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import finite
-from permdist._typing import RandomState
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from collections.abc import Mapping, Sequence
 
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import RandomState
     from permdist.data import Queries
     from permdist.distributions import Distribution
     from permdist.measures import Evaluation, Measure
@@ -44,7 +45,7 @@ def collection(queries: Queries, ax: Axes | None = None) -> Axes:
     """
     from matplotlib import colormaps
 
-    ax = _axes(ax)
+    ax = ax or new_axes()
     order = np.argsort(-queries.sizes, kind="stable")
     bottom = np.zeros(len(queries))
     grades = np.unique(queries.y)[::-1]
@@ -58,8 +59,7 @@ def collection(queries: Queries, ax: Axes | None = None) -> Axes:
         bottom += counts
     ax.set(xlabel="queries, longest first", ylabel="documents", xlim=(-0.5, len(queries) - 0.5))
     ax.legend(frameon=False)
-    _open(ax)
-    return ax
+    return finished(ax)
 
 
 def heatmap(
@@ -101,7 +101,7 @@ def heatmap(
     """
     table = finite("values", values, ndim=2)
     shown = table if shades is None else finite("shades", shades, ndim=2)
-    ax = _axes(ax)
+    ax = ax or new_axes()
     low, high = limits or (shown.min(), shown.max())
     image = ax.imshow(shown, cmap=cmap, vmin=low, vmax=high, aspect="auto")
     for side, names, length in (("y", rows, table.shape[0]), ("x", columns, table.shape[1])):
@@ -161,7 +161,7 @@ def sorted_values(
 
     The area under a line is the ranking's mean.
     """
-    ax = _axes(ax)
+    ax = ax or new_axes()
     for name, evaluation in evaluations.items():
         values = evaluation[measure]
         values = np.sort(values[~np.isnan(values)])[::-1]
@@ -170,8 +170,7 @@ def sorted_values(
         ax.stairs(values, share, label=text, linewidth=1.5, baseline=None)
     ax.set(xlabel="share of queries, best first", ylabel=measure, xlim=(0, 1))
     ax.legend(frameon=False)
-    _open(ax)
-    return ax
+    return finished(ax)
 
 
 def distances(
@@ -299,8 +298,7 @@ def measure_values(
     """
     from permdist.measures import parse
 
-    dist._need_orders("measure_values")
-    ax = _axes(ax)
+    ax = ax or new_axes()
     chosen = parse(measure)
     if not chosen.defined(labels):
         raise ValueError(f"measure: {chosen.name!r} is undefined for these labels")
@@ -311,19 +309,17 @@ def measure_values(
     ax.axvline(float(mean), color="#cb181d", linewidth=1.5, label=f"mean {float(mean):.3f}")
     ax.set(xlabel=chosen.name, ylabel="density of draws", xlim=(low, high))
     ax.legend(frameon=False)
-    _open(ax)
-    return ax
+    return finished(ax)
 
 
-def _axes(ax: Axes | None) -> Axes:
-    """Give the axes to draw on."""
-    if ax is not None:
-        return ax
+def new_axes(width: float = 7.0, height: float = 4.5) -> Axes:
+    """Return the axes of a new figure of this size in inches.
+
+    The figure does not belong to pyplot: it needs no closing and changes no global state.
+    """
     from matplotlib.figure import Figure
 
-    # A figure of its own, not pyplot's: it needs no closing and changes no global state.
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    return figure.add_subplot()
+    return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
 def _name_ticks(ax: Axes, side: str, names: Sequence[str]) -> None:
@@ -343,6 +339,7 @@ def as_text(name: str) -> str:
     return name.replace("$", r"\$")
 
 
-def _open(ax: Axes) -> None:
-    """Take away the frame's upper and right sides."""
+def finished(ax: Axes) -> Axes:
+    """Remove the top and right sides of the frame, and return the axes."""
     ax.spines[["top", "right"]].set_visible(False)
+    return ax

@@ -9,11 +9,9 @@ import base64
 import io
 import platform
 import re
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib import metadata
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +22,9 @@ from permdist.report.page import POLICY, SCRIPT, STYLE
 from permdist.report.table import Cell, as_cell, quoted, table_html
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from os import PathLike
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
 from html import escape
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from permdist._check import choice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 PLACES = ("first", "second", "third", "worse")  # good and bad cells speak for themselves
 MARKS = (*PLACES, "good", "bad")
