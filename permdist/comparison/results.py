@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +22,16 @@ from permdist.comparison.statistics import (
     mean_ranks,
     paired_tests,
 )
-from permdist.comparison.wording import HEAD, fitted_table, p_text, plain, title, to_tex
+from permdist.comparison.wording import (
+    HEAD,
+    fitted_table,
+    how_many,
+    latex_table,
+    markdown_table,
+    p_text,
+    plain,
+    title,
+)
 from permdist.measures import Evaluation, Measure, parse
 from permdist.models.files import from_dict
 
@@ -224,12 +232,7 @@ class Comparison:
 
     def to_markdown(self, measure: str | Measure | None = None) -> str:
         """Return the table of a measure in Markdown, with the best three in bold."""
-        lines = [f"| {' | '.join(HEAD)} |", "| :--- |" + " ---: |" * (len(HEAD) - 1)]
-        for row in self.rows(measure):
-            name = re.sub(r"([|*<`\\])", r"\\\1", row[0])  # a bar would end the cell
-            name = f"**{name}**" if row[-1] else name
-            lines.append("| " + " | ".join([name, *row[1:-1]]) + " |")
-        return "\n".join(lines)
+        return markdown_table(self.rows(measure))
 
     def to_latex(self) -> str:
         """Return all measures as one LaTeX table, with the best mean of each in bold.
@@ -237,25 +240,7 @@ class Comparison:
         A dagger marks means below the baseline's with p < 1 - level by the adjusted t-test.
         """
         frames = {title(measure): self.to_frame(measure) for measure in self.measures}
-        order = list(next(iter(frames.values())).index)
-        head = " & ".join(["learner", *(f"{to_tex(name)} & s.e." for name in frames)])
-        lines = [
-            r"\begin{tabular}{l" + "rr" * len(frames) + "}",
-            r"\hline",
-            head + r" \\",
-            r"\hline",
-        ]
-        for name in order:
-            # In braces: LaTeX would read a bracket as an option of the \\ before it.
-            cells = [f"{{{to_tex(name)}}}"]
-            for frame in frames.values():
-                row = frame.loc[name]
-                text = f"{row['mean']:.4f}"
-                text = rf"\textbf{{{text}}}" if row["mark"] == "first" else text
-                cells += [text + (r"$^\dagger$" if self.is_worse(row) else "")]
-                cells += [f"{row['standard_error']:.4f}"]
-            lines.append(" & ".join(cells) + r" \\")
-        return "\n".join([*lines, r"\hline", r"\end{tabular}"])
+        return latex_table(frames, self.is_worse)
 
     def is_worse(self, row: Any) -> bool:
         """Check whether a row of the table is significantly below the baseline (t-test)."""
@@ -312,7 +297,7 @@ class Comparison:
         worse = sum(self.is_worse(row) for _, row in frame.iterrows())
         better = sum(self.is_better(row) for _, row in frame.iterrows())
         if base in best:
-            told = f"{_how_many(worse, len(frame) - 1)} significantly below {base}"
+            told = f"{how_many(worse, len(frame) - 1)} significantly below {base}"
         else:
             above, below = (f"{n or 'none'} {'is' if n < 2 else 'are'}" for n in (better, worse))
             told = f"against the baseline {base}, {above} significantly better and {below} worse"
@@ -427,14 +412,3 @@ class Comparison:
 
     def _folds_text(self) -> str:
         return plural(self.n_folds, "fold")
-
-
-def _how_many(some: int, others: int) -> str:
-    """Return words for how many of the others, with their verb."""
-    if others == 1:
-        return "the other one is" if some else "the other one is not"
-    if some == others:
-        return "all others are"
-    if some == 0:
-        return "none of the others is"
-    return f"{some} of the {others} others {'is' if some == 1 else 'are'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from permdist._text import text_table
 from permdist.measures import Measure, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pandas as pd
 
 HEAD = (
     "learner",
@@ -95,6 +98,44 @@ def fitted_table(
         if width is None or max(map(len, text.splitlines())) <= width or len(gone) == len(spared):
             return text, gone
         gone.append(spared[len(gone)])
+
+
+def how_many(some: int, others: int) -> str:
+    """Return words for how many of the others, with their verb."""
+    if others == 1:
+        return "the other one is" if some else "the other one is not"
+    if some == others:
+        return "all others are"
+    if some == 0:
+        return "none of the others is"
+    return f"{some} of the {others} others {'is' if some == 1 else 'are'}"
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return the rows of a comparison as a Markdown table; the last item of a row is its mark."""
+    lines = [f"| {' | '.join(HEAD)} |", "| :--- |" + " ---: |" * (len(HEAD) - 1)]
+    for row in rows:
+        name = re.sub(r"([|*<`\\])", r"\\\1", row[0])  # a bar would end the cell
+        name = f"**{name}**" if row[-1] else name
+        lines.append("| " + " | ".join([name, *row[1:-1]]) + " |")
+    return "\n".join(lines)
+
+
+def latex_table(frames: Mapping[str, pd.DataFrame], is_worse: Callable[[Any], bool]) -> str:
+    """Return the tables of several measures, by their names, as one LaTeX table."""
+    head = " & ".join(["learner", *(f"{to_tex(name)} & s.e." for name in frames)])
+    lines = [r"\begin{tabular}{l" + "rr" * len(frames) + "}", r"\hline", head + r" \\", r"\hline"]
+    for name in next(iter(frames.values())).index:
+        # In braces: LaTeX would read a bracket as an option of the line break before it.
+        cells = [f"{{{to_tex(name)}}}"]
+        for frame in frames.values():
+            row = frame.loc[name]
+            text = f"{row['mean']:.4f}"
+            text = rf"\textbf{{{text}}}" if row["mark"] == "first" else text
+            cells += [text + (r"$^\dagger$" if is_worse(row) else "")]
+            cells += [f"{row['standard_error']:.4f}"]
+        lines.append(" & ".join(cells) + r" \\")
+    return "\n".join([*lines, r"\hline", r"\end{tabular}"])
 
 
 def to_tex(text: str) -> str:

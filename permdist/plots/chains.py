@@ -1,4 +1,4 @@
-"""Pictures of Markov chains and of restart samples."""
+"""Plots of Markov chains and of restart samples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def trace(chains: Chains, items: Sequence[str] | None = None) -> Figure:
     ----------
     chains : Chains
     items : sequence of str, optional
-        Names of items; by default a few from the top of the mean ranking to its bottom.
+        Names of items; by default a few, from the top to the bottom of the mean ranking.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def trace(chains: Chains, items: Sequence[str] | None = None) -> Figure:
     figure = _figure("plot_trace", _few(chains, items), compact=False, hist_kwargs=places)
     for ax in figure.axes:
         if isinstance(ax.xaxis.get_major_locator(), FixedLocator):
-            # A bar for each position, but not always a number under each.
+            # One bar per position, but not a tick for each.
             ax.xaxis.set_major_locator(MaxNLocator(12, integer=True))
             ax.xaxis.set_major_formatter(ScalarFormatter())
     return figure
@@ -59,16 +59,26 @@ def trace(chains: Chains, items: Sequence[str] | None = None) -> Figure:
 def rank_plot(chains: Chains, items: Sequence[str] | None = None) -> Figure:
     """Compare chains by the ranks of their draws among all draws, through arviz.
 
-    Where chains have mixed, each has its share of low and high draws. Parameters as in `trace`.
+    If the chains have mixed, their histograms are uniform.
+
+    Parameters
+    ----------
+    chains : Chains
+    items : sequence of str, optional
+        Names of items; by default a few, from the top to the bottom of the mean ranking.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
     """
     dataset = _few(chains, items)
-    # Ranks of items tie; a little noise, always the same, breaks the ties.
+    # Ranks of items tie; a little noise from a fixed seed breaks the ties.
     noise = np.random.default_rng(0).random(dataset["rank"].shape) - 0.5
     return _figure("plot_rank", dataset.assign(rank=dataset["rank"] + noise))
 
 
 def autocorrelation(chains: Chains, lags: int = 100, ax: Axes | None = None) -> Axes:
-    """Draw how fast draws forget: autocorrelations of every item's rank and of the log-weight.
+    """Draw autocorrelations of the rank of every item and of the log-weight.
 
     Parameters
     ----------
@@ -86,7 +96,7 @@ def autocorrelation(chains: Chains, lags: int = 100, ax: Axes | None = None) -> 
     """
     ax = ax or new_axes()
     if chains.n_draws < 3:
-        raise ValueError(f"chains: expected at least 3 draws of each, got {chains.n_draws}")
+        raise ValueError(f"chains: expected at least 3 draws per chain, got {chains.n_draws}")
     lags = min(count("lags", lags), chains.n_draws - 1)
     ranks = _autocorrelations(chains.ranks.astype(float), lags)
     for curve in ranks:
@@ -104,7 +114,7 @@ def autocorrelation(chains: Chains, lags: int = 100, ax: Axes | None = None) -> 
 
 
 def estimated(comparison: Comparison, ax: Axes | None = None) -> Axes:
-    """Draw estimated against exact rank marginals, with bars of two standard errors.
+    """Draw estimated against exact rank marginals, with error bars of two standard errors.
 
     Parameters
     ----------
@@ -124,7 +134,7 @@ def estimated(comparison: Comparison, ax: Axes | None = None) -> Axes:
 
 
 def smear(sample: RestartSample, bins: int = 40, ax: Axes | None = None) -> Axes:
-    """Draw how far the losses of a restart sample spread around each restart state.
+    """Draw histograms of the losses of a restart sample, by restart state.
 
     Parameters
     ----------
@@ -162,16 +172,16 @@ def smear(sample: RestartSample, bins: int = 40, ax: Axes | None = None) -> Axes
 def mixing(
     sizes: ArrayLike, times: Mapping[str, ArrayLike], unit: str = "steps", ax: Axes | None = None
 ) -> Axes:
-    """Draw how the cost of an effective draw grows with the number of items.
+    """Draw the cost per effective draw by the number of items.
 
     Parameters
     ----------
     sizes : array of int
         Numbers of items.
     times : mapping of str to array of float
-        For each kernel, the cost at each size.
+        The cost at each size, by kernel.
     unit : str
-        What the cost is counted in.
+        The unit of the cost.
     ax : matplotlib.axes.Axes, optional
 
     Examples
@@ -179,7 +189,7 @@ def mixing(
     >>> from permdist import plots
     >>> axes = plots.mixing([10, 100], {"adjacent": [1e3, 1e6], "relocation": [50, 500]})
     >>> axes.get_ylabel()
-    'steps for an effective draw'
+    'steps per effective draw'
     """
     ax = ax or new_axes()
     n = finite("sizes", sizes, ndim=1)
@@ -187,13 +197,13 @@ def mixing(
         cost = np.asarray(values, dtype=float)
         slope = np.polyfit(np.log(n), np.log(cost), 1)[0]
         ax.plot(n, cost, "o-", label=f"{name} (grows like n^{slope:.1f})")
-    ax.set(xscale="log", yscale="log", xlabel="items", ylabel=f"{unit} for an effective draw")
+    ax.set(xscale="log", yscale="log", xlabel="items", ylabel=f"{unit} per effective draw")
     ax.legend(frameon=False)
     return finished(ax)
 
 
 def _few(chains: Chains, items: Sequence[str] | None) -> Any:
-    """Give a Dataset of some items, ranks from 1 on, thinned so that lines can be seen."""
+    """Return a Dataset of some items, with ranks from 1, thinned so that lines are visible."""
     known = ["rank"] if np.isnan(chains.log_weight).any() else ["rank", "log_prob"]
     dataset = chains.to_dataset()[known]
     if items is None:
@@ -213,7 +223,7 @@ def _few(chains: Chains, items: Sequence[str] | None) -> Any:
 
 
 def _figure(name: str, dataset: Any, **options: Any) -> Figure:
-    """Call a plot of arviz, of whatever version, and give its figure."""
+    """Call a plot of arviz, of any version, and return its figure."""
     import xarray
 
     from permdist.diagnostics.summary import load_arviz
@@ -221,7 +231,7 @@ def _figure(name: str, dataset: Any, **options: Any) -> Figure:
     arviz = load_arviz()
     figure: Figure
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # arviz's own, about what it calls in matplotlib
+        warnings.simplefilter("ignore")  # about arviz's own calls of matplotlib
         if int(arviz.__version__.split(".")[0]) < 1:
             rows = -(-(dataset.sizes["item"] + 1) // (1 if options else 3))
             size = (9.0, 1.6 * rows) if options else (10.0, 3.0 * rows)
@@ -235,7 +245,7 @@ def _figure(name: str, dataset: Any, **options: Any) -> Figure:
 
 
 def _autocorrelations(values: Any, lags: int) -> Any:
-    """Mean autocorrelations over chains, (columns, lags + 1), of columns that vary."""
+    """Return mean autocorrelations over chains of varying columns, (columns, lags + 1)."""
     draws = values.shape[1]
     centered = values - values.mean(axis=(0, 1))
     size = 1 << (2 * draws - 1).bit_length()

@@ -1,4 +1,4 @@
-"""Pictures of comparisons: means with their intervals, which differences count, how fits went."""
+"""Plots of comparisons: intervals, significant differences and learning curves."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ MOST_CURVES = 8
 def intervals(
     comparison: Comparison, measure: str | Measure | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the mean of every entry with its confidence interval, best on top.
+    """Draw the mean of every learner with its confidence interval, best on top.
 
-    Dark blue is the baseline, red is significantly below it and green above it; grey diamonds are
-    published figures.
+    The baseline is dark blue; learners significantly below it are red, above it green. Grey
+    diamonds are published results.
 
     Parameters
     ----------
     comparison : Comparison
     measure : Measure or str, optional
-        The first one by default.
+        By default the first one.
     ax : Axes, optional
 
     Examples
@@ -78,20 +78,20 @@ def significance(
     test: str = "t",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw corrected p-values of all pairs of entries, best first; dark is significant.
+    """Draw adjusted p-values of all pairs of learners, best first; dark is significant.
 
     Parameters
     ----------
     comparison : Comparison
     measure : Measure or str, optional
-        The first one by default.
+        By default the first one.
     test : {"t", "wilcoxon", "randomization"}
     ax : Axes, optional
     """
     order = list(comparison.to_frame(measure).index)
     table = comparison.p_values(measure, test).loc[order, order].to_numpy(copy=True)
     np.fill_diagonal(table, 1.0)
-    # On a logarithmic scale: what matters is whether p is 0.05 or 0.001, not 0.5 or 0.9.
+    # A logarithmic scale tells 0.05 from 0.001.
     shades = np.log10(np.clip(table, 1e-4, 1.0))
     return heatmap(
         table,
@@ -109,21 +109,21 @@ def significance(
 def learning_curves(
     comparison: Comparison, names: Sequence[str] | None = None, fold: int = 0
 ) -> Figure:
-    """Draw what the chosen fits of one fold went through: objective and validation measure.
+    """Draw the objective and the validation measure during the chosen fits of one fold.
 
     Parameters
     ----------
     comparison : Comparison
     names : sequence of str, optional
-        Which entries; by default the best ones that took more than two iterations.
+        Names of learners; by default the best ones with more than two iterations.
     fold : int
-        From 0.
+        Numbered from 0.
 
     Returns
     -------
     matplotlib.figure.Figure
-        On the left the objective, from 1 at its first value to 0 at its lowest; on the right the
-        measure that the learner watches on the validation part, named in the legend.
+        On the left the objective, scaled from 1 at the start to 0 at its minimum; on the right the
+        measure that the learner monitors on the validation part, named in the legend.
     """
     from matplotlib.figure import Figure
 
@@ -144,7 +144,7 @@ def learning_curves(
         steps = np.arange(1, len(measured) + 1)
         text = as_text(f"{name}: {params.get('measure', '')}")
         right.plot(steps, measured, style, color=color, label=text, linewidth=1.3)
-    left.set(ylabel="objective, 1 at first, 0 at its lowest")
+    left.set(ylabel="objective, from 1 (start) to 0 (minimum)")
     right.set(ylabel="measure on the validation part")
     for ax in (left, right):
         ax.set(xlabel="iteration or round", xscale="log")
@@ -155,14 +155,14 @@ def learning_curves(
 
 
 def with_curves(comparison: Comparison, fold: int = 0) -> list[str]:
-    """List the entries that `learning_curves` draws: the best ones of more than two iterations."""
+    """Return the learners that `learning_curves` draws by default."""
     ranked = [str(name) for name in comparison.to_frame().index]
     curved = [name for name in ranked if len(_history(comparison, name, fold)["objective"]) > 2]
     return curved[:MOST_CURVES]
 
 
 def noise(inspection: Inspection, ax: Axes | None = None) -> Axes:
-    """Draw the expected measures of one query against the noise scale.
+    """Draw the expected measures of one query by noise scale.
 
     Examples
     --------

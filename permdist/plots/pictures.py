@@ -1,4 +1,4 @@
-"""Pictures, each on given axes or on new ones; every function returns the axes it drew on."""
+"""Plots of collections, distributions and evaluations; every function returns its axes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def collection(queries: Queries, ax: Axes | None = None) -> Axes:
     order = np.argsort(-queries.sizes, kind="stable")
     bottom = np.zeros(len(queries))
     grades = np.unique(queries.y)[::-1]
-    # Ever lighter blue, grey for bad: grades read in order, in print and for the color-blind.
+    # Blue shades in order of the labels, grey for 0: readable in print and if color-blind.
     shades = colormaps["Blues"](np.linspace(1.0, 0.4, len(grades)))
     for grade, shade in zip(grades, shades, strict=True):
         counts = np.add.reduceat((queries.y == grade).astype(float), queries.ptr[:-1])[order]
@@ -74,23 +74,23 @@ def heatmap(
     shades: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a matrix of numbers as colors, with the numbers inside where they fit.
+    """Draw a matrix as colors, with the numbers inside the cells if they fit.
 
     Parameters
     ----------
     values : array of float, shape (rows, columns)
     rows, columns : sequences of str, optional
-        Names along the sides.
+        Tick labels.
     label : str
-        What the colors mean.
+        The label of the color bar.
     form : str or None
-        The format of the numbers; None leaves them out.
+        The format of the numbers; None omits them.
     cmap : str
         A matplotlib color map.
     limits : (float, float), optional
-        The values at the two ends of the colors; by default the least and the largest.
+        The values at both ends of the color map; by default the smallest and the largest.
     shades : array of float, shape (rows, columns), optional
-        What is colored, where that is not the values themselves.
+        The values that determine the colors; by default `values`.
     ax : Axes, optional
 
     Examples
@@ -116,7 +116,7 @@ def heatmap(
     letters = [0] if form is None else [len(format(value, form)) for value in table.flat]
     if form is not None and table.size and _fits(ax, table.shape, max(letters)):
         for (i, j), value in np.ndenumerate(table):
-            # Ink that stands out from its ground: the luminance of the color decides.
+            # Text that is readable on the color, by its luminance.
             red, green, blue = image.cmap(image.norm(shown[i, j]))[:3]
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
             ink = "white" if dark else "black"
@@ -126,21 +126,21 @@ def heatmap(
 
 
 def _fits(ax: Axes, shape: tuple[int, ...], letters: int) -> bool:
-    """Tell whether small numbers of so many letters fit into the cells of a heat map."""
+    """Check whether numbers of so many letters fit into the cells of a heat map."""
     box, dpi = ax.get_window_extent(), ax.figure.dpi
     width, height = box.width / dpi / shape[1], box.height / dpi / shape[0]  # in inches
     return bool(width >= 0.068 * letters and height >= 0.12)
 
 
 def means(evaluations: Mapping[str, Evaluation], ax: Axes | None = None) -> Axes:
-    """Compare several rankings by several measures: a heat map of the means over queries.
+    """Draw a heat map of the means over queries, of several rankings by several measures.
 
-    Colors run from the worst to the best ranking within each measure.
+    Colors range from the worst to the best ranking within each measure.
 
     Parameters
     ----------
     evaluations : mapping from a ranking's name to its Evaluation
-        All with the same measures. The first measure sorts the rows.
+        All with the same measures. The rows are sorted by the first measure.
     ax : Axes, optional
     """
     if not evaluations:
@@ -157,7 +157,7 @@ def means(evaluations: Mapping[str, Evaluation], ax: Axes | None = None) -> Axes
 def sorted_values(
     evaluations: Mapping[str, Evaluation], measure: str, ax: Axes | None = None
 ) -> Axes:
-    """Draw each ranking's per-query values of one measure, from the best query to the worst.
+    """Draw the per-query values of one measure, from the best query to the worst.
 
     The area under a line is the ranking's mean.
     """
@@ -182,7 +182,7 @@ def distances(
 ) -> Axes:
     """Draw a distance matrix with similar rankings next to each other.
 
-    Rankings are arranged by average-linkage clustering, so that groups appear as dark blocks.
+    Rankings are sorted by average-linkage clustering, so that groups appear as dark blocks.
 
     Examples
     --------
@@ -218,15 +218,15 @@ def distances(
 
 
 def marginals(dist: Distribution, ax: Axes | None = None, *, highest: float | None = None) -> Axes:
-    """Draw where each item may stand: rank marginals as a heat map, likeliest items on top.
+    """Draw rank marginals as a heat map, with the best items on top.
 
     Parameters
     ----------
     dist : Distribution
     ax : Axes, optional
     highest : float, optional
-        The probability with the brightest color, to compare several pictures; by default the
-        highest of this one.
+        The probability with the brightest color, to make several plots comparable; by default
+        the largest one.
 
     Examples
     --------
@@ -284,7 +284,7 @@ def measure_values(
     rng: RandomState = 0,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how a measure is distributed under a model, with its expectation.
+    """Draw a histogram of a measure under a distribution, with its expectation.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def measure_values(
     measure : Measure or str
     labels : array of int, shape (n,)
     draws : int
-        For the histogram; the expectation is exact where that is affordable.
+        For the histogram; the expectation is exact if that is feasible.
     rng : int, Generator or None
     ax : Axes, optional
     """
@@ -323,7 +323,7 @@ def new_axes(width: float = 7.0, height: float = 4.5) -> Axes:
 
 
 def _name_ticks(ax: Axes, side: str, names: Sequence[str]) -> None:
-    """Write names along a side, small and thinned out where there are many."""
+    """Set tick labels, smaller and fewer if there are many."""
     step = max(1, int(np.ceil(len(names) / 60)))
     places = range(0, len(names), step)
     size: Any = 8 if len(names) <= 30 else 6
@@ -335,7 +335,7 @@ def _name_ticks(ax: Axes, side: str, names: Sequence[str]) -> None:
 
 
 def as_text(name: str) -> str:
-    """Write a name so that matplotlib takes it as it is, not as a formula."""
+    """Escape a name so that matplotlib does not read it as a formula."""
     return name.replace("$", r"\$")
 
 
