@@ -222,7 +222,9 @@ class QueryChoice:
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
     """Replace every parameter that is a group of options by the options of the group."""
     hints = get_type_hints(command, include_extras=True)
-    groups = {name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)}
+    groups: dict[str, Any] = {
+        name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)
+    }
     fields = {
         name: [
             inspect.Parameter(

@@ -42,28 +42,24 @@ def assemble(
     failures: dict[str, str] = {}
     notes: list[str] = []
     for entry in entries:
-        mine = [
-            (fit, out) for fit, out in zip(fits, outcomes, strict=True) if fit.entry == entry.name
+        mine = [pair for pair in zip(fits, outcomes, strict=True) if pair[0].entry == entry.name]
+        failed = [out.error for _, out in mine if out.error]
+        by_fold = [
+            [(fit, out) for fit, out in mine if fit.fold == number and not out.error]
+            for number in range(len(folds))
         ]
-        failed = [(fit, out) for fit, out in mine if out.error]
-        best: list[tuple[Fit, Outcome]] = []
-        for number in range(len(folds)):
-            fine = [(fit, out) for fit, out in mine if fit.fold == number and not out.error]
-            if fine:
-                best.append(max(fine, key=lambda pair: _number(pair[1].validation[select.name])))
-        if len(best) < len(folds):
-            failures[entry.name] = failed[0][1].error if failed else "no setting was tried"
+        if not all(by_fold):
+            failures[entry.name] = failed[0] if failed else "no setting was tried"
             continue
+        best = [
+            max(one, key=lambda pair: _number(pair[1].validation[select.name])) for one in by_fold
+        ]
         names.append(entry.name)
         chosen[entry.name] = [fit.setting for fit, _ in best]
         kept[entry.name] = [out for _, out in best]
         validation[entry.name] = [
-            {
-                setting_text(fit.setting): out.validation[select.name]
-                for fit, out in mine
-                if fit.fold == number and not out.error
-            }
-            for number in range(len(folds))
+            {setting_text(fit.setting): out.validation[select.name] for fit, out in one}
+            for one in by_fold
         ]
         evaluations[entry.name] = [
             Evaluation(
@@ -73,7 +69,9 @@ def assemble(
             )
             for fold, (_, out) in zip(folds, best, strict=True)
         ]
-        notes += _notes(entry, mine, best, failed)
+        if failed:
+            notes.append(f"{entry.name}: {len(failed)} of {len(mine)} fits failed: {failed[0]}")
+        notes += _notes(entry, best)
     if not names:
         name, reason = next(iter(failures.items()))
         raise ValueError(f"no learner could be fitted; {name}: {reason}")
@@ -103,18 +101,9 @@ def assemble(
     )
 
 
-def _notes(
-    entry: Entry,
-    mine: list[tuple[Fit, Outcome]],
-    best: list[tuple[Fit, Outcome]],
-    failed: list[tuple[Fit, Outcome]],
-) -> list[str]:
-    """Describe failed fits, warnings, and settings at the end of their range."""
+def _notes(entry: Entry, best: list[tuple[Fit, Outcome]]) -> list[str]:
+    """Describe warnings of the chosen fits, and settings at the end of their range."""
     notes = []
-    if failed:
-        notes.append(
-            f"{entry.name}: {len(failed)} of {len(mine)} fits failed: {failed[0][1].error}"
-        )
     warned = [text for _, out in best for text in out.warnings]
     if warned:
         notes.append(

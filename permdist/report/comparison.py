@@ -70,9 +70,7 @@ def comparison_report(
     return report
 
 
-def results_section(
-    report: Report, comparison: Comparison, _folds: Sequence[Any] | None = None
-) -> None:
+def results_section(report: Report, comparison: Comparison, *_: object) -> None:
     """Add a section for each measure: its picture, its table, and which pairs differ."""
     from permdist import plots
 
@@ -145,9 +143,7 @@ def _rows(comparison: Comparison, measure: Measure) -> list[list[Any]]:
     return rows
 
 
-def published_section(
-    report: Report, comparison: Comparison, _folds: Sequence[Any] | None = None
-) -> None:
+def published_section(report: Report, comparison: Comparison, *_: object) -> None:
     """Add published results for the same collection, if there are any."""
     rows: list[list[Any]] = []
     for measure in comparison.measures:
@@ -197,9 +193,7 @@ def _ours(learner: str, names: Sequence[str]) -> str | None:
     return None
 
 
-def curves_section(
-    report: Report, comparison: Comparison, _folds: Sequence[Any] | None = None
-) -> None:
+def curves_section(report: Report, comparison: Comparison, *_: object) -> None:
     """Add the learning curves of the chosen fits."""
     from permdist import plots
     from permdist.plots.comparisons import with_curves
@@ -219,9 +213,7 @@ def curves_section(
     report.picture(plots.learning_curves(comparison), "Objective and validation measure", caption)
 
 
-def settings_section(
-    report: Report, comparison: Comparison, _folds: Sequence[Any] | None = None
-) -> None:
+def settings_section(report: Report, comparison: Comparison, *_: object) -> None:
     """Add the settings that were chosen on validation queries."""
     report.section(
         "Chosen settings",

@@ -92,7 +92,7 @@ def marginals_section(
         kind: inspect_query(values, label, kind=kind, names=shown, measures=("ndcg", "ap", "auc"))
         for kind in DISTRIBUTIONS
     }
-    rows = [
+    rows: list[list[str | Cell]] = [
         [kind, *(_estimate(value) for value in (*one.expected.values(), one.entropy))]
         for kind, one in found.items()
     ]
