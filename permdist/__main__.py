@@ -1,4 +1,4 @@
-"""The command ``permdist``: it ends in one line, even while it is still loading."""
+"""The command ``permdist``; errors are one line, even while it is still loading."""
 
 from __future__ import annotations
 

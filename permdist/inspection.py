@@ -1,4 +1,4 @@
-"""One query looked at closely: where its documents may stand, and what that is worth."""
+"""One query in detail: the distribution of its rankings and the expected measures."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, choice, finite, grades
+from permdist._deprecation import renamed_attributes
 from permdist._text import aligned, plural
 from permdist.distributions import Distribution, GaussianScores, GoodBad, PlackettLuce
 from permdist.measures import Measure, parse
@@ -22,13 +23,31 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray, RandomState
     from permdist.distributions.base import Estimate
 
-KINDS = ("plackett-luce", "gaussian", "good-bad")
+DISTRIBUTIONS = ("plackett-luce", "gaussian", "good-bad")
 MEASURES = ("ndcg", "ndcg@10", "ap", "rr", "auc")
 NOISE = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 DRAWS = 4000
 SHOWN = 12
 MOST_ORDERS = 21
 FEW = 5
+
+__getattr__ = renamed_attributes(__name__, {"KINDS": "DISTRIBUTIONS"})
+
+
+def standardized(scores: ArrayLike) -> FloatArray:
+    """Return scores with mean 0 and standard deviation 1, to which a noise scale can refer."""
+    values = finite("scores", scores, ndim=1)
+    values = values / max(
+        1.0, float(np.abs(values).max(initial=0.0))
+    )  # so their squares are finite
+    deviation = float(values.std())
+    return (values - values.mean()) / (deviation if deviation > 0 else 1.0)
+
+
+def document_names(labels: IntArray, ids: Sequence[Any] | None = None) -> list[str]:
+    """Return names of documents: their id or number, with their label in parentheses."""
+    names = [f"document {i + 1}" for i in range(len(labels))] if ids is None else map(str, ids)
+    return [f"{name} ({label})" for name, label in zip(names, labels, strict=True)]
 
 
 def make_distribution(
@@ -47,10 +66,11 @@ def make_distribution(
         The good-bad model is over all orders of up to 21 documents, and over interleavings of more.
     scores : array of float, shape (n,)
     labels : array of int, shape (n,), optional
-        The good-bad model needs them.
+        Required by the good-bad model.
     noise : float
-        The standard deviation of Gaussian noise; the others divide scores by it, and the pair model
-        also by the number of documents, of which each pair has its say.
+        The standard deviation of Gaussian noise. The other models divide the scores by it; the
+        good-bad model additionally divides by the number of documents, since each document takes
+        part in many pairs.
     names : sequence of str, optional
 
     Examples
@@ -58,7 +78,7 @@ def make_distribution(
     >>> make_distribution("gaussian", [1.0, 0.0], noise=2.0)
     GaussianScores([1., 0.], scale=2)
     """
-    choice("kind", kind, KINDS)
+    choice("kind", kind, DISTRIBUTIONS)
     values = finite("scores", scores, ndim=1)
     if not float(finite("noise", noise, ndim=0)) > 0.0:
         raise ValueError(f"noise: expected a positive number, got {noise!r}")
@@ -67,7 +87,7 @@ def make_distribution(
     if kind == "gaussian":
         return GaussianScores(values, noise, names)
     if labels is None:
-        raise ValueError("labels: the good-bad model needs them")
+        raise ValueError("labels: required by the good-bad model, got None")
     space = "orders" if len(values) <= MOST_ORDERS else "interleavings"
     scale = 1.0 / (noise * len(values))
     return GoodBad(values, labels, space=space, scale=scale, names=names)
@@ -75,7 +95,7 @@ def make_distribution(
 
 @dataclass(frozen=True, repr=False)
 class Inspection:
-    """What is known about one query; prints as a few small tables.
+    """The ranking distribution of one query; prints as a few small tables.
 
     Attributes
     ----------
@@ -87,12 +107,12 @@ class Inspection:
     expected : dict of Estimate
         By measure; empty without labels.
     by_score : dict of float
-        The same measures of the ranking by score, without any noise.
+        The same measures for the ranking by score, without noise.
     entropy : Estimate
         In nats.
     noise : pandas.DataFrame
-        The expected measures by noise scale, and how likely the document with the highest score is
-        to be first.
+        The expected measures by noise scale, and the probability that the document with the
+        highest score is first.
     at : float
         The noise scale of the distribution.
     """
@@ -113,7 +133,7 @@ class Inspection:
         return np.argsort(self.marginals @ np.arange(self.dist.n_items), kind="stable")
 
     def documents(self) -> pd.DataFrame:
-        """Return a table of the documents, best first: mean rank, chances of the first places."""
+        """Return a table of the documents, best first: mean rank and top-k probabilities."""
         import pandas as pd
 
         n, order = self.dist.n_items, self.order
@@ -135,9 +155,9 @@ class Inspection:
         if "label" in frame and all(
             str(name).endswith(f"({label})") for name, label in frame["label"].items()
         ):
-            frame = frame.drop(columns="label")  # the names say it
-            how = f"labels in brackets, {how}"
-        lines = [f"Where {plural(n, 'document')} may stand ({how})"]
+            frame = frame.drop(columns="label")  # the names contain it
+            how = f"labels in parentheses, {how}"
+        lines = [f"Ranks of {plural(n, 'document')} ({how})"]
         shown = frame.head(SHOWN).to_string(float_format="{:.3f}".format, index_names=False)
         lines += [shown, *([f"... and {n - SHOWN} more"] if n > SHOWN else []), ""]
         rows = {
@@ -146,8 +166,8 @@ class Inspection:
         }
         lines += ["Expected values", aligned({**rows, "entropy": f"{_shown(self.entropy)} nats"})]
         if self.labels is not None and not rows:
-            lines.append("(no measure has a value: the labels are all the same)")
-        lines += ["", "With other noise scales"]
+            lines.append("(no measure is defined: the labels are all the same)")
+        lines += ["", "Other noise scales"]
         lines.append(self.noise.to_string(float_format="{:.3f}".format))
         return "\n".join(lines)
 
@@ -164,10 +184,7 @@ class Inspection:
             "pairwise": self.pairwise.tolist(),
             "expected": {name: _plain(value) for name, value in self.expected.items()},
             "by_score": self.by_score,
-            "entropy": {
-                "value": float(self.entropy),
-                "standard_error": self.entropy.standard_error,
-            },
+            "entropy": _plain(self.entropy),
             "noise_scales": {f"{scale:g}": row.to_dict() for scale, row in self.noise.iterrows()},
         }
 
@@ -182,21 +199,21 @@ def inspect_query(
     names: Sequence[str] | None = None,
     rng: RandomState = 0,
 ) -> Inspection:
-    """Look closely at the ranking distribution of one query.
+    """Compute rank marginals, pairwise probabilities and expected measures of one query.
 
     Parameters
     ----------
     scores : array of float, shape (n,)
     labels : array of int, shape (n,), optional
-        For expected measures, and for the good-bad model.
+        Required for expected measures, and by the good-bad model.
     kind : {"plackett-luce", "gaussian", "good-bad"}
     noise : float
         See `make_distribution`.
     measures : iterable of Measure or str
     names : sequence of str, optional
-        Of the documents.
+        Names of the documents.
     rng : int, numpy.random.Generator or None
-        For whatever is not affordable exactly.
+        For what is not feasible exactly.
 
     Returns
     -------

@@ -157,7 +157,7 @@ def test_places_that_cannot_be_written_are_told_before_any_work(files, monkeypat
         text = permdist(*arguments, "-o", "no/x.html", cwd=files, code=2)
         assert text == "permdist: no: no such directory\n"
         text = permdist(*arguments, "-o", "folder.html", cwd=files, code=2)
-        assert text == "permdist: folder.html: expected a place for a file, this is a folder\n"
+        assert text == "permdist: folder.html: expected a file name, got a folder\n"
 
 
 # ---- signals -----------------------------------------------------------------------------------

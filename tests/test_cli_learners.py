@@ -17,7 +17,7 @@ from test_cli import Page, permdist
 
 from permdist import data, measures, models
 from permdist.comparison import read_entries
-from permdist.inspection import KINDS, inspect_query, make_distribution
+from permdist.inspection import DISTRIBUTIONS, inspect_query, make_distribution
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_fit_chooses_on_a_validation_file(files):
     assert facts["measures"]["validation"]["ap"] == pytest.approx(max(scores.values()))
     text = permdist("fit", "train.txt", "RankCosine", "-o", "r.json", cwd=files)
     assert text.startswith("RankCosine")
-    assert "The learner: r.json" in text
+    assert "Saved to r.json" in text
 
 
 def test_help_lists_every_learner():
@@ -210,7 +210,7 @@ def test_folds_of_one_collection_test_every_query_once():
 # ---- sample and inspect ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", DISTRIBUTIONS)
 def test_sample_prints_rankings_of_one_query(files, kind):
     arguments = ("sample", "test.txt", "-n", "5", "-d", kind, "--noise", "0.5")
     text = permdist(*arguments, "--feature", "6", cwd=files)
@@ -252,7 +252,7 @@ def test_inspect_shows_what_the_objects_say(files, fitted):
     assert facts["by_score"] == pytest.approx(by_score)
     text = permdist(*arguments, cwd=files)
     assert f"Query {facts['query']}, scored by MLE" in text
-    assert "With other noise scales" in text
+    assert "Other noise scales" in text
 
 
 def test_a_good_bad_model_says_over_what_it_is(files):
@@ -281,13 +281,13 @@ def test_fit_tells_of_settings_at_an_end(files):
     text = permdist(*arguments, "-o", "e.json", cwd=files)
     assert text.startswith("MLE with C=10, chosen by ap (")
     assert (
-        "note: MLE[C=1e-9|1e-8|10]: C = 10, an end of the values tried, is chosen; a value" in text
+        "note: MLE[C=1e-9|1e-8|10]: C = 10, an end of the values tried, is chosen; consider" in text
     )
 
 
 def test_fit_tells_where_it_did_not_converge(files):
     text = permdist("fit", "train.txt", "MLE[C=1e4,max_iter=2]", "-o", "n.json", cwd=files)
-    assert "note: it stopped after 2 iterations, before it converged" in text
+    assert "note: it stopped after 2 iterations without converging" in text
 
 
 def test_nothing_is_left_where_the_user_is(files, tmp_path):
@@ -301,14 +301,14 @@ def test_nothing_is_left_where_the_user_is(files, tmp_path):
 
 def test_inspect_writes_a_report(files):
     text = permdist("inspect", "test.txt", "-d", "good-bad", "-o", "q.html", cwd=files)
-    assert "The report: q.html" in text
+    assert "Report: q.html" in text
     page = Page()
     page.feed((files / "q.html").read_text())
     assert page.pictures == 3
     assert all(link.startswith(("data:", "#")) for link in page.links)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", DISTRIBUTIONS)
 def test_more_noise_is_less_certain(kind):
     scores, labels = [2.0, 1.0, 0.5, -1.0, -1.5], [1, 1, 0, 0, 0]
     found = inspect_query(scores, labels, kind=kind, noise=0.7)
@@ -327,7 +327,7 @@ def test_inspecting_without_labels_or_with_one_class():
     found = inspect_query([1.0, 0.0], [1, 1])
     assert "auc" not in found.expected
     assert "the labels are all the same" in str(inspect_query([1.0, 0.0], [0, 0]))
-    with pytest.raises(ValueError, match="labels: the good-bad model needs them"):
+    with pytest.raises(ValueError, match="labels: required by the good-bad model"):
         inspect_query([1.0, 0.0], kind="good-bad")
     with pytest.raises(ValueError, match="noise: expected a positive number"):
         inspect_query([1.0, 0.0], noise=0.0)
@@ -342,13 +342,13 @@ def test_compare_prints_tables_and_writes_a_report(files):
     arguments = ("compare", "all.txt", "--models", QUICK, "--folds", "3", "-o", "out", "-j", "1")
     text = permdist(*arguments, "--identities", "1", "-m", "map,ndcg@10", cwd=files)
     assert "MLE[C=1|10]" in text
-    assert "The report: out/report.html" in text
+    assert "Report: out/report.html" in text
     names = {path.name for path in (files / "out").iterdir()}
     assert names == {"cells", "ap.csv", "ndcg_10.csv", "tables.tex", "report.html"}
     page = Page()
     page.feed((files / "out" / "report.html").read_text())
-    assert {"Results: ap", "Learning curves", "Settings chosen"} <= set(page.headings)
-    assert {"One query under three distributions", "What is claimed, checked"} <= set(page.headings)
+    assert {"Results: ap", "Learning curves", "Chosen settings"} <= set(page.headings)
+    assert {"One query under three distributions", "Identities checked"} <= set(page.headings)
     before = {path: path.stat().st_mtime_ns for path in (files / "out" / "cells").iterdir()}
     facts = json.loads(permdist(*arguments, "--json", "-m", "map", "--identities", "0", cwd=files))
     assert before == {path: path.stat().st_mtime_ns for path in (files / "out" / "cells").iterdir()}
@@ -391,9 +391,9 @@ def test_compare_on_a_dask_scheduler(files):
         (("compare", "all.txt", "--baseline", "x", "-M", QUICK), "baseline: expected one of MLE"),
         (("compare", "folder"), "folder: expected Fold1, Fold2, ... or S1.txt to S5.txt"),
         (("compare", "bad.txt", "--folds", "3"), "part has no relevant document"),
-        (("compare", "all.txt", "--scheduler", "tcp://127.0.0.1:9"), "nobody answers at tcp"),
+        (("compare", "all.txt", "--scheduler", "tcp://127.0.0.1:9"), "no answer from tcp"),
         (("fit", "all.txt", "MLE,L3"), "LEARNER: expected one, got 2"),
-        (("fit", "all.txt", "MLE[C=1|2]"), "alternatives of C need a validation file"),
+        (("fit", "all.txt", "MLE[C=1|2]"), "needed to choose between alternatives of C"),
         (("fit", "all.txt", "MLE", "-o", "no/such/m.json"), "no/such: no such directory"),
         (("fit", "bad.txt", "MLE"), "there is nothing to learn from"),
         (("predict", "all.txt", "all.txt"), "not a learner's file"),
@@ -404,15 +404,18 @@ def test_compare_on_a_dask_scheduler(files):
         (("inspect", "all.txt", "-d", "mallows"), "--distribution: expected one of plackett-luce"),
         (("inspect", "all.txt", "-o", "q.pdf"), "--output: expected an .html file, got q.pdf"),
         (("inspect", "all.txt", "--preset", "letor5"), "--preset: expected one of letor3"),
-        (("sample", "all.txt", "--chains", "2"), "--chains: is for Markov chains"),
-        (("sample", "all.txt", "--thin", "2"), "--thin: is for Markov chains"),
-        (("predict", "mle.json", "all.txt", "--name", "a"), "--name: is for TREC runs"),
+        (("sample", "all.txt", "--chains", "2"), "--chains: only for Markov chains"),
+        (("sample", "all.txt", "--thin", "2"), "--thin: only for Markov chains"),
+        (("predict", "mle.json", "all.txt", "--name", "a"), "--name: only for TREC runs"),
         (("identities", "sum-prodict"), "there is no identity 'sum-prodict'; did you mean"),
         (("inspect", "all.txt", "--noise", "-1"), "noise: expected a positive number"),
         (("inspect", "all.txt", "--feature", "99"), "--feature: expected at most 25, got 99"),
-        (("inspect", "all.txt", "--feature", "1", "--model", "mle.json"), "expected one of them"),
+        (
+            ("inspect", "all.txt", "--feature", "1", "--model", "mle.json"),
+            "pass at most one of them",
+        ),
         (("inspect", "bad.txt", "-d", "good-bad"), "at least two different labels"),
-        (("sample", "all.txt", "-o", "x.nc"), "a .nc file is for chains; name a --kernel"),
+        (("sample", "all.txt", "-o", "x.nc"), "a .nc file is only for Markov chains; add --kernel"),
         (("sample", "all.txt", "--kernel", "gibbs"), "kernel: expected"),
         (("inspect", "bare.txt"), "the file has no features to score by"),
         (("fit", "bare.txt", "MLE"), "X: expected at least one feature, got none"),
@@ -420,12 +423,12 @@ def test_compare_on_a_dask_scheduler(files):
         (("predict", "edited.json", "all.txt"), "edited.json: C: expected a positive number"),
         (("predict", "raw.json", "all.txt"), "raw.json: this MLE is not fitted"),
         (("inspect", "all.txt", "--model", "raw.json"), "raw.json: this MLE is not fitted"),
-        (("evaluate", "all.txt", "all.txt", "-m", "map]"), "--measure: a bracket is not closed"),
-        (("compare", "all.txt", "-o", "taken"), "expected a place for a file, this is a folder"),
+        (("evaluate", "all.txt", "all.txt", "-m", "map]"), "--measure: unbalanced brackets"),
+        (("compare", "all.txt", "-o", "taken"), "expected a file name, got a folder"),
         (("compare", "all.txt", "--folds", "40"), "(with --folds 40)"),
         (("compare", "all.txt", "--select", ""), "--select: expected one measure, got ''"),
         (("compare", "all.txt", "--select", "map,rr"), "--select: expected one measure"),
-        (("compare", "all.txt", "--select", "map]"), "--select: a bracket is not closed"),
+        (("compare", "all.txt", "--select", "map]"), "--select: unbalanced brackets"),
         (
             ("fit", "train.txt", "MLE[C=1|2]", "--validation", "train.txt"),
             "is in its training and its validation part",
@@ -532,7 +535,7 @@ def test_files_without_query_ids_in_every_command(files, fitted):
     assert "--query-file" in permdist("describe", "all.svm", cwd=files, code=2)
     assert permdist("describe", "all.svm", "--query-file", "sizes", cwd=files) == described
     told = permdist("compare", ".", "--query-file", "sizes", cwd=files, code=2)
-    assert "--query-file: is for a single file" in told
+    assert "--query-file: only for a single file" in told
 
 
 def test_features_that_count_from_0_on_the_command_line(tmp_path):

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -18,21 +19,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joblib import parallel_config
 from scipy import stats
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from permdist import data, models
+from permdist import comparison, data, models
 from permdist.comparison import (
     Comparison,
     Entry,
     adjust,
     compare,
-    randomisation_test,
+    randomization_test,
     read_entries,
     tune,
 )
-from permdist.comparison.keys import fingerprint, make_key
+from permdist.comparison.fits import fingerprint, make_key
 from permdist.comparison.statistics import interval, mean_ranks, paired_tests
+from permdist.measures import evaluate, parse
 from permdist.models.files import from_dict, to_dict
+from permdist.report import register_section, unregister_section
 
 QUICK = "MLE[C=0.1|1|10], ListNet[C=1|10,target=label], AdaRank[accept=better,directions=up]"
 MEASURES = ("letor4:map", "letor4:ndcg@10")
@@ -55,7 +59,7 @@ def test_all_learners_take_part_with_settings_they_have():
     entries = read_entries()
     assert {type(entry.learner) for entry in entries} == set(models.all_learners())
     for entry in entries:
-        for setting, learner in entry.learners(judge="ap", seed=7):
+        for setting, learner in entry.learners(judge="ap", random_state=7):
             params = learner.get_params()
             assert setting.items() <= params.items()
             assert params.get("random_state", 7) == 7
@@ -75,11 +79,11 @@ def test_entries_are_read_from_text_learners_and_mappings():
 
 
 def test_a_measure_that_only_judges_follows_the_selection():
-    (_, learner), *_ = read_entries("MLE")[0].learners(judge="ndcg@5", seed=0)
+    (_, learner), *_ = read_entries("MLE")[0].learners(judge="ndcg@5", random_state=0)
     assert learner.measure == "ndcg@5"
-    (_, learner), *_ = read_entries("MLE[measure=rr]")[0].learners(judge="ndcg@5", seed=0)
+    (_, learner), *_ = read_entries("MLE[measure=rr]")[0].learners(judge="ndcg@5", random_state=0)
     assert learner.measure == "rr"
-    (_, learner), *_ = read_entries("AdaRank")[0].learners(judge="ndcg@5", seed=0)
+    (_, learner), *_ = read_entries("AdaRank")[0].learners(judge="ndcg@5", random_state=0)
     assert learner.measure == "ap"
 
 
@@ -90,9 +94,9 @@ def test_a_measure_that_only_judges_follows_the_selection():
         ("rankbost", "did you mean 'RankBoost'"),
         ("MLE[c=1]", "MLE has no parameter 'c'"),
         ("MLE[C]", "expected setting=value, got 'C'"),
-        ("MLE[C=1", "a bracket is not closed"),
+        ("MLE[C=1", "unbalanced brackets in"),
         ("MLE[C=1]x", "expected settings in brackets at the end"),
-        ("MLE,MLE", "'MLE' comes twice"),
+        ("MLE,MLE", "'MLE' appears twice"),
         (" , ", "expected at least one"),
     ],
 )
@@ -121,25 +125,25 @@ differences = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=9)
 
 @given(differences)
 def test_all_signs_are_tried_where_there_are_few(row):
-    assert randomisation_test(row)[0] == pytest.approx(naive.randomisation_p(row))
+    assert randomization_test(row)[0] == pytest.approx(naive.randomisation_p(row))
 
 
 def test_sums_that_only_rounding_tells_from_zero_are_zero():
-    assert randomisation_test([0.1, -0.4, 0.4, -0.1]) == 1.0
-    assert randomisation_test(np.tile([0.1, 0.2, -0.3], 10)) == 1.0
+    assert randomization_test([0.1, -0.4, 0.4, -0.1]) == 1.0
+    assert randomization_test(np.tile([0.1, 0.2, -0.3], 10)) == 1.0
 
 
 def test_many_signs_are_drawn_alike_for_all_rows():
     rng = np.random.default_rng(0)
     rows = rng.normal(0.3, 1.0, size=(3, 40))
     rows[2] = rows[0]
-    p = randomisation_test(rows, resamples=20_000)
+    p = randomization_test(rows, resamples=20_000)
     assert p[0] == p[2]
     reference = stats.permutation_test(
         (rows[1],), np.mean, permutation_type="samples", n_resamples=20_000, rng=rng
     ).pvalue
     assert p[1] == pytest.approx(reference, abs=5 * np.sqrt(reference / 20_000) + 1e-4)
-    assert (randomisation_test(rows) == randomisation_test(rows)).all()
+    assert (randomization_test(rows) == randomization_test(rows)).all()
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
@@ -209,18 +213,41 @@ def test_mean_ranks_share_ties():
 # ---- the comparison ----------------------------------------------------------------------------
 
 
-def test_it_chooses_and_measures_as_cross_validate_does(folds, found):
-    for name, learner, grid in (
-        ("MLE[C=0.1|1|10]", models.MLE(measure="letor4:map"), {"C": [0.1, 1, 10]}),
-        ("ListNet[C=1|10,target=label]", models.ListNet(target="label"), {"C": [1, 10]}),
+def test_it_chooses_and_measures_as_by_hand(folds, found):
+    for name, learner, values in (
+        ("MLE[C=0.1|1|10]", models.MLE(measure="letor4:map"), [0.1, 1, 10]),
+        ("ListNet[C=1|10,target=label]", models.ListNet(target="label"), [1, 10]),
     ):
-        by_hand = models.cross_validate(learner, folds, grid, select=MEASURES[0], measures=MEASURES)
-        for measure in MEASURES:
-            frame = found.to_frame(measure)
-            assert frame.loc[name, "mean"] == pytest.approx(by_hand.mean(measure), abs=1e-12)
+        tests = []
+        for number, (train, validation, test) in enumerate(folds):
+            fits = {C: clone(learner).set_params(C=C).fit(train) for C in values}
+            best = max(values, key=lambda C: fits[C].score(validation, measure=MEASURES[0]))
+            assert found.chosen[name][number]["C"] == best
+            assert (found.learners(name)[number].predict(test) == fits[best].predict(test)).all()
+            tests.append(evaluate(fits[best].predict(test), test.y, test.qid, MEASURES))
+        for measure in map(parse, MEASURES):
+            means = [one.mean(measure) for one in tests]
+            mean = found.to_frame(measure).loc[name, "mean"]
+            assert mean == pytest.approx(np.mean(means), abs=1e-12)
             row = found.values(measure)[found.names.index(name)]
-            assert row == pytest.approx(by_hand.per_query(measure), abs=1e-12)
-        assert [one["C"] for one in found.chosen[name]] == [one["C"] for one in by_hand.chosen]
+            by_query = np.concatenate([one[measure.name] for one in tests])
+            assert row == pytest.approx(by_query, abs=1e-12)
+
+
+def test_old_names_still_work(folds):
+    with (
+        pytest.warns(DeprecationWarning, match="use learners"),
+        pytest.warns(DeprecationWarning, match="use random_state"),
+    ):
+        found = compare(folds, models="MLE[C=1]", measures="map", seed=3)
+    with pytest.warns(DeprecationWarning, match="use random_state"):
+        assert found.seed == found.random_state == 3
+    with pytest.warns(DeprecationWarning, match="use learner"):
+        tune(model="MLE[C=1]", train=folds[0][0], validation=folds[0][1], measure="map")
+    with pytest.warns(DeprecationWarning, match="use randomization_test"):
+        assert comparison.randomisation_test is randomization_test
+    with pytest.warns(DeprecationWarning, match="use 'randomization'"):
+        found.p_values(test="randomisation")
 
 
 def test_the_table_says_what_the_values_say(found):
@@ -259,7 +286,7 @@ def test_a_narrow_terminal_has_fewer_columns(found):
     assert str(found) == whole
     assert max(map(len, narrow.splitlines())) <= 90
     assert "p (rand.)" in whole.splitlines()[1]
-    assert "(no room here for p (rand.), p (Wilcoxon)" in " ".join(narrow.split())
+    assert "(omitted, too wide: p (rand.), p (Wilcoxon)" in " ".join(narrow.split())
     for name in found.names:
         assert name in narrow
 
@@ -274,7 +301,7 @@ def test_texts_of_a_comparison(found):
     text = str(found)
     assert "ap: 60 test queries, 3 folds" in text
     assert text.count(" 1st\n") == text.count(" 3rd\n") == 2
-    assert repr(found).startswith("Comparison(3 entries, 3 folds: ap, letor4:ndcg@10")
+    assert repr(found).startswith("Comparison(3 learners, 3 folds: ap, letor4:ndcg@10")
     facts = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert (
         facts["tables"]["ap"]["MLE[C=0.1|1|10]"]["mean"]
@@ -368,7 +395,7 @@ def test_settings_at_the_end_of_their_range_are_noted(folds):
         ({"baseline": "MLF"}, "baseline: expected one of MLE"),
         ({"correction": "bonferoni"}, "did you mean 'bonferroni'"),
         ({"level": 1.0}, "level: expected a number between 0 and 1"),
-        ({"seed": -1}, "seed: expected at least 0"),
+        ({"random_state": -1}, "random_state: expected at least 0"),
     ],
 )
 def test_options_that_make_no_sense(folds, options, message):
@@ -431,10 +458,10 @@ def test_no_query_is_tested_twice_or_learned_from(folds):
 
 def test_a_learner_that_is_given_is_tried_as_it_is(folds):
     given = {"one": models.ListMLE(random_state=1), "two": models.RankSVM(measure="ap")}
-    found = compare(folds, given, measures="ndcg@10", seed=5)
+    found = compare(folds, given, measures="ndcg@10", random_state=5)
     assert found.learners("one")[0].random_state == 1
     assert found.learners("two")[0].measure == "ap"
-    named = compare(folds, "ListMLE[C=1], RankSVM[C=1]", measures="ndcg@10", seed=5)
+    named = compare(folds, "ListMLE[C=1], RankSVM[C=1]", measures="ndcg@10", random_state=5)
     assert named.learners("ListMLE[C=1]")[0].random_state == 5
     assert named.learners("RankSVM[C=1]")[0].measure == "ndcg@10"
 
@@ -457,7 +484,18 @@ def test_learners_of_a_users_own_take_part(folds, tmp_path):
     assert found.failures == {"broken": "KeyError: 'column'"}
     assert found.names == ["mine", "theirs"]
     assert type(found.learners("mine")[0]) is Backwards
-    found.report(tmp_path / "report.html", folds=folds)
+    register_section(
+        "mine", lambda report, *_: report.section("A section of mine"), after="results"
+    )
+    try:
+        found.report(tmp_path / "report.html", folds=folds)
+        with pytest.raises(ValueError, match="'mine' exists already"):
+            register_section("mine", print)
+    finally:
+        unregister_section("mine")
+    page = (tmp_path / "report.html").read_text()
+    sections = re.findall('<h2 id="([^"]*)"', page)
+    assert sections.index("a-section-of-mine") == sections.index("results-ap") + 1
     more = compare(folds, models_, measures=["map", "rr"], directory=tmp_path)
     mine = more.learners("mine")[0].score(folds[0].test, measure="rr")
     assert more.evaluations["mine"][0].mean("rr") == mine
@@ -489,7 +527,7 @@ def test_classes_of_one_name_are_not_taken_for_each_other(folds, tmp_path):
 OWN = """
 import os, signal, sys
 from joblib import parallel_config
-from permdist import data, models
+from permdist import comparison, data, models
 from permdist.comparison import compare, tune
 
 class Mine(models.MLE):
@@ -521,7 +559,7 @@ def _script(folder, run, column=0):
 
 
 def test_an_edited_class_is_fitted_again_and_another_run_is_not(tmp_path):
-    run = 'print(means(models={"mine": Mine()}, directory="kept"))'
+    run = 'print(means(learners={"mine": Mine()}, directory="kept"))'
     found = []
     for column in (0, 0, 3):
         result = _script(tmp_path, run, column)
@@ -536,15 +574,15 @@ def test_a_learner_may_tune_others_in_its_fit(tmp_path):
     run = """
     nested = {"nested": Nested()}
     with parallel_config("threading", n_jobs=2):
-        threads = means(models=nested)
-    print(means(models=nested) == means(models=nested, n_jobs=2) == threads)
+        threads = means(learners=nested)
+    print(means(learners=nested) == means(learners=nested, n_jobs=2) == threads)
     """
     result = _script(tmp_path, run)
     assert (result.stdout, result.returncode) == ("True\n", 0), result.stderr
 
 
 def test_a_lost_worker_is_told_in_words(tmp_path):
-    run = 'means(models={"a": models.MLE(), "rude": Rude()}, directory="kept", n_jobs=2)'
+    run = 'means(learners={"a": models.MLE(), "rude": Rude()}, directory="kept", n_jobs=2)'
     result = _script(tmp_path, run)
     assert result.returncode == 1
     assert "a worker was lost (TerminatedWorkerError" in result.stderr
@@ -566,7 +604,7 @@ def test_threads_leave_warnings_with_their_learner(folds):
     with parallel_config("threading", n_jobs=4):
         found = compare(folds, entries, measures="map")
     assert [note for note in found.notes if "flat" in note] == [
-        "s2: 3 of the chosen fits warn: flat"
+        "s2: 3 warnings from the chosen fits: flat"
     ]
     assert warnings.filters == before
 
@@ -590,7 +628,7 @@ def test_a_fixed_scale_goes_with_the_range_of_c_that_it_came_with():
 
 
 def test_names_that_differ_in_blanks_are_the_same():
-    with pytest.raises(ValueError, match="models: 'a b' comes twice"):
+    with pytest.raises(ValueError, match="learners: 'a b' appears twice"):
         read_entries({"a b": models.MLE(), "a  b": models.ListNet()})
 
 
@@ -606,11 +644,11 @@ def test_tuning_chooses_as_a_comparison_does(folds):
     nothing = data.Queries(vali.X, np.zeros_like(vali.y), vali.qid)
     with pytest.raises(ValueError, match="its validation part has no relevant document"):
         tune("MLE", train, nothing, "map")
-    with pytest.raises(ValueError, match="seed: expected"):
-        tune("MLE", train, vali, "map", seed=-1)
+    with pytest.raises(ValueError, match="random_state: expected"):
+        tune("MLE", train, vali, "map", random_state=-1)
     with pytest.raises(TypeError, match="expected training Queries, got ndarray"):
         tune("MLE", train.X, vali, "map")
-    with pytest.raises(ValueError, match="model: expected one, got 2"):
+    with pytest.raises(ValueError, match="learner: expected one, got 2"):
         tune("MLE, L3", train, vali, "map")
 
 
@@ -621,7 +659,7 @@ def test_measures_without_any_value(folds):
             evaluation.table[:] = np.nan
     frame = found.to_frame()
     assert frame["mark"].tolist() == ["", ""]
-    assert found.explain() == "No test query has a value by this measure."
+    assert found.explain() == "This measure is undefined on all test queries."
     assert "textbf" not in found.to_latex()
 
 

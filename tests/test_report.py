@@ -188,11 +188,11 @@ def test_mistakes_are_named():
         report.table(["a", "b"], ["ab"])
     with pytest.raises(TypeError, match=r"rows: expected sequences of cells, got Cell\(text='a'"):
         report.table(["a", "b", "c", "d"], [Cell("a")])
-    with pytest.raises(TypeError, match="rows: expected texts, numbers or Cells, got bool"):
+    with pytest.raises(TypeError, match="rows: expected strings, numbers or Cells, got bool"):
         report.table(["a"], [[True]])
-    with pytest.raises(TypeError, match="rows: expected texts, numbers or Cells, got NoneType"):
+    with pytest.raises(TypeError, match="rows: expected strings, numbers or Cells, got NoneType"):
         report.table(["a"], [[None]])
-    with pytest.raises(TypeError, match="facts: expected texts, numbers or Cells, got list"):
+    with pytest.raises(TypeError, match="facts: expected strings, numbers or Cells, got list"):
         report.facts({"a": []})
     with pytest.raises(ValueError, match=r"head: expected a sequence of names, got \[\]"):
         report.table([], [])

@@ -1,6 +1,4 @@
-"""The command line: thin faces over the library, one file for each command."""
-
-from __future__ import annotations
+"""The command line: thin wrappers around the library, one file per command."""
 
 import contextlib
 import signal
@@ -9,11 +7,12 @@ import warnings
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from permdist import __version__
 from permdist._signals import handled
 from permdist.cli._errors import let_go_of_output, tell, without_debug
-from permdist.cli._shared import guarded
+from permdist.cli._shared import expanded, guarded
 from permdist.cli.compare import compare
 from permdist.cli.demo import demo
 from permdist.cli.describe import describe
@@ -42,28 +41,42 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def permdist(
-    version: Annotated[
+    _version: Annotated[
         bool,
-        typer.Option("--version", help="Show the version and stop.", callback=_show_version),
+        typer.Option("--version", help="Show the version and exit.", callback=_show_version),
     ] = False,
-    debug: Annotated[
+    _debug: Annotated[
         bool,
         typer.Option(
             "--debug",
-            help="Show where an error comes from; may stand behind any command. The environment "
-            "variable PERMDIST_DEBUG=1 does the same.",
+            help="Show the traceback of an error; also accepted after any command. The environment "
+            "variable PERMDIST_DEBUG=1 has the same effect.",
         ),
     ] = False,
 ) -> None:
-    """Distributions over rankings: inspect them, fit them, compare what was fitted, check claims.
+    """Distributions over rankings: inspect and sample them, fit and compare learners.
 
     Start with **permdist demo**.
     """
 
 
 COMMANDS = (demo, describe, inspect, sample, fit, predict, evaluate, compare, identities)
+
+
+class ListsLearners(TyperCommand):
+    """A command whose help ends with the names of all learners, registered ones included."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        from permdist.models import all_learners
+
+        self.epilog = f"Learners: {', '.join(kind.__name__ for kind in all_learners())}."
+        super().format_help(ctx, formatter)
+
+
 for command in COMMANDS:
-    app.command()(guarded(command))
+    kind = ListsLearners if command is fit else TyperCommand
+    app.command(cls=kind)(guarded(expanded(command)))
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -71,10 +84,10 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def main() -> None:
-    """Run the command line; whatever goes wrong is one line, not a traceback.
+    """Run the command line; an error is one line, not a traceback.
 
-    The exit code is 0 for success, 1 for a claim that fails or a command that could not finish, 2
-    for a mistake in the command or in a file, and 130 after Ctrl-C or SIGTERM.
+    The exit code is 0 for success, 1 for an identity that fails or a command that could not finish,
+    2 for a mistake in the command or in a file, and 130 after Ctrl-C or SIGTERM.
     """
     with without_debug(sys.argv[1:]) as arguments:
         try:
@@ -91,9 +104,9 @@ def main() -> None:
 
 
 def _ended_by(number: signal.Signals) -> contextlib.AbstractContextManager[None]:
-    """Let a signal, by which batch systems end a command, keep and clean up like Ctrl-C.
+    """Treat a signal by which batch systems end a command like Ctrl-C.
 
-    A signal that the parent ignores (`nohup`, a background job) stays ignored, as is Ctrl-C.
+    A signal that the parent ignores (`nohup`, a background job) stays ignored.
     """
     if signal.getsignal(number) is signal.SIG_IGN:
         return contextlib.nullcontext()

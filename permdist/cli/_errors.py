@@ -1,4 +1,4 @@
-"""How commands end: whatever goes wrong is one line and an exit code, never a traceback."""
+"""How commands end: an error is one line and an exit code, not a traceback."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Iterator
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 VARIABLE = "PERMDIST_DEBUG"
 _DEBUG = ContextVar("debug", default=False)
 LONGEST = 1000
-# What is wrong with the machine and not with the command.
+# Errors of the machine, not of the command.
 FAILURES = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.ENOMEM, getattr(errno, "EDQUOT", -1))
 
 
 def tell(error: BaseException) -> int:
-    """Print one line that says what went wrong, and the traceback too if that was asked for.
+    """Print an error in one line, after its traceback if that was requested.
 
     Parameters
     ----------
@@ -39,7 +42,7 @@ def tell(error: BaseException) -> int:
 
 
 def explain(error: BaseException) -> tuple[str, int]:
-    """Say what went wrong in one line, with the exit code for it.
+    """Return an error in one line, with its exit code.
 
     Examples
     --------
@@ -69,9 +72,9 @@ def explain(error: BaseException) -> tuple[str, int]:
 
 @contextlib.contextmanager
 def without_debug(arguments: list[str]) -> Iterator[list[str]]:
-    """Take ``--debug`` out of the arguments, and show tracebacks inside the block if it was there.
+    """Remove ``--debug`` from the arguments, and show tracebacks inside the block if it was there.
 
-    It may stand behind any command; what follows a lone ``--`` is no option.
+    It may follow any command; what follows ``--`` is not an option.
 
     Examples
     --------
@@ -89,7 +92,7 @@ def without_debug(arguments: list[str]) -> Iterator[list[str]]:
 
 
 def let_go_of_output() -> None:
-    """Give up what could not be written, so that Python does not try again at its end."""
+    """Discard output that could not be written, so that Python does not try again on exit."""
     if sys.stdout is None:
         return
     try:
@@ -99,5 +102,5 @@ def let_go_of_output() -> None:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, sys.stdout.fileno())
             os.close(nowhere)
-        except (OSError, ValueError, AttributeError):  # not a file of the system
+        except (OSError, ValueError, AttributeError):  # not a file of the operating system
             pass

@@ -1,9 +1,9 @@
-"""What several commands share: their flags, where scores come from, how results are printed."""
-
-from __future__ import annotations
+"""What several commands share: options, the choice of a query, output, and how they end."""
 
 import contextlib
+import dataclasses
 import functools
+import inspect
 import json
 import shlex
 import shutil
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
@@ -21,28 +21,22 @@ from permdist.cli._errors import let_go_of_output, tell
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
     from permdist.data import Queries
+    from permdist.distributions import Distribution
     from permdist.models import Ranker
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Seed = Annotated[
-    int, typer.Option("--seed", help="The seed of whatever draws.", min=0, max=2**63 - 1)
+    int, typer.Option("--seed", help="Seed of all random numbers.", min=0, max=2**63 - 1)
 ]
 Jobs = Annotated[
-    int, typer.Option("--jobs", "-j", help="Processes; -1 is one a core.", min=-1024, max=1024)
-]
-Regroup = Annotated[
-    bool, typer.Option("--regroup", help="Gather queries whose lines do not stand together.")
-]
-QueryFile = Annotated[
-    Path | None,
+    int,
     typer.Option(
-        "--query-file",
-        help="Where DATA has no query ids: the file with the number of documents of each query; "
-        "by default DATA.query or DATA.group beside it.",
+        "--jobs",
+        "-j",
+        help="Number of worker processes; -1 uses one per core.",
+        min=-1024,
+        max=1024,
     ),
-]
-ZeroBased = Annotated[
-    bool, typer.Option("--zero-based", help="The first feature has number 0 in the file, not 1.")
 ]
 Measures = Annotated[
     list[str] | None,
@@ -50,8 +44,8 @@ Measures = Annotated[
         "--measure",
         "--measures",
         "-m",
-        help="A measure, such as map, ndcg@10, p@5, mrr, err@10 or 'ndcg@10[gain=linear]', or "
-        "several with commas between them; may be given several times.",
+        help="A measure, such as map, ndcg@10, p@5, mrr, err@10 or 'ndcg@10[gain=linear]', or a "
+        "comma-separated list of measures; may be repeated.",
     ),
 ]
 Preset = Annotated[
@@ -62,156 +56,226 @@ DataFile = Annotated[
     Path,
     typer.Argument(metavar="DATA", help="A LETOR/SVMlight file, plain, .gz or .bz2."),
 ]
-QueryId = Annotated[
-    str | None,
-    typer.Option(
-        "--query",
-        "-q",
-        help="The id of a query; by default the first that has relevant documents and others.",
-    ),
-]
-ScoresFile = Annotated[
-    Path | None,
-    typer.Option("--scores", help="Scores of the documents: one a line, or a TREC run."),
-]
-Feature = Annotated[
-    int | None,
-    typer.Option("--feature", help="Score by this feature, numbered from 1 as in the file.", min=1),
-]
-ModelFile = Annotated[
-    Path | None, typer.Option("--model", help="Score by a learner that 'permdist fit' wrote.")
-]
-Distribution = Annotated[
-    str,
-    typer.Option(
-        "--distribution",
-        "-d",
-        help="The distribution: plackett-luce, gaussian, or good-bad, which knows the labels.",
-    ),
-]
-Noise = Annotated[
-    float,
-    typer.Option("--noise", help="The noise scale, in standard deviations of the query's scores."),
-]
-Raw = Annotated[
-    bool,
-    typer.Option("--raw", help="Take scores as they are, without scaling them in their query."),
-]
+
+
+# ---- groups of options -------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """How to read LETOR files."""
+
+    regroup: Annotated[
+        bool, typer.Option("--regroup", help="Accept queries whose lines are not contiguous.")
+    ] = False
+    query_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--query-file",
+            help="If DATA has no query ids: a file with the number of documents per query; by "
+            "default DATA.query or DATA.group next to it.",
+        ),
+    ] = None
+    zero_based: Annotated[
+        bool,
+        typer.Option("--zero-based", help="Features are numbered from 0 in the file, not from 1."),
+    ] = False
+
+    def load(self, file: Path, n_features: int | None = None) -> "Queries":
+        """Read a file."""
+        from permdist.data import load_letor
+
+        return load_letor(file, n_features=n_features, **dataclasses.asdict(self))
 
 
 class OneQuery(NamedTuple):
-    """The query that a command looks at."""
+    """A query with scores, and the distribution of its rankings."""
 
     qid: Any
-    scores: FloatArray
-    labels: IntArray
+    scores: "FloatArray"
+    labels: "IntArray"
     names: list[str]
     scored_by: str
+
+
+@dataclasses.dataclass(frozen=True)
+class QueryChoice:
+    """Which query to look at, its scores, and the distribution of its rankings."""
+
+    query: Annotated[
+        str | None,
+        typer.Option(
+            "--query",
+            "-q",
+            help="The id of a query; by default the first with both relevant and irrelevant "
+            "documents.",
+        ),
+    ] = None
+    scores: Annotated[
+        Path | None,
+        typer.Option("--scores", help="Scores of the documents: one per line, or a TREC run."),
+    ] = None
+    feature: Annotated[
+        int | None,
+        typer.Option(
+            "--feature", help="Score by this feature, numbered from 1 as in the file.", min=1
+        ),
+    ] = None
+    model: Annotated[
+        Path | None, typer.Option("--model", help="Score by a learner saved by 'permdist fit'.")
+    ] = None
+    distribution: Annotated[
+        str,
+        typer.Option(
+            "--distribution",
+            "-d",
+            help="The distribution: plackett-luce, gaussian, or good-bad, which uses the labels.",
+        ),
+    ] = "plackett-luce"
+    noise: Annotated[
+        float,
+        typer.Option(
+            "--noise", help="The noise scale, in standard deviations of the query's scores."
+        ),
+    ] = 1.0
+    raw: Annotated[
+        bool,
+        typer.Option("--raw", help="Use the scores as they are, without standardizing them."),
+    ] = False
+
+    def check(self) -> None:
+        """Check the options that need no file."""
+        from permdist._check import choice
+        from permdist.inspection import DISTRIBUTIONS
+
+        choice("--distribution", self.distribution, DISTRIBUTIONS)
+        if sum(one is not None for one in (self.scores, self.feature, self.model)) > 1:
+            raise ValueError("--scores, --feature, --model: pass at most one of them")
+
+    def load(self, file: Path, reading: Reading) -> OneQuery:
+        """Read the query and its scores."""
+        from permdist.inspection import document_names, standardized
+
+        learner = None if self.model is None else load_fitted(self.model)
+        queries = reading.load(file, None if learner is None else learner.n_features_in_)
+        number = self._number(queries)
+        if learner is not None:
+            values, scored_by = learner.predict(queries), f"{type(learner).__name__} ({self.model})"
+        else:
+            values, scored_by = self._scores(queries)
+        rows = slice(queries.ptr[number], queries.ptr[number + 1])
+        labels = queries.y[rows].copy()
+        ids = None if queries.doc_ids is None else queries.doc_ids[rows].tolist()
+        return OneQuery(
+            queries.qids[number],
+            values[rows] if self.raw else standardized(values[rows]),
+            labels,
+            document_names(labels, ids),
+            scored_by,
+        )
+
+    def describe(self, one: OneQuery, dist: "Distribution") -> str:
+        """Return a sentence about the query, the source of its scores, and the distribution."""
+        text = f"Query {one.qid}, scored by {one.scored_by}; {self.distribution}"
+        text += f", noise {self.noise:g}"
+        space = getattr(dist, "space", None)
+        if space is not None:
+            text += f", over {space}: labels are used"
+            if space == "interleavings":
+                text += ", and documents of the same label keep their order by score"
+        return f"{text}."
+
+    def _number(self, queries: "Queries") -> int:
+        import numpy as np
+
+        from permdist._text import hint
+
+        if self.query is not None:
+            ids = [str(qid) for qid in queries.qids.tolist()]
+            if self.query not in ids:
+                raise ValueError(
+                    f"--query: there is no query {self.query!r}{hint(self.query, ids)}; the first "
+                    f"ones are {', '.join(ids[:5])}"
+                )
+            return ids.index(self.query)
+        mixed = np.flatnonzero((queries.n_relevant > 0) & (queries.n_relevant < queries.sizes))
+        return int(mixed[0]) if mixed.size else 0
+
+    def _scores(self, queries: "Queries") -> tuple["FloatArray", str]:
+        from permdist.data import is_run, load_run, load_scores
+
+        if self.scores is not None:
+            if is_run(self.scores):
+                return load_run(self.scores, queries), str(self.scores)
+            by_line = load_scores(self.scores, n_documents=queries.n_documents)
+            return by_line[queries.rows], str(self.scores)
+        if queries.n_features == 0:
+            raise ValueError("--scores: the file has no features to score by; pass a score file")
+        feature = best_feature(queries) if self.feature is None else self.feature
+        if feature > queries.n_features:
+            raise ValueError(f"--feature: expected at most {queries.n_features}, got {feature}")
+        best = self.feature is None and queries.y.any()
+        why = ", the best single one by MAP" if best else ""
+        return queries.X[:, feature - 1], f"feature {feature}{why}"
+
+
+def expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace every parameter that is a group of options by the options of the group."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {
+        name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)
+    }
+    fields = {
+        name: [
+            inspect.Parameter(
+                field.name, KEYWORD, default=field.default, annotation=types[field.name]
+            )
+            for types in [get_type_hints(kind, include_extras=True)]
+            for field in dataclasses.fields(kind)
+        ]
+        for name, kind in groups.items()
+    }
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        own = parameter.replace(kind=KEYWORD, annotation=hints[name])
+        parameters += fields.get(name, [own])
+
+    @functools.wraps(command)
+    def run(**options: Any) -> None:
+        made = {
+            name: kind(**{field.name: options.pop(field.name) for field in fields[name]})
+            for name, kind in groups.items()
+        }
+        command(**options, **made)
+
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
+
+
+KEYWORD = inspect.Parameter.KEYWORD_ONLY
+
+
+# ---- reading -----------------------------------------------------------------------------------
 
 
 def read_measures(
     measure: list[str] | None, preset: str | None, usual: tuple[str, ...], flag: str = "--measure"
 ) -> Any:
-    """Read measures from what a user typed."""
+    """Read measures as typed by the user, with the conventions of a preset if there is one."""
     from permdist._check import choice
-    from permdist.comparison.entries import split
+    from permdist._text import split_list
     from permdist.measures import PRESETS, parse
 
     if preset is not None:
         choice("--preset", preset, PRESETS)
-    texts = [text for one in measure or [] for text in split(one, flag)]
+    texts = [text for one in measure or [] for text in split_list(one, flag)]
     texts = texts or [text.rpartition(":")[2] if preset else text for text in usual]
     return [parse(text if preset is None or ":" in text else f"{preset}:{text}") for text in texts]
 
 
-def read_scores(path: Path, queries: Queries) -> FloatArray:
-    """Read scores in either format; those of lines follow gathered queries to their place."""
-    from permdist.data import is_run, load_run, load_scores
-
-    if is_run(path):
-        return load_run(path, queries)
-    return load_scores(path, n_documents=queries.n_documents)[queries.rows]
-
-
-def choose_query(
-    file: Path,
-    *,
-    query: str | None,
-    scores: Path | None,
-    feature: int | None,
-    model: Path | None,
-    raw: bool,
-    regroup: bool,
-    query_file: Path | None = None,
-    zero_based: bool = False,
-) -> OneQuery:
-    """Find the query that was asked for, and its scores."""
-    import numpy as np
-
-    from permdist._text import hint
-    from permdist.data import load_letor
-    from permdist.report.sections import document_names, standardized
-
-    learner = None if model is None else load_fitted(model)
-    width = None if learner is None else learner.n_features_in_
-    queries = load_letor(
-        file, n_features=width, regroup=regroup, query_file=query_file, zero_based=zero_based
-    )
-    number = _number(queries, query, hint)
-    if len([one for one in (scores, feature, model) if one is not None]) > 1:
-        raise ValueError("--scores, --feature, --model: expected one of them, got several")
-    if learner is not None:
-        values, scored_by = learner.predict(queries), f"{type(learner).__name__} ({model})"
-    else:
-        values, scored_by = _scores(queries, scores, feature)
-    a, b = queries.ptr[number], queries.ptr[number + 1]
-    chosen = values[a:b] if raw else standardized(values[a:b])
-    ids = None if queries.doc_ids is None else queries.doc_ids[a:b].tolist()
-    labels = np.array(queries.y[a:b])
-    return OneQuery(queries.qids[number], chosen, labels, document_names(labels, ids), scored_by)
-
-
-def heading(one: OneQuery, kind: str, dist: Any, noise: float) -> str:
-    """Say which query it is, where its scores come from, and what is drawn from."""
-    text = f"Query {one.qid}, scored by {one.scored_by}; {kind}, noise {noise:g}"
-    if kind == "good-bad":
-        text += f", over {dist.space}: labels are used"
-        if dist.space == "interleavings":
-            text += ", and documents of the same label keep their order by score"
-    return f"{text}."
-
-
-def _number(queries: Queries, query: str | None, hint: Any) -> int:
-    import numpy as np
-
-    if query is not None:
-        ids = [str(qid) for qid in queries.qids.tolist()]
-        if query not in ids:
-            raise ValueError(
-                f"--query: there is no query {query!r}{hint(query, ids)}; the first ones are "
-                f"{', '.join(ids[:5])}"
-            )
-        return ids.index(query)
-    mixed = np.flatnonzero((queries.n_relevant > 0) & (queries.n_relevant < queries.sizes))
-    return int(mixed[0]) if mixed.size else 0
-
-
-def _scores(queries: Queries, scores: Path | None, feature: int | None) -> tuple[FloatArray, str]:
-    if scores is not None:
-        return read_scores(scores, queries), str(scores)
-    if queries.n_features == 0:
-        raise ValueError("--scores: the file has no features to score by; name a file of scores")
-    if feature is None:
-        feature = best_feature(queries)
-        why = ", the best single one by MAP" if queries.y.any() else ""
-        return queries.X[:, feature - 1], f"feature {feature}{why}"
-    if feature > queries.n_features:
-        raise ValueError(f"--feature: expected at most {queries.n_features}, got {feature}")
-    return queries.X[:, feature - 1], f"feature {feature}"
-
-
-def best_feature(queries: Queries) -> int:
-    """Find the feature, from 1, that ranks best by mean average precision."""
+def best_feature(queries: "Queries") -> int:
+    """Return the feature, numbered from 1, with the highest mean average precision."""
     import numpy as np
 
     from permdist.measures import evaluate
@@ -224,8 +288,8 @@ def best_feature(queries: Queries) -> int:
     return 1 + max(found, key=lambda one: found[one], default=0)
 
 
-def load_fitted(path: Path) -> Ranker:
-    """Read a learner that can predict."""
+def load_fitted(path: Path) -> "Ranker":
+    """Read a fitted learner."""
     from permdist.models import load
 
     learner = load(path)
@@ -234,8 +298,11 @@ def load_fitted(path: Path) -> Ranker:
     return learner
 
 
+# ---- writing -----------------------------------------------------------------------------------
+
+
 def print_json(facts: Any) -> None:
-    """Print plain values; what is no number becomes null."""
+    """Print plain values as JSON, with null for NaN."""
     typer.echo(json.dumps(_without_nan(facts), indent=2, allow_nan=False))
 
 
@@ -250,19 +317,36 @@ def _without_nan(value: Any) -> Any:
 
 
 def command_line() -> str:
-    """Give the command as it was typed, for a report's last section."""
+    """Return the command as it was typed, for the last section of a report."""
     text = shlex.join(["permdist", *sys.argv[1:]])
     return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def terminal_width() -> int | None:
-    """Give the width of the terminal, or None where a file or another program reads."""
+    """Return the width of the terminal, or None if the output is a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def need_files(*paths: Path | None) -> None:
+    """Check before any work that files can be written to all of these places."""
+    for path in paths:
+        if path is None:
+            continue
+        if path.is_dir():
+            raise ValueError(f"{path}: expected a file name, got a folder")
+        check_place(path)
+
+
+def need_folder(folder: Path, what: str) -> None:
+    """Make the output folder, or say why it cannot be one."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder}: expected a folder for {what}, got a file")
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 @contextlib.contextmanager
 def waiting(text: str) -> Iterator[None]:
-    """Say on the terminal what takes a while."""
+    """Show on the terminal what is going on."""
     from rich.console import Console
 
     with Console(stderr=True).status(text):
@@ -271,7 +355,7 @@ def waiting(text: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def no_litter() -> Iterator[None]:
-    """Keep Hypothesis, which checks the identities, from making a folder where the user is."""
+    """Keep Hypothesis from creating its folder in the working directory."""
     from hypothesis import configuration
 
     with tempfile.TemporaryDirectory() as folder:
@@ -282,9 +366,12 @@ def no_litter() -> Iterator[None]:
             configuration.set_hypothesis_home_dir(None)
 
 
+# ---- ending ------------------------------------------------------------------------------------
+
+
 @contextlib.contextmanager
 def kept(text: str) -> Iterator[None]:
-    """Say what is kept where Ctrl-C ends this part of a command."""
+    """Add to the message of Ctrl-C what is kept."""
     try:
         yield
     except KeyboardInterrupt:
@@ -292,7 +379,7 @@ def kept(text: str) -> Iterator[None]:
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command end in one line whatever is raised, and without any if its reader has gone."""
+    """Exit with one line on any error or Ctrl-C, and silently on a broken pipe."""
 
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
@@ -300,7 +387,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             command(*args, **options)
         except (typer.Exit, typer.Abort):
             raise
-        except BrokenPipeError:  # the reader has seen enough; nothing is left to write to
+        except BrokenPipeError:
             let_go_of_output()
             raise typer.Exit(0) from None
         except KeyboardInterrupt as error:
@@ -313,18 +400,3 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(code) from None
 
     return run
-
-
-def need_files(*paths: Path) -> None:
-    """Refuse places that no file can be written to, before any work is done."""
-    for path in paths:
-        if path.is_dir():
-            raise ValueError(f"{path}: expected a place for a file, this is a folder")
-        check_place(path)
-
-
-def need_folder(folder: Path, what: str) -> None:
-    """Make the folder for output, or say why it cannot be one."""
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder}: expected a folder for {what}, this is a file")
-    folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,4 @@
-"""``permdist compare``: learners on folds, with a report."""
-
-from __future__ import annotations
+"""``permdist compare``: learners compared on folds, with a report."""
 
 import contextlib
 from collections.abc import Iterator
@@ -14,10 +12,8 @@ from permdist.cli._shared import (
     Jobs,
     Measures,
     Preset,
-    QueryFile,
-    Regroup,
+    Reading,
     Seed,
-    ZeroBased,
     command_line,
     kept,
     need_files,
@@ -43,29 +39,33 @@ def compare(
             "LETOR file to split into folds.",
         ),
     ],
-    models: Annotated[
+    reading: Reading,
+    learners: Annotated[
         list[str] | None,
         typer.Option(
+            "--learners",
             "--models",
             "-M",
-            help="Names of learners with commas between them, each with settings if need be: "
-            "'MLE,SVMMap[C=0.1|1|10]'; 'all' by default. 'permdist fit --help' lists them.",
+            help="A comma-separated list of learners, with optional settings: "
+            "'MLE,SVMMap[C=0.1|1|10]'; by default all. 'permdist fit --help' lists their names.",
         ),
     ] = None,
     measures: Measures = None,
     preset: Preset = None,
     select: Annotated[
         str | None,
-        typer.Option(help="The measure to choose settings by on validation; default: the first."),
+        typer.Option(help="The measure by which settings are chosen; by default the first."),
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option(help="The learner to test the others against; default: the best.")
+        str | None,
+        typer.Option(help="The learner to test the others against; by default the best one."),
     ] = None,
     correction: Annotated[
-        str, typer.Option(help="For many comparisons: holm, bonferroni, bh or none.")
+        str,
+        typer.Option(help="Adjustment for multiple comparisons: holm, bonferroni, bh or none."),
     ] = "holm",
     folds: Annotated[
-        int, typer.Option(help="How many folds to split a single file into.", min=3, max=10_000)
+        int, typer.Option(help="Number of folds to split a single file into.", min=3, max=10_000)
     ] = 5,
     output: Annotated[
         Path,
@@ -73,36 +73,37 @@ def compare(
             "--output",
             "-o",
             help="The folder for finished fits, tables and the report. Run the same command again "
-            "to go on where it was left.",
+            "to resume.",
         ),
     ] = Path("permdist-compare"),
     jobs: Jobs = -1,
     scheduler: Annotated[
         str | None,
-        typer.Option(help="The address of a dask scheduler whose workers make the fits."),
+        typer.Option(help="The address of a dask scheduler on whose workers to run the fits."),
     ] = None,
     identities: Annotated[
         int,
-        typer.Option(help="Instances of each identity to check in the report.", min=0, max=10**6),
+        typer.Option(
+            help="Number of random instances of each identity to check in the report.",
+            min=0,
+            max=10**6,
+        ),
     ] = 5,
-    regroup: Regroup = False,
-    query_file: QueryFile = None,
-    zero_based: ZeroBased = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Compare learners on folds: settings chosen on validation, differences put to the test.
+    """Compare learners on folds: choose settings on validation queries, test differences.
 
-    Every fit is kept in the output folder as soon as it is finished. Without --measure: letor4:map
-    and letor4:ndcg@10, by the rules of LETOR 4.0, with which published figures compare.
+    Every fit is stored in the output folder as soon as it is finished. Default measures: letor4:map
+    and letor4:ndcg@10, as LETOR 4.0 defines them, which are comparable to published results.
     """
     from permdist._files import write_atomically
     from permdist.comparison import compare, read_entries
-    from permdist.comparison.page import comparison_report
     from permdist.comparison.run import DEFAULT
     from permdist.comparison.wording import title
+    from permdist.report.comparison import comparison_report
 
-    entries = read_entries(models or "all")
+    entries = read_entries(learners or "all")
     chosen = read_measures(measures, preset, DEFAULT)
     by = None
     if select is not None:
@@ -112,11 +113,12 @@ def compare(
         by = several[0]
     if jobs == 0:
         raise ValueError("--jobs: expected a number of processes or -1, got 0")
-    parts = _folds(data, folds, seed, query_file, regroup=regroup, zero_based=zero_based)
+    parts = _folds(data, folds, seed, reading)
     need_folder(output, "the comparison")
     tables = {measure: output / f"{_file_name(title(measure))}.csv" for measure in chosen}
     need_files(output / "report.html", output / "tables.tex", *tables.values())
-    with _backend(scheduler), kept(f"finished fits are kept in {output}, the same command goes on"):
+    told = f"finished fits are kept in {output}; run the same command to resume"
+    with _backend(scheduler), kept(told):
         found = compare(
             parts,
             entries,
@@ -125,7 +127,7 @@ def compare(
             baseline=baseline,
             correction=correction,
             directory=output,
-            seed=seed,
+            random_state=seed,
             n_jobs=None if scheduler else jobs,
             progress=not as_json,
         )
@@ -138,14 +140,14 @@ def compare(
                 found, folds=parts, identities=identities, command=command_line()
             )
             report.save(output / "report.html")
-    finally:  # a full disk should not hide what was found
+    finally:  # show the results even if the report cannot be written
         _show(found, as_json)
     if not as_json:
         where = output / "report.html"
-        typer.echo(f"\nThe report: {where}, with tables as .csv and .tex beside it")
+        typer.echo(f"\nReport: {where}, with tables as .csv and .tex files next to it")
 
 
-def _show(found: Comparison, as_json: bool) -> None:
+def _show(found: "Comparison", as_json: bool) -> None:
     from permdist._text import wrapped
 
     if as_json:
@@ -161,24 +163,15 @@ def _file_name(text: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in text)
 
 
-def _folds(
-    data: Path,
-    number: int,
-    seed: int,
-    query_file: Path | None,
-    *,
-    regroup: bool,
-    zero_based: bool,
-) -> list[Fold]:
-    from permdist.comparison.parts import check_folds
-    from permdist.data import load_letor, load_letor_folds, make_folds
+def _folds(data: Path, number: int, seed: int, reading: Reading) -> "list[Fold]":
+    from permdist.comparison.entries import check_folds
+    from permdist.data import load_letor_folds, make_folds
 
     if data.is_dir():
-        if query_file is not None:
-            raise ValueError("--query-file: is for a single file; folds have theirs beside them")
-        return load_letor_folds(data, regroup=regroup, zero_based=zero_based)
-    queries = load_letor(data, regroup=regroup, query_file=query_file, zero_based=zero_based)
-    folds = make_folds(queries, number, rng=seed)
+        if reading.query_file is not None:
+            raise ValueError("--query-file: only for a single file; folds have their own files")
+        return load_letor_folds(data, regroup=reading.regroup, zero_based=reading.zero_based)
+    folds = make_folds(reading.load(data), number, rng=seed)
     try:
         check_folds(folds)
     except ValueError as error:
@@ -188,7 +181,7 @@ def _folds(
 
 @contextlib.contextmanager
 def _backend(scheduler: str | None) -> Iterator[None]:
-    """Hand the fits to dask where an address is given."""
+    """Run the fits on a dask scheduler if its address is given."""
     from joblib import parallel_config
 
     if scheduler is None:
@@ -198,11 +191,11 @@ def _backend(scheduler: str | None) -> Iterator[None]:
         from distributed import Client
     except ImportError:
         raise ValueError(
-            "--scheduler: needs dask's scheduler; pip install 'permdist[dask]'"
+            "--scheduler: requires dask.distributed; pip install 'permdist[dask]'"
         ) from None
     try:
         client = Client(scheduler, timeout="5s")  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
-        raise ValueError(f"--scheduler: nobody answers at {scheduler} ({error})") from error
+        raise ValueError(f"--scheduler: no answer from {scheduler} ({error})") from error
     with client, parallel_config("dask"):
         yield

@@ -1,6 +1,4 @@
-"""``permdist demo``: the whole library on a simulated collection, as a report with pictures."""
-
-from __future__ import annotations
+"""``permdist demo``: the library on a simulated collection, as a report with pictures."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
     from permdist.report import Report
 
 MEASURES = ("map", "ndcg@10")
-# Some of every kind, with few settings: all of them fit in half a minute.
+# Some of every kind, with few settings: fitting all of them takes half a minute.
 LEARNERS = (
     "MLE[C=1|10|100]",
     "ExpectedGain[C=10|100]",
@@ -47,18 +45,18 @@ LEARNERS = (
 class Demo:
     """What the steps of the demonstration share."""
 
-    collection: Queries
+    collection: "Queries"
     folds: list[Any]
     seed: int
     output: Path
-    report: Report
-    scores: FloatArray
+    report: "Report"
+    scores: "FloatArray"
     scored_by: str
     tell: Callable[[str], None]
-    comparison: Comparison | None = None
+    comparison: "Comparison | None" = None
 
-    def query(self, fewest: int) -> tuple[Any, FloatArray, IntArray]:
-        """Give the shortest query with so many documents, and its scores."""
+    def query(self, fewest: int) -> "tuple[Any, FloatArray, IntArray]":
+        """Return the shortest query with at least so many documents, its scores and labels."""
         import numpy as np
 
         queries = self.collection
@@ -78,14 +76,14 @@ def demo(
         Path, typer.Option("--output", "-o", help="The folder for the report.")
     ] = Path("permdist-demo"),
     queries: Annotated[
-        int, typer.Option(help="How many queries to simulate.", min=2, max=100_000)
+        int, typer.Option(help="Number of queries to simulate.", min=2, max=100_000)
     ] = 300,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Sample, inspect, fit, compare, diagnose and check on a simulated collection.
+    """Run the whole library on a simulated collection and write a report with pictures.
 
-    Writes a report with pictures. The first run compiles its kernels.
+    The first run takes longer, since it compiles the kernels.
     """
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -103,9 +101,9 @@ def demo(
         output,
         Report(
             "permdist demo",
-            f"What the library does, on a simulated collection of {queries} queries "
-            f"(seed {seed}): one query's rankings sampled and inspected, learners fitted and "
-            "compared, chains diagnosed, identities checked.",
+            f"An overview of the library on a simulated collection of {queries} queries "
+            f"(seed {seed}): the ranking distribution of one query, Markov chains and their "
+            "diagnostics, a comparison of learners, and a check of the identities.",
         ),
         *_score(collection),
         tell=lambda _: None,
@@ -128,19 +126,19 @@ def demo(
     if state.comparison is not None:
         console.print(f"\n{state.comparison.explain()}", highlight=False, markup=False)
     console.print(
-        f"The report: {output / 'report.html'} (open it in a browser)",
+        f"Report: {output / 'report.html'} (open it in a browser)",
         soft_wrap=True,
         highlight=False,
         markup=False,
     )
 
 
-def _describe(progress: Progress, task: TaskID, text: str, more: str) -> None:
+def _describe(progress: "Progress", task: "TaskID", text: str, more: str) -> None:
     progress.update(task, description=f"{text}: {more}")
 
 
-def _score(collection: Queries) -> tuple[FloatArray, str]:
-    """Score all documents by a quick fit, or by a feature where there is nothing to learn from."""
+def _score(collection: "Queries") -> "tuple[FloatArray, str]":
+    """Score all documents by a quick fit, or by a feature if nothing can be learned."""
     from permdist.models import MLE
 
     try:
@@ -164,14 +162,14 @@ def _collection(demo: Demo) -> None:
     )
     demo.report.section(
         "The collection",
-        "Each column is a query, its height the number of its documents. Few documents are "
-        "relevant, and some queries have none.",
+        "Each column is a query, its height the number of documents. Few documents are relevant, "
+        "and some queries have none.",
     )
-    demo.report.picture(plots.collection(collection), "Documents of each query")
+    demo.report.picture(plots.collection(collection), "Documents per query")
 
 
 def _inspect(demo: Demo) -> None:
-    from permdist.report.sections import marginals_section
+    from permdist.report.query import marginals_section
 
     qid, scores, labels = demo.query(9)
     if qid is not None:
@@ -179,7 +177,7 @@ def _inspect(demo: Demo) -> None:
 
 
 def _sample(demo: Demo) -> None:
-    from permdist.report.sections import chains_section
+    from permdist.report.query import chains_section
 
     qid, scores, labels = demo.query(25)
     if qid is not None:
@@ -189,8 +187,8 @@ def _sample(demo: Demo) -> None:
 
 def _compare(demo: Demo) -> None:
     from permdist.comparison import compare
-    from permdist.comparison.page import add_curves, add_settings, add_tables
-    from permdist.comparison.parts import check_folds
+    from permdist.comparison.entries import check_folds
+    from permdist.report import add_sections
 
     try:
         folds = check_folds(demo.folds)
@@ -203,25 +201,23 @@ def _compare(demo: Demo) -> None:
         folds,
         named,
         measures=MEASURES,
-        seed=demo.seed,
+        random_state=demo.seed,
         n_jobs=-1,
         progress=lambda done, total: demo.tell(f"{done} of {total} fits"),
     )
-    add_tables(demo.report, demo.comparison)
-    add_curves(demo.report, demo.comparison)
-    add_settings(demo.report, demo.comparison)
+    add_sections(demo.report, demo.comparison, folds, leave_out=("published", "query"))
 
 
 def _conventions(demo: Demo) -> None:
-    """Show that one ranking has many NDCGs."""
+    """Show that the value of NDCG depends on conventions."""
     from permdist import measures
     from permdist.report import Cell
 
     collection = demo.collection
     demo.report.section(
-        "One ranking, many NDCGs",
-        f"NDCG@10 of {demo.scored_by} by the conventions of four tools, and with queries "
-        "without a relevant document left out. Always say which one you mean.",
+        "NDCG under different conventions",
+        f"NDCG@10 of {demo.scored_by} by the conventions of four tools, and with queries without "
+        "a relevant document left out. State the convention whenever you report NDCG.",
     )
     rows: list[list[str | Cell]] = []
     for preset in measures.PRESETS:
@@ -235,7 +231,7 @@ def _conventions(demo: Demo) -> None:
 
 
 def _identities(demo: Demo) -> None:
-    from permdist.report.sections import identities_section
+    from permdist.report.identities import identities_section
 
     with no_litter():
         identities_section(demo.report, 5, demo.seed)
@@ -246,6 +242,6 @@ STEPS: tuple[tuple[str, Callable[[Demo], None]], ...] = (
     ("Inspecting one query under three distributions", _inspect),
     ("Sampling rankings by Markov chains, with diagnostics", _sample),
     (f"Fitting and comparing {len(LEARNERS)} learners on three folds", _compare),
-    ("Measuring one ranking by many conventions", _conventions),
+    ("Computing NDCG under different conventions", _conventions),
     ("Checking the catalogue of identities", _identities),
 )

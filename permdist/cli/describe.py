@@ -1,6 +1,4 @@
-"""``permdist describe``: what is in a file."""
-
-from __future__ import annotations
+"""``permdist describe``: the contents of a file."""
 
 import dataclasses
 from pathlib import Path
@@ -8,13 +6,7 @@ from typing import Annotated
 
 import typer
 
-from permdist.cli._shared import (
-    AsJson,
-    QueryFile,
-    Regroup,
-    ZeroBased,
-    print_json,
-)
+from permdist.cli._shared import AsJson, Reading, print_json
 from permdist.data.preflib import FILE_TYPES
 
 
@@ -25,12 +17,10 @@ def describe(
             metavar="FILE", help="A LETOR/SVMlight file, or a PrefLib file (.soc .soi .toc .toi)."
         ),
     ],
-    regroup: Regroup = False,
-    query_file: QueryFile = None,
-    zero_based: ZeroBased = False,
+    reading: Reading,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what is in a LETOR or PrefLib file (plain, .gz or .bz2)."""
+    """Describe the contents of a LETOR or PrefLib file (plain, .gz or .bz2)."""
     if any(suffix[1:] in FILE_TYPES for suffix in file.suffixes):
         from permdist.data import load_preflib
 
@@ -48,10 +38,7 @@ def describe(
         else:
             typer.echo(votes.describe())
         return
-    from permdist.data import load_letor
-
-    queries = load_letor(file, regroup=regroup, query_file=query_file, zero_based=zero_based)
-    description = queries.describe()
+    description = reading.load(file).describe()
     if as_json:
         print_json(dataclasses.asdict(description))
     else:

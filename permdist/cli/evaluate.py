@@ -1,6 +1,4 @@
-"""``permdist evaluate``: scores against labels, or a run against judgements."""
-
-from __future__ import annotations
+"""``permdist evaluate``: scores against labels, or a run against relevance judgements."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +10,7 @@ from permdist.cli._shared import (
     AsJson,
     Measures,
     Preset,
-    QueryFile,
-    Regroup,
-    ZeroBased,
+    Reading,
     print_json,
     read_measures,
 )
@@ -24,94 +20,83 @@ if TYPE_CHECKING:
     from permdist.measures import Evaluation, Measure, RunOverlap
 
 FORMATS = ("table", "trec")
-KINDS = ("auto", "letor", "qrels")
+LABELS = ("auto", "letor", "qrels")
 
 
 def evaluate(
     scores: Annotated[
         Path,
         typer.Argument(
-            metavar="RUN", help="A TREC run, or one score a line in the order of a LETOR file."
+            metavar="RUN", help="A TREC run, or one score per line in the order of a LETOR file."
         ),
     ],
     data: Annotated[
         Path,
         typer.Argument(
-            metavar="QRELS", help="TREC judgements, or a LETOR/SVMlight file with labels."
+            metavar="QRELS", help="TREC relevance judgements, or a LETOR/SVMlight file with labels."
         ),
     ],
+    reading: Reading,
     measures: Measures = None,
     preset: Preset = None,
     per_query: Annotated[
-        bool, typer.Option("--per-query", "-q", help="Print the value of every query, too.")
+        bool, typer.Option("--per-query", "-q", help="Also print the value of every query.")
     ] = False,
     output: Annotated[
-        str, typer.Option("--format", help="How to print: table, or trec as trec_eval does.")
+        str, typer.Option("--format", help="The output format: table, or trec as in trec_eval.")
     ] = "table",
     ties: Annotated[
         str | None,
         typer.Option(
             "--ties",
-            help="Equal scores: index (in a run, by document id as trec_eval does), or average "
+            help="How to break ties: index (in a run, by document id as in trec_eval), or average "
             "over all ways to break them.",
         ),
     ] = None,
     level: Annotated[
-        int, typer.Option("--level", "-l", help="The grade from which on it is relevant.", min=1)
+        int, typer.Option("--level", "-l", help="The lowest label that counts as relevant.", min=1)
     ] = 1,
     complete: Annotated[
         bool,
         typer.Option(
             "--complete",
             "-c",
-            help="Count judged queries that the run lacks, as if nothing had been retrieved. "
-            "Always so with a LETOR file.",
+            help="Include judged queries that are missing from the run, as if nothing had been "
+            "retrieved. Always done with a LETOR file.",
         ),
     ] = False,
     judged_only: Annotated[
-        bool, typer.Option("--judged-only", "-J", help="Take unjudged documents out of the run.")
+        bool, typer.Option("--judged-only", "-J", help="Remove unjudged documents from the run.")
     ] = False,
     precision: Annotated[
         str,
         typer.Option(
-            "--precision", help="Scores of a run tie in single (as for trec_eval) or double."
+            "--precision", help="Precision of a run's scores: single (as in trec_eval) or double."
         ),
     ] = "single",
     against: Annotated[
         Path | None,
-        typer.Option("--against", help="Another run: print the rank-biased overlap with it, too."),
+        typer.Option("--against", help="Another run: also print the rank-biased overlap with it."),
     ] = None,
     persistence: Annotated[
-        float, typer.Option("--persistence", help="The p of the rank-biased overlap.")
+        float, typer.Option("--persistence", help="The parameter p of the rank-biased overlap.")
     ] = 0.9,
     labels: Annotated[
-        str, typer.Option("--labels", help="What the second file is: auto, letor or qrels.")
+        str, typer.Option("--labels", help="The format of the second file: auto, letor or qrels.")
     ] = "auto",
-    regroup: Regroup = False,
-    query_file: QueryFile = None,
-    zero_based: ZeroBased = False,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate a RUN against QRELS, or scores on the documents of a LETOR file, query by query.
+    """Evaluate a RUN against QRELS, or scores of the documents of a LETOR file.
 
-    Documents that were not retrieved earn nothing, unjudged ones are not relevant. Without
-    --measure: the usual ones.
+    Documents that were not retrieved contribute nothing; unjudged documents count as irrelevant.
     """
     from permdist._check import choice
-    from permdist.data import (
-        Qrels,
-        Run,
-        file_kind,
-        load_letor,
-        load_qrels,
-        load_run,
-        load_scores,
-    )
+    from permdist.data import Qrels, Run, file_kind, load_qrels, load_run, load_scores
     from permdist.measures import DEFAULT, DEFAULT_RUN, OFFICIAL, compare_runs, evaluate_run
     from permdist.measures import evaluate as evaluate_scores
 
     choice("--format", output, FORMATS)
-    choice("--labels", labels, KINDS)
+    choice("--labels", labels, LABELS)
     kind = labels if labels != "auto" else file_kind(data)
     usual = OFFICIAL if output == "trec" else DEFAULT_RUN if kind == "qrels" else DEFAULT
     chosen: list[Measure] = read_measures(measures, preset, usual)
@@ -121,7 +106,7 @@ def evaluate(
     if kind == "qrels":
         qrels, run = load_qrels(data), load_run(scores, precision=precision)
     else:
-        queries = load_letor(data, regroup=regroup, query_file=query_file, zero_based=zero_based)
+        queries = reading.load(data)
         complete = True
         if file_kind(scores) == "run":
             qrels, run = Qrels.from_queries(queries), load_run(scores, precision=precision)
@@ -151,16 +136,16 @@ def evaluate(
         _print_tables(result, per_query, overlap)
 
 
-def _have_ids(queries: Queries) -> bool:
-    """Tell whether every document of a collection has an id of its own in its query."""
+def _have_ids(queries: "Queries") -> bool:
+    """Check whether every document has an id that is unique in its query."""
     if queries.doc_ids is None:
         return False
     pairs = set(zip(queries.qid.tolist(), queries.doc_ids.tolist(), strict=True))
     return len(pairs) == queries.n_documents
 
 
-def _facts(result: Evaluation, per_query: bool, overlap: RunOverlap | None) -> dict[str, Any]:
-    """Collect what --json prints."""
+def _facts(result: "Evaluation", per_query: bool, overlap: "RunOverlap | None") -> dict[str, Any]:
+    """Return what --json prints."""
     from permdist.measures import RunEvaluation
 
     facts: dict[str, Any] = {
@@ -187,7 +172,7 @@ def _facts(result: Evaluation, per_query: bool, overlap: RunOverlap | None) -> d
     return facts
 
 
-def _print_tables(result: Evaluation, per_query: bool, overlap: RunOverlap | None) -> None:
+def _print_tables(result: "Evaluation", per_query: bool, overlap: "RunOverlap | None") -> None:
     from permdist.measures import RunEvaluation
 
     if per_query:
@@ -201,11 +186,11 @@ def _print_tables(result: Evaluation, per_query: bool, overlap: RunOverlap | Non
         typer.echo("\n" + "\n".join(f"{note}." for note in notes))
 
 
-def _trec_lines(result: Evaluation, per_query: bool) -> list[str]:
-    """Write results as trec_eval prints them: name, query, value."""
+def _trec_lines(result: "Evaluation", per_query: bool) -> list[str]:
+    """Return results as trec_eval prints them: name, query, value."""
     from permdist.measures import Count, trec_name
 
-    def line(measure: Measure, qid: str, value: float) -> str:
+    def line(measure: "Measure", qid: str, value: float) -> str:
         shown = f"{value:.0f}" if isinstance(measure, Count) else f"{value:6.4f}"
         return f"{trec_name(measure):<22}\t{qid}\t{shown}"
 

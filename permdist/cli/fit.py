@@ -1,7 +1,6 @@
-"""``permdist fit``: one learner, written to a file."""
+"""``permdist fit``: one learner, fitted and saved to a file."""
 
-from __future__ import annotations
-
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,10 +12,8 @@ from permdist.cli._shared import (
     Jobs,
     Measures,
     Preset,
-    QueryFile,
-    Regroup,
+    Reading,
     Seed,
-    ZeroBased,
     need_files,
     print_json,
     read_measures,
@@ -33,39 +30,33 @@ def fit(
         str,
         typer.Argument(
             metavar="LEARNER",
-            help="A learner, with settings if need be: 'ConvexLoss[measure=ndcg@10,C=10]'. With "
-            "--validation, settings not given are chosen from the learner's usual ones, and from "
-            "alternatives such as 'C=0.1|1|10'.",
+            help="The name of a learner, with optional settings: "
+            "'ConvexLoss[measure=ndcg@10,C=10]'. With --validation, settings that are not given "
+            "are chosen from the learner's default grid, and given ones from alternatives such as "
+            "'C=0.1|1|10'.",
         ),
     ],
+    reading: Reading,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write the learner.")
+        Path, typer.Option("--output", "-o", help="The file to save the learner to.")
     ] = Path("model.json"),
     validation: Annotated[
         Path | None,
-        typer.Option("--validation", help="A LETOR file to choose settings by."),
+        typer.Option("--validation", help="A LETOR file on which settings are chosen."),
     ] = None,
     measures: Measures = None,
     preset: Preset = None,
     jobs: Jobs = -1,
-    regroup: Regroup = False,
-    query_file: QueryFile = None,
-    zero_based: ZeroBased = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Fit LEARNER to DATA and write it to a JSON file for 'permdist predict'.
+    """Fit LEARNER to DATA and save it to a JSON file for 'permdist predict'.
 
-    With --validation the first --measure chooses the settings; without --measure: map and ndcg@10.
-
-    Learners: ConvexLoss, ExpectedGain, L3, MLE; AdaRank, PermuRank, SVMMap, SVMNDCG, RankSVM,
-    RankBoost; Approx, ApproxAP, ApproxNDCG, RankCosine, SoftRank; ListNet, ListMLE, BoltzRank;
-    FeatureRank, BLFeatureRank, DiffRank.
+    With --validation the first --measure chooses the settings. Default measures: map and ndcg@10.
     """
     from permdist._text import plural
     from permdist.comparison import read_entries, tune
     from permdist.comparison.wording import setting_text
-    from permdist.data import load_letor
     from permdist.measures import DEFAULT, evaluate
 
     entries = read_entries(model)
@@ -74,7 +65,7 @@ def fit(
     entry = entries[0]
     chosen = read_measures(measures, preset, DEFAULT)
     need_files(output)
-    train = load_letor(data, regroup=regroup, query_file=query_file, zero_based=zero_based)
+    train = reading.load(data)
     parts = {"training": train}
     if validation is None:
         learner = _as_given(entry, chosen[0].name, seed)
@@ -82,15 +73,13 @@ def fit(
         setting: dict[str, Any] = {}
         notes: list[str] = []
     else:
-        held_out = load_letor(
-            validation, n_features=train.n_features, regroup=regroup, zero_based=zero_based
-        )
+        held_out = replace(reading, query_file=None).load(validation, train.n_features)
         parts["validation"] = held_out
         learner, setting, notes = tune(
-            entry, train, held_out, chosen[0], seed=seed, n_jobs=jobs, progress=not as_json
+            entry, train, held_out, chosen[0], random_state=seed, n_jobs=jobs, progress=not as_json
         )
     if not getattr(learner, "converged_", True):
-        notes.append(f"it stopped after {learner.n_iter_} iterations, before it converged")
+        notes.append(f"it stopped after {learner.n_iter_} iterations without converging")
     learner.save(output)
     results = {
         name: evaluate(learner.predict(part), part.y, part.qid, chosen)
@@ -120,17 +109,17 @@ def fit(
     for name, result in results.items():
         how_many = plural(len(parts[name]), "query", "queries")
         typer.echo(f"\n{name}, {how_many}\n{result}")
-    typer.echo(f"\nThe learner: {output}")
+    typer.echo(f"\nSaved to {output}")
 
 
-def _as_given(entry: Entry, judge: str, seed: int) -> Ranker:
-    """Make the learner with what was written in brackets and its defaults for the rest."""
+def _as_given(entry: "Entry", judge: str, seed: int) -> "Ranker":
+    """Return the learner with the settings in brackets, and defaults for the others."""
     from permdist.comparison import Entry
 
     settings = {name: entry.settings[name] for name in entry.given}
     several = [name for name, values in settings.items() if len(values) > 1]
     if several:
         raise ValueError(
-            f"--validation: alternatives of {', '.join(several)} need a validation file"
+            f"--validation: needed to choose between alternatives of {', '.join(several)}"
         )
-    return Entry(entry.name, entry.learner, settings).learners(judge=judge, seed=seed)[0][1]
+    return Entry(entry.name, entry.learner, settings).learners(judge=judge, random_state=seed)[0][1]

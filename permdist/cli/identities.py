@@ -1,6 +1,4 @@
-"""``permdist identities``: the catalogue, tried out."""
-
-from __future__ import annotations
+"""``permdist identities``: the catalogue of identities, checked."""
 
 from typing import Annotated
 
@@ -11,13 +9,16 @@ from permdist.cli._shared import AsJson, Seed, no_litter, print_json, terminal_w
 
 def identities(
     name: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Which ones; all by default.")
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Identities to check; by default all."),
     ] = None,
-    examples: Annotated[int, typer.Option(help="Instances to try of each.", min=1, max=10**6)] = 50,
+    examples: Annotated[
+        int, typer.Option(help="Number of random instances of each.", min=1, max=10**6)
+    ] = 50,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Check what the library claims on generated instances; exit code 1 if a claim fails."""
+    """Check the identities behind the library on random instances; exit code 1 if one fails."""
     from permdist.identities import check_all
 
     with no_litter():

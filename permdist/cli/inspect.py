@@ -1,6 +1,4 @@
-"""``permdist inspect``: one query's ranking distribution."""
-
-from __future__ import annotations
+"""``permdist inspect``: the ranking distribution of one query."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,22 +8,12 @@ import typer
 from permdist.cli._shared import (
     AsJson,
     DataFile,
-    Distribution,
-    Feature,
     Measures,
-    ModelFile,
-    Noise,
     Preset,
-    QueryFile,
-    QueryId,
-    Raw,
-    Regroup,
-    ScoresFile,
+    QueryChoice,
+    Reading,
     Seed,
-    ZeroBased,
-    choose_query,
     command_line,
-    heading,
     need_files,
     print_json,
     read_measures,
@@ -35,71 +23,51 @@ from permdist.cli._shared import (
 
 def inspect(
     data: DataFile,
-    query: QueryId = None,
-    scores: ScoresFile = None,
-    feature: Feature = None,
-    model: ModelFile = None,
-    distribution: Distribution = "plackett-luce",
-    noise: Noise = 1.0,
+    asked: QueryChoice,
+    reading: Reading,
     measures: Measures = None,
     preset: Preset = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write a report with pictures, one .html file."),
+        typer.Option("--output", "-o", help="Write a report with pictures to this .html file."),
     ] = None,
-    raw: Raw = False,
-    regroup: Regroup = False,
-    query_file: QueryFile = None,
-    zero_based: ZeroBased = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Show where the documents of one query may stand, and what that is worth.
+    """Show the distribution of rankings of one query, and its expected measures.
 
-    Rank marginals, pairwise chances, expected measures, and the effect of the noise scale. Without
-    --measure: ndcg, ndcg@10, ap, rr and auc.
+    Prints rank marginals, pairwise probabilities, expected measures, and the effect of the noise
+    scale. Default measures: ndcg, ndcg@10, ap, rr and auc.
     """
-    from permdist._check import choice
     from permdist._text import wrapped
-    from permdist.inspection import KINDS, MEASURES, inspect_query
+    from permdist.inspection import MEASURES, inspect_query
     from permdist.report import Report
-    from permdist.report.sections import inspection_section
+    from permdist.report.query import inspection_section
 
-    choice("--distribution", distribution, KINDS)
+    asked.check()
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"--output: expected an .html file, got {output}")
-    if output is not None:
-        need_files(output)
+    need_files(output)
     chosen = read_measures(measures, preset, MEASURES)
-    one = choose_query(
-        data,
-        query=query,
-        scores=scores,
-        feature=feature,
-        model=model,
-        raw=raw,
-        regroup=regroup,
-        query_file=query_file,
-        zero_based=zero_based,
-    )
+    one = asked.load(data, reading)
     found = inspect_query(
         one.scores,
         one.labels,
-        kind=distribution,
-        noise=noise,
+        kind=asked.distribution,
+        noise=asked.noise,
         measures=chosen,
         names=one.names,
         rng=seed,
     )
-    what = heading(one, distribution, found.dist, noise)
+    what = asked.describe(one, found.dist)
     if output is not None:
         relevant = int((one.labels > 0).sum())
         report = Report(
             f"Query {one.qid}",
             f"{len(one.labels)} documents, {relevant} of them relevant; {what.partition(', ')[2]}",
         )
-        text = "Labels are in brackets. Values without a standard error are exact."
-        inspection_section(report, found, "Where the documents stand", text)
+        text = "Labels are in parentheses. Values without a standard error are exact."
+        inspection_section(report, found, "Distribution of the ranks", text)
         report.provenance({"command": command_line(), "seed": str(seed)})
         report.save(output)
     if as_json:
@@ -107,4 +75,4 @@ def inspect(
         return
     typer.echo(f"{wrapped(what, terminal_width())}\n\n{found}")
     if output is not None:
-        typer.echo(f"\nThe report: {output}")
+        typer.echo(f"\nReport: {output}")

@@ -1,7 +1,5 @@
 """``permdist sample``: rankings drawn for one query."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,19 +8,9 @@ import typer
 from permdist.cli._shared import (
     AsJson,
     DataFile,
-    Distribution,
-    Feature,
-    ModelFile,
-    Noise,
-    QueryFile,
-    QueryId,
-    Raw,
-    Regroup,
-    ScoresFile,
+    QueryChoice,
+    Reading,
     Seed,
-    ZeroBased,
-    choose_query,
-    heading,
     need_files,
     print_json,
 )
@@ -33,18 +21,14 @@ if TYPE_CHECKING:
 
 def sample(
     data: DataFile,
-    query: QueryId = None,
-    scores: ScoresFile = None,
-    feature: Feature = None,
-    model: ModelFile = None,
-    distribution: Distribution = "plackett-luce",
-    noise: Noise = 1.0,
+    asked: QueryChoice,
+    reading: Reading,
     draws: Annotated[
         int | None,
         typer.Option(
             "--draws",
             "-n",
-            help="Rankings to draw, of each chain; 10 by default, 1000 with --kernel.",
+            help="Number of rankings to draw, per chain; 10 by default, 1000 with --kernel.",
             min=1,
             max=10**9,
         ),
@@ -52,14 +36,14 @@ def sample(
     kernel: Annotated[
         str | None,
         typer.Option(
-            help="Draw by Markov chains: adjacent, transposition, relocation, flip, mixtures such "
-            "as adjacent+relocation, or auto; the diagnosis is printed. By default draws are "
-            "independent."
+            help="Draw by Markov chains with this kernel, such as adjacent, relocation, a mixture "
+            "such as adjacent+relocation, or auto, and print convergence diagnostics. By default "
+            "draws are independent."
         ),
     ] = None,
     chains: Annotated[
         int | None,
-        typer.Option(help="How many chains, with --kernel; 4 by default.", min=1, max=10_000),
+        typer.Option(help="Number of chains, with --kernel; 4 by default.", min=1, max=10_000),
     ] = None,
     thin: Annotated[
         int | None,
@@ -70,46 +54,31 @@ def sample(
         typer.Option(
             "--output",
             "-o",
-            help="Where to write; the terminal by default. Chains may go to a .nc file for arviz.",
+            help="Output file; by default the terminal. A .nc file stores chains for arviz.",
         ),
     ] = None,
-    raw: Raw = False,
-    regroup: Regroup = False,
-    query_file: QueryFile = None,
-    zero_based: ZeroBased = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Draw rankings of one query's documents: one a line, from the best down."""
-    from permdist._check import choice
+    """Draw rankings of the documents of one query: one per line, best document first."""
     from permdist._files import write_atomically
     from permdist.diagnostics import save
-    from permdist.inspection import KINDS, make_distribution
+    from permdist.inspection import make_distribution
     from permdist.samplers import run_chains
 
-    if kernel is None:
-        for flag, value in (("--chains", chains), ("--thin", thin)):
-            if value is not None:
-                raise ValueError(f"{flag}: is for Markov chains; name a --kernel")
+    asked.check()
+    for flag, value in (("--chains", chains), ("--thin", thin)):
+        if kernel is None and value is not None:
+            raise ValueError(f"{flag}: only for Markov chains; add --kernel")
     netcdf = output is not None and output.suffix == ".nc"
     if netcdf and kernel is None:
-        raise ValueError("--output: a .nc file is for chains; name a --kernel")
-    if output is not None:
-        need_files(output)
-    one = choose_query(
-        data,
-        query=query,
-        scores=scores,
-        feature=feature,
-        model=model,
-        raw=raw,
-        regroup=regroup,
-        query_file=query_file,
-        zero_based=zero_based,
+        raise ValueError("--output: a .nc file is only for Markov chains; add --kernel")
+    need_files(output)
+    one = asked.load(data, reading)
+    dist = make_distribution(
+        asked.distribution, one.scores, one.labels, noise=asked.noise, names=one.names
     )
-    choice("--distribution", distribution, KINDS)
-    dist = make_distribution(distribution, one.scores, one.labels, noise=noise, names=one.names)
-    what = heading(one, distribution, dist, noise)
+    what = asked.describe(one, dist)
     if kernel is None:
         orders: AnyIntArray = dist.sample(draws or 10, seed)
     else:
@@ -119,7 +88,7 @@ def sample(
         what = f"{what}\n\n{run.summary()}"
         orders = run.orders.reshape(-1, dist.n_items)
     typer.echo(what, err=True)
-    # An id without blanks stays one word: the label behind it is left out here.
+    # Without the label, and with underscores for blanks, each name is one word.
     words = [name.rsplit(" (", 1)[0].replace(" ", "_") for name in one.names]
     lines = [" ".join(words[item] for item in order) + "\n" for order in orders.tolist()]
     if output is not None:

@@ -1,9 +1,10 @@
-"""Comparisons: learners by folds, settings chosen on validation, differences put to the test."""
+"""Comparisons of learners: settings chosen on validation queries, differences tested."""
 
+from permdist._deprecation import renamed_attributes
 from permdist.comparison.entries import Entry, read_entries
 from permdist.comparison.results import Comparison
 from permdist.comparison.run import Tuned, compare, tune
-from permdist.comparison.statistics import adjust, randomisation_test
+from permdist.comparison.statistics import adjust, randomization_test
 
 __all__ = [
     "Comparison",
@@ -11,7 +12,9 @@ __all__ = [
     "Tuned",
     "adjust",
     "compare",
-    "randomisation_test",
+    "randomization_test",
     "read_entries",
     "tune",
 ]
+
+__getattr__ = renamed_attributes(__name__, {"randomisation_test": "randomization_test"})

@@ -1,24 +1,28 @@
-"""Choosing on validation, fold by fold, from the outcomes of all cells."""
+"""Choosing settings on validation queries, fold by fold, from the outcomes of all fits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist.comparison.cells import Cell, Outcome
-from permdist.comparison.entries import Entry
+from permdist._text import plural
 from permdist.comparison.published import recognize
 from permdist.comparison.results import Comparison
 from permdist.comparison.wording import setting_text
-from permdist.data import Fold
 from permdist.measures import Evaluation, Measure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from permdist.comparison.entries import Entry
+    from permdist.comparison.fits import Fit, Outcome
+    from permdist.data import Fold
 
 
 def assemble(
     entries: Sequence[Entry],
-    cells: Sequence[Cell],
+    fits: Sequence[Fit],
     outcomes: Sequence[Outcome],
     folds: Sequence[Fold],
     *,
@@ -27,9 +31,9 @@ def assemble(
     baseline: str | None = None,
     correction: str = "holm",
     level: float = 0.95,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> Comparison:
-    """Choose on validation, fold by fold, and gather what was chosen."""
+    """Choose the setting of each learner on the validation part of each fold."""
     names: list[str] = []
     evaluations: dict[str, list[Evaluation]] = {}
     chosen: dict[str, list[dict[str, Any]]] = {}
@@ -38,30 +42,24 @@ def assemble(
     failures: dict[str, str] = {}
     notes: list[str] = []
     for entry in entries:
-        mine = [
-            (cell, out)
-            for cell, out in zip(cells, outcomes, strict=True)
-            if cell.entry == entry.name
+        mine = [pair for pair in zip(fits, outcomes, strict=True) if pair[0].entry == entry.name]
+        failed = [out.error for _, out in mine if out.error]
+        by_fold = [
+            [(fit, out) for fit, out in mine if fit.fold == number and not out.error]
+            for number in range(len(folds))
         ]
-        failed = [(cell, out) for cell, out in mine if out.error]
-        best: list[tuple[Cell, Outcome]] = []
-        for number in range(len(folds)):
-            fine = [(cell, out) for cell, out in mine if cell.fold == number and not out.error]
-            if fine:
-                best.append(max(fine, key=lambda pair: _number(pair[1].validation[select.name])))
-        if len(best) < len(folds):
-            failures[entry.name] = failed[0][1].error if failed else "no setting was tried"
+        if not all(by_fold):
+            failures[entry.name] = failed[0] if failed else "no setting was tried"
             continue
+        best = [
+            max(one, key=lambda pair: _number(pair[1].validation[select.name])) for one in by_fold
+        ]
         names.append(entry.name)
-        chosen[entry.name] = [cell.setting for cell, _ in best]
+        chosen[entry.name] = [fit.setting for fit, _ in best]
         kept[entry.name] = [out for _, out in best]
         validation[entry.name] = [
-            {
-                setting_text(cell.setting): out.validation[select.name]
-                for cell, out in mine
-                if cell.fold == number and not out.error
-            }
-            for number in range(len(folds))
+            {setting_text(fit.setting): out.validation[select.name] for fit, out in one}
+            for one in by_fold
         ]
         evaluations[entry.name] = [
             Evaluation(
@@ -71,7 +69,9 @@ def assemble(
             )
             for fold, (_, out) in zip(folds, best, strict=True)
         ]
-        notes += _notes(entry, mine, best, failed)
+        if failed:
+            notes.append(f"{entry.name}: {len(failed)} of {len(mine)} fits failed: {failed[0]}")
+        notes += _notes(entry, best)
     if not names:
         name, reason = next(iter(failures.items()))
         raise ValueError(f"no learner could be fitted; {name}: {reason}")
@@ -96,37 +96,30 @@ def assemble(
         baseline=baseline,
         correction=correction,
         level=level,
-        seed=seed,
-        n_fits=len({cell.key for cell in cells}),
+        random_state=random_state,
+        n_fits=len({fit.key for fit in fits}),
     )
 
 
-def _notes(
-    entry: Entry,
-    mine: list[tuple[Cell, Outcome]],
-    best: list[tuple[Cell, Outcome]],
-    failed: list[tuple[Cell, Outcome]],
-) -> list[str]:
-    """Say what happened to the fits, and which settings lie at an end of their range."""
+def _notes(entry: Entry, best: list[tuple[Fit, Outcome]]) -> list[str]:
+    """Describe warnings of the chosen fits, and settings at the end of their range."""
     notes = []
-    if failed:
-        notes.append(
-            f"{entry.name}: {len(failed)} of {len(mine)} fits failed: {failed[0][1].error}"
-        )
     warned = [text for _, out in best for text in out.warnings]
     if warned:
-        notes.append(f"{entry.name}: {len(warned)} of the chosen fits warn: {warned[0]}")
+        notes.append(
+            f"{entry.name}: {plural(len(warned), 'warning')} from the chosen fits: {warned[0]}"
+        )
     for setting, options in entry.settings.items():
         numbers = {one for one in options if isinstance(one, int | float)}
         if len(numbers) < 3 or any(not isinstance(one, int | float) for one in options):
             continue
         for end in (min(numbers), max(numbers)):
-            times = sum(cell.setting[setting] == end for cell, _ in best)
+            times = sum(fit.setting[setting] == end for fit, _ in best)
             if 2 * times > len(best):
                 where = f" on {times} of {len(best)} folds" if len(best) > 1 else ""
                 notes.append(
                     f"{entry.name}: {setting} = {end:g}, an end of the values tried, is chosen"
-                    f"{where}; a value beyond it, where there is one, may be better"
+                    f"{where}; consider trying values beyond it"
                 )
     return notes
 

@@ -1,38 +1,47 @@
-"""What takes part in a comparison: learners by name, with the settings to choose from."""
+"""What goes into a comparison: learners with the settings to choose from, and folds."""
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
-from permdist._text import hint
+from permdist._deprecation import renamed_arguments
+from permdist._tables import differing_columns
+from permdist._text import hint, split_list
+from permdist.data import Fold, Queries
 from permdist.models import Ranker, all_learners
 
 WORDS = {"true": True, "false": False, "none": None, "inf": float("inf")}
+PARTS = ("training", "validation", "test")
+
+
+# ---- learners ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A learner and the settings that validation chooses from.
+    """A learner and the settings to choose from on validation queries.
 
     Parameters
     ----------
     name : str
-        What tables call it.
+        Its name in tables.
     learner : Ranker
-        Not fitted; whatever the settings do not say is taken from it.
+        Unfitted; parameters that are not in `settings` are taken from it.
     settings : mapping of str to sequences
-        All combinations are tried.
+        Values to try for each parameter, in all combinations.
     given : tuple of str
-        The settings that were written by hand; the others are the learner's usual ones.
+        The parameters that the user set; the others are from the learner's default grid.
     by_name : bool
-        Whether the learner was only named: its seed, and a measure that it only judges by, are then
-        those of the comparison. A learner that was given is tried as it is.
+        Whether the learner was given by name. If so, the comparison sets its random_state and,
+        where `measure` is only used for validation, its measure. Instances are used unchanged.
 
     Examples
     --------
@@ -49,23 +58,27 @@ class Entry:
     by_name: bool = False
 
     def combinations(self) -> list[dict[str, Any]]:
-        """List every combination of the settings."""
-        # The same value twice is one value.
+        """Return every combination of the settings; repeated values count once."""
         values = [{repr(one): one for one in many}.values() for many in self.settings.values()]
         return [
             dict(zip(self.settings, chosen, strict=True)) for chosen in itertools.product(*values)
         ]
 
-    def learners(self, *, judge: str, seed: int) -> list[tuple[dict[str, Any], Ranker]]:
-        """Make one learner for each combination.
+    @renamed_arguments(seed="random_state")
+    def learners(self, *, judge: str, random_state: int) -> list[tuple[dict[str, Any], Ranker]]:
+        """Return each combination of the settings with its unfitted learner.
 
-        Where the learner was only named, a measure that it only judges by becomes `judge` and
-        whatever draws is given the seed, unless the settings say otherwise.
+        Parameters
+        ----------
+        judge : str
+            The measure of a learner given by name, where it is only used for validation.
+        random_state : int
+            The random state of a learner given by name.
         """
         own = self.learner.get_params(deep=False)
         usual: dict[str, Any] = {"verbose": False}
         if self.by_name:
-            usual["random_state"] = seed
+            usual["random_state"] = random_state
             if type(self.learner).measure_judges:
                 usual["measure"] = judge
         usual = {name: value for name, value in usual.items() if name in own}
@@ -75,24 +88,25 @@ class Entry:
         ]
 
 
+@renamed_arguments(models="learners")
 def read_entries(
-    models: str | Ranker | Entry | Iterable[Any] | Mapping[str, Any] = "all",
+    learners: str | Ranker | Entry | Iterable[Any] | Mapping[str, Any] = "all",
 ) -> list[Entry]:
-    """Read what takes part.
+    """Read the learners of a comparison.
 
     Parameters
     ----------
-    models : str, Ranker or Entry, or several of them, or a mapping of names to them
-        A text is ``"all"``, or names of learners with commas between them. A name may be followed
-        by settings in brackets, with bars between alternatives:
-        ``"ConvexLoss[measure=ndcg@10,C=0.1|1|10]"``; what is not said there is chosen from the
-        learner's own `settings`. A learner is tried as it is; in a mapping, ``(learner, settings)``
-        gives the settings to choose from.
+    learners : str, Ranker, Entry, iterable of these, or mapping of names to these
+        A string is ``"all"`` or a comma-separated list of names, as in
+        `permdist.models.all_learners`. A name may be followed by settings in brackets, with bars
+        between alternatives: ``"ConvexLoss[measure=ndcg@10,C=0.1|1|10]"``. Parameters that are not
+        named there are chosen from the learner's default grid, `settings`. Instances of learners
+        are used unchanged; in a mapping, ``(learner, settings)`` adds the settings to choose from.
 
     Returns
     -------
     list of Entry
-        With different names.
+        With unique names.
 
     Examples
     --------
@@ -105,112 +119,94 @@ def read_entries(
     True
     """
     found: list[Entry] = []
-    for name, one in _named(models):
+    for name, one in _named(learners):
         if isinstance(one, Entry):
             found.append(one if name is None else replace(one, name=name))
         elif isinstance(one, Ranker):
-            found.append(Entry(name or _text(one), one))
+            found.append(Entry(name or str(one), one))
         elif isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], Ranker):
-            found.append(Entry(name or _text(one[0]), one[0], dict(one[1] or {})))
+            found.append(Entry(name or str(one[0]), one[0], dict(one[1] or {})))
         elif isinstance(one, str):
-            for text in split(one):
+            for text in split_list(one, "learners"):
                 if text.lower() == "all":
                     found += [_read(kind.__name__) for kind in all_learners()]
                 else:
                     entry = _read(text)
                     found.append(entry if name is None else replace(entry, name=name))
         else:
-            raise TypeError(f"models: expected names or learners, got {type(one).__name__}")
+            raise TypeError(f"learners: expected names or learners, got {type(one).__name__}")
     if not found:
-        raise ValueError("models: expected at least one")
+        raise ValueError("learners: expected at least one, got none")
     found = [replace(entry, name=" ".join(entry.name.split())) for entry in found]
     names = [entry.name for entry in found]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        raise ValueError(f"models: {min(twice)!r} comes twice; give them names of their own")
-    for number, entry in enumerate(found):
-        known = entry.learner.get_params(deep=False)
-        for setting, options in entry.settings.items():
-            if setting not in known:
-                raise ValueError(
-                    f"models: {type(entry.learner).__name__} has no parameter {setting!r}"
-                    f"{hint(setting, known)}"
-                )
-            if isinstance(options, str) or not isinstance(options, Iterable):
-                raise ValueError(
-                    f"models: {entry.name}: expected values of {setting!r} in a list, "
-                    f"got {options!r}"
-                )
-        settings = {setting: list(options) for setting, options in entry.settings.items()}
-        for setting, values in settings.items():
-            if not values:
-                raise ValueError(f"models: {entry.name}: expected values of {setting!r}, got none")
-            for value in values:
-                try:
-                    type(entry.learner).check_parameter(setting, value)
-                except (TypeError, ValueError) as error:
-                    raise ValueError(f"models: {entry.name}: {error}") from error
-        found[number] = replace(entry, settings=settings)
-    return found
+        raise ValueError(f"learners: {min(twice)!r} appears twice; give each a name of its own")
+    return [_checked(entry) for entry in found]
 
 
-def split(text: str, what: str = "models") -> list[str]:
-    """Cut at commas outside brackets.
+def _checked(entry: Entry) -> Entry:
+    """Check that the learner takes all values of its settings; return the entry with lists."""
+    kind, known = type(entry.learner), entry.learner.get_params(deep=False)
+    settings: dict[str, list[Any]] = {}
+    for setting, values in entry.settings.items():
+        if setting not in known:
+            raise ValueError(
+                f"learners: {kind.__name__} has no parameter {setting!r}{hint(setting, known)}"
+            )
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise ValueError(
+                f"learners: {entry.name}: expected values of {setting!r} in a list, got {values!r}"
+            )
+        settings[setting] = list(values)
+        if not settings[setting]:
+            raise ValueError(f"learners: {entry.name}: expected values of {setting!r}, got none")
+        for value in settings[setting]:
+            try:
+                kind.check_parameter(setting, value)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"learners: {entry.name}: {error}") from error
+    return replace(entry, settings=settings)
 
-    Examples
-    --------
-    >>> split("MLE, L3[C=1,scale=false],")
-    ['MLE', 'L3[C=1,scale=false]']
-    """
-    parts, depth, start = [], 0, 0
-    for place, letter in enumerate(text):
-        depth += (letter in "[(") - (letter in "])")
-        if letter == "," and depth == 0:
-            parts.append(text[start:place])
-            start = place + 1
-    if depth:
-        raise ValueError(f"{what}: a bracket is not closed, or not opened, in {text!r}")
-    return [part.strip() for part in (*parts, text[start:]) if part.strip()]
 
-
-def _named(models: Any) -> list[tuple[str | None, Any]]:
-    if isinstance(models, Mapping):
-        return [(str(name), one) for name, one in models.items()]
-    if isinstance(models, str | Ranker | Entry) or not isinstance(models, Iterable):
-        return [(None, models)]
-    return [(None, one) for one in models]
+def _named(learners: Any) -> list[tuple[str | None, Any]]:
+    if isinstance(learners, Mapping):
+        return [(str(name), one) for name, one in learners.items()]
+    if isinstance(learners, str | Ranker | Entry) or not isinstance(learners, Iterable):
+        return [(None, learners)]
+    return [(None, one) for one in learners]
 
 
 def _read(text: str) -> Entry:
-    """Read one learner from its text."""
+    """Read one learner, with settings in brackets."""
     kinds = {kind.__name__: kind for kind in all_learners()}
     name, bracket, rest = text.partition("[")
     name = {known.lower(): known for known in kinds}.get(name.strip().lower(), name.strip())
     if name not in kinds:
         by_length = sorted(kinds, key=len)
         raise ValueError(
-            f"models: there is no learner {name!r}{_near(name, by_length)}; there are "
+            f"learners: there is no learner {name!r}{_near(name, by_length)}; there are "
             f"{', '.join(kinds)}"
         )
     given: dict[str, list[Any]] = {}
     if bracket:
         if not rest.endswith("]"):
-            raise ValueError(f"models: expected settings in brackets at the end of {text!r}")
-        for part in split(rest[:-1]):
+            raise ValueError(f"learners: expected settings in brackets at the end of {text!r}")
+        for part in split_list(rest[:-1], "learners"):
             setting, equals, values = part.partition("=")
             if not equals or not values.strip():
-                raise ValueError(f"models: expected setting=value, got {part!r} in {text!r}")
+                raise ValueError(f"learners: expected setting=value, got {part!r} in {text!r}")
             given[setting.strip()] = [_value(value.strip()) for value in values.split("|")]
-    brought = dict(kinds[name].settings)
-    if "C" in given:  # a fixed scale goes with the range of C that the learner brings
-        brought.pop("scale", None)
-    chosen = {**brought, **given}
+    usual = dict(kinds[name].settings)
+    if "C" in given:  # a fixed scale belongs to the default grid of C
+        usual.pop("scale", None)
+    chosen = {**usual, **given}
     shown = name + (f"[{rest[:-1].strip()}]" if given else "")
     return Entry(shown, kinds[name](), chosen, tuple(given), by_name=True)
 
 
 def _near(name: str, options: Sequence[str]) -> str:
-    """Suggest a learner, whatever the case of the letters."""
+    """Suggest a learner, ignoring case."""
     near = hint(name.lower(), [option.lower() for option in options])
     for option in options:
         near = near.replace(f"'{option.lower()}'", f"'{option}'")
@@ -218,7 +214,7 @@ def _near(name: str, options: Sequence[str]) -> str:
 
 
 def _value(text: str) -> Any:
-    """Read a number, a word of Python or, for lack of these, a text."""
+    """Read a Python literal; anything else is a string."""
     if text.lower() in WORDS:
         return WORDS[text.lower()]
     try:
@@ -227,6 +223,89 @@ def _value(text: str) -> Any:
         return text
 
 
-def _text(learner: Ranker) -> str:
-    """Name a learner by its class and whatever is not usual about it."""
-    return " ".join(str(learner).split())
+# ---- folds ---------------------------------------------------------------------------------------
+
+
+def check_folds(folds: Iterable[Sequence[Queries]]) -> list[Fold]:
+    """Check every fold by `check_parts`, and that no query is tested twice."""
+    found: list[Fold] = []
+    tested: dict[bytes, int] = {}
+    if not isinstance(folds, Iterable):
+        raise TypeError(
+            "folds: expected an iterable of (train, validation, test) triples, "
+            f"got {type(folds).__name__}"
+        )
+    for number, fold in enumerate(folds, 1):
+        parts = tuple(fold)
+        if len(parts) != 3 or not all(isinstance(part, Queries) for part in parts):
+            raise TypeError(
+                f"folds: expected (train, validation, test), each of them Queries; fold {number} "
+                "is something else"
+            )
+        prints = check_parts(f"fold {number}", dict(zip(PARTS, parts, strict=True)))
+        for print_, qid in prints["test"].items():
+            if tested.setdefault(print_, number) != number:
+                raise ValueError(
+                    f"folds: query {qid} is tested on fold {tested[print_]} and on fold {number}; "
+                    "the test parts must not overlap"
+                )
+        found.append(Fold(*parts))
+    if not found:
+        raise ValueError("folds: expected at least one, got none")
+    return found
+
+
+def check_parts(where: str, parts: Mapping[str, Queries]) -> dict[str, dict[bytes, Any]]:
+    """Check that parts can be learned from and evaluated on, and share no query.
+
+    Returns
+    -------
+    dict of dict
+        For each part, the query ids by the fingerprints of the queries.
+    """
+    for name, part in parts.items():
+        if not isinstance(part, Queries):
+            raise TypeError(f"{where}: expected {name} Queries, got {type(part).__name__}")
+        if not (part.n_relevant > 0).any():
+            raise ValueError(f"{where}: its {name} part has no relevant document")
+    train = parts["training"]
+    if not ((train.n_relevant > 0) & (train.n_relevant < train.sizes)).any():
+        raise ValueError(
+            f"{where}: no training query has both relevant and irrelevant documents, there is "
+            "nothing to learn from"
+        )
+    widths = {part.n_features for part in parts.values()}
+    if len(widths) > 1:
+        raise ValueError(
+            f"{where}: its parts have {sorted(widths)} features; expected the same number"
+        )
+    for name, part in parts.items():
+        if (part.feature_names is None) != (train.feature_names is None):
+            raise ValueError(
+                f"{where}: the features of its training and its {name} part must both have names, "
+                "or neither"
+            )
+        if part.feature_names is not None and train.feature_names is not None:
+            wrong = differing_columns(
+                f"{where}, its {name} part", part.feature_names, train.feature_names, "in training"
+            )
+            if wrong is not None:
+                raise ValueError(wrong)
+    prints = {name: _query_prints(part) for name, part in parts.items()}
+    for (one, a), (other, b) in itertools.combinations(prints.items(), 2):
+        shared = [qid for print_, qid in b.items() if print_ in a]
+        if shared:
+            raise ValueError(f"{where}: query {shared[0]} is in its {one} and its {other} part")
+    return prints
+
+
+def _query_prints(queries: Queries) -> dict[bytes, Any]:
+    """Return the ids of the queries by fingerprints of their ids and contents."""
+    found = {}
+    for number, qid in enumerate(queries.qids.tolist()):
+        rows = slice(queries.ptr[number], queries.ptr[number + 1])
+        digest = hashlib.blake2b(str(qid).encode(), digest_size=16)
+        digest.update(np.ascontiguousarray(queries.X[rows]).data)
+        digest.update(np.ascontiguousarray(queries.y[rows]).data)
+        found[digest.digest()] = qid
+    return found

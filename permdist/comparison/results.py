@@ -1,22 +1,19 @@
-"""What came of a comparison: tables of means, ranks, intervals and tests."""
+"""The result of a comparison: tables of means, ranks, intervals and tests."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import itertools
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from permdist._check import choice
+from permdist._deprecation import warn_renamed
 from permdist._text import plural, wrapped
-from permdist._typing import FloatArray, IntArray
-from permdist.comparison.cells import Outcome
-from permdist.comparison.published import published
+from permdist.comparison.published import Published, published
 from permdist.comparison.statistics import (
     TESTS,
     adjust,
@@ -25,57 +22,71 @@ from permdist.comparison.statistics import (
     mean_ranks,
     paired_tests,
 )
-from permdist.comparison.wording import HEAD, fitted_table, p_text, plain, title, to_tex
+from permdist.comparison.wording import (
+    HEAD,
+    fitted_table,
+    how_many,
+    latex_table,
+    markdown_table,
+    p_text,
+    plain,
+    title,
+)
 from permdist.measures import Evaluation, Measure, parse
-from permdist.models import Ranker
 from permdist.models.files import from_dict
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from collections.abc import Sequence
 
-MARKS = ("first", "second", "third")
-PLACES = {"first": "1st", "second": "2nd", "third": "3rd", "": ""}
-# What a narrow terminal does without, the first of these first.
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from permdist._typing import BoolArray, FloatArray, IntArray
+    from permdist.comparison.fits import Outcome
+    from permdist.models import Ranker
+
+PLACES = {"first": "1st", "second": "2nd", "third": "3rd", "": ""}  # by mark
+# The columns that a narrow terminal omits, in this order.
 SPARED = ("p (rand.)", "p (Wilcoxon)", "rank", "mean rank", "interval")
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Learners compared on the test queries of all folds; prints as a table for each measure.
+    """Learners compared on the test queries of all folds; prints as one table per measure.
 
     Attributes
     ----------
     names : list of str
-        The entries that were fitted on every fold, as given.
+        The learners that were fitted on every fold, as given.
     measures : tuple of Measure
-        What is reported.
+        The measures that are reported.
     select : Measure
-        What settings were chosen by.
+        The measure by which settings were chosen.
     evaluations : dict of lists of Evaluation
-        By entry: the measures on the test queries of each fold.
+        By learner: the measures on the test queries of each fold.
     chosen : dict of lists of dict
-        By entry: the settings chosen on each fold.
+        By learner: the setting chosen on each fold.
     outcomes : dict of lists of Outcome
-        By entry: what came of the chosen fit on each fold.
+        By learner: the outcome of the chosen fit on each fold.
     validation : dict of lists of dict
-        By entry: for each fold, what every setting, as a text, had on the validation part.
+        By learner: for each fold, the validation measure of every setting, by its text.
     varied : dict of tuples of str
-        By entry: the settings that there was a choice of.
+        By learner: the parameters with several values to choose from.
     failures : dict of str
-        Entries that are left out, and why.
+        The learners that could not be fitted, and why.
     notes : list of str
-        What a reader should know about the fits.
+        Remarks about the fits.
     kinds : dict of classes
-        By entry: the kind of its learner.
+        By learner: its class.
     collection : str or None
-        The name of a known collection, of which there are published figures.
+        The name of the collection, if it is a known one, for which there are published results.
     baseline : str or None
-        The entry that the others are tested against; None is the best one of each measure.
+        The learner that the others are tested against; None is the best one by each measure.
     correction : str
     level : float
-    seed : int
+    random_state : int
     n_fits : int
-        How many different fits there are.
+        The number of different fits.
     """
 
     names: list[str]
@@ -93,8 +104,14 @@ class Comparison:
     baseline: str | None = None
     correction: str = "holm"
     level: float = 0.95
-    seed: int = 0
+    random_state: int = 0
     n_fits: int = 0
+
+    @property
+    def seed(self) -> int:
+        """The old name of `random_state`."""
+        warn_renamed("Comparison", "seed", "random_state")
+        return self.random_state
 
     # ---- numbers -------------------------------------------------------------------------------
 
@@ -104,38 +121,43 @@ class Comparison:
         sizes = [len(one.qids) for one in self.evaluations[self.names[0]]]
         return np.repeat(np.arange(len(sizes)), sizes)
 
+    @property
+    def n_folds(self) -> int:
+        """The number of folds."""
+        return len(self.evaluations[self.names[0]])
+
     @cached_property
     def qids(self) -> NDArray[Any]:
         """The test queries, fold after fold."""
         return np.concatenate([one.qids for one in self.evaluations[self.names[0]]])
 
     def values(self, measure: str | Measure | None = None) -> FloatArray:
-        """Give a measure on every test query, shape (entries, queries), fold after fold."""
-        name = self._measure(measure).name
+        """Return a measure on every test query, shape (learners, queries), fold after fold."""
+        name = self.resolve(measure).name
         return np.array(
-            [np.concatenate([one[name] for one in self.evaluations[entry]]) for entry in self.names]
+            [np.concatenate([one[name] for one in self.evaluations[key]]) for key in self.names]
         )
 
     def learners(self, name: str) -> list[Ranker]:
-        """Give the chosen learners of an entry, fitted, one for each fold."""
+        """Return the chosen, fitted learner of each fold."""
         choice("name", name, self.names)
         kind = self.kinds.get(name)
         return [from_dict(outcome.learner, kind=kind) for outcome in self.outcomes[name]]
 
     def to_frame(self, measure: str | Measure | None = None) -> pd.DataFrame:
-        """Give the table of a measure (the first by default), best entry first.
+        """Return the table of a measure (by default the first), best learner first.
 
         Returns
         -------
         pandas.DataFrame
-            Indexed by entry: ``rank`` (of the mean), ``mean`` (over folds of the means over test
+            Indexed by learner: ``rank`` (of the mean), ``mean`` (over folds of the means over test
             queries, as LETOR reports it), ``standard_error``, ``low`` and ``high`` (the interval),
-            ``mean_rank`` (over queries), ``difference`` (to the baseline), corrected p-values
+            ``mean_rank`` (over queries), ``difference`` (from the baseline), adjusted p-values
             ``p_t``, ``p_wilcoxon`` and ``p_randomization`` (NaN for the baseline itself),
-            ``seconds`` (of one fit with the chosen setting) and ``mark`` (the best three).
+            ``seconds`` (per fit with the chosen setting) and ``mark`` (of the best three).
         """
-        name = self._measure(measure).name
-        if name not in self._frames:  # the tests take a while, and many ask for them
+        name = self.resolve(measure).name
+        if name not in self._frames:  # the tests are slow, and the result is needed often
             self._frames[name] = self._make_frame(name)
         return self._frames[name].copy()
 
@@ -155,7 +177,7 @@ class Comparison:
         tests = {name: np.full(len(means), np.nan) for name in TESTS}
         if others.size and values.shape[1]:
             differences = values[others] - values[base]
-            found_p = paired_tests(differences, self.folds[used], rng=self.seed)
+            found_p = paired_tests(differences, self.folds[used], rng=self.random_state)
             for name, p in found_p.items():
                 tests[name][others] = adjust(p, self.correction)
         frame = pd.DataFrame(
@@ -172,20 +194,21 @@ class Comparison:
                     np.mean([one.seconds for one in self.outcomes[name]]) for name in self.names
                 ],
                 "mark": [
-                    MARKS[place - 1] if place <= 3 and mean == mean else ""
+                    list(PLACES)[place - 1] if place <= 3 and mean == mean else ""
                     for place, mean in zip(rank, means, strict=True)
                 ],
             },
-            index=pd.Index(self.names, name="entry"),
+            index=pd.Index(self.names, name="learner"),
         )
         return frame.sort_values("rank", kind="stable")
 
     def p_values(self, measure: str | Measure | None = None, test: str = "t") -> pd.DataFrame:
-        """Give corrected p-values of all pairs of entries, for one kind of test."""
-        import itertools
-
+        """Return adjusted p-values of all pairs of learners by one kind of test."""
         import pandas as pd
 
+        if test == "randomisation":
+            warn_renamed("p_values", "'randomisation'", "'randomization'")
+            test = "randomization"
         choice("test", test, TESTS)
         values, used = self._used(measure)
         pairs = list(itertools.combinations(range(len(self.names)), 2))
@@ -193,72 +216,47 @@ class Comparison:
         if pairs and values.shape[1]:
             rows, columns = np.array(pairs).T
             differences = values[rows] - values[columns]
-            p = paired_tests(differences, self.folds[used], rng=self.seed)[test]
+            p = paired_tests(differences, self.folds[used], rng=self.random_state)[test]
             table[rows, columns] = table[columns, rows] = adjust(p, self.correction)
         return pd.DataFrame(table, index=self.names, columns=self.names)
 
     def friedman(self, measure: str | Measure | None = None) -> float:
-        """Give the p-value of Friedman's test that all entries are alike."""
+        """Return the p-value of Friedman's test that all learners are equally good."""
         return friedman(self._used(measure)[0])
 
-    def published(self, measure: str | Measure | None = None) -> list[Any]:
-        """List published figures for this collection and measure, where there are any."""
-        if self.collection is None:
-            return []
-        return published(self.collection, self._measure(measure))
+    def published(self, measure: str | Measure | None = None) -> list[Published]:
+        """Return published results for this collection and measure, if there are any."""
+        return published(self.collection, self.resolve(measure))
 
     # ---- texts ---------------------------------------------------------------------------------
 
     def to_markdown(self, measure: str | Measure | None = None) -> str:
-        """Write the table of a measure in Markdown, the best three in bold."""
-        lines = [f"| {' | '.join(HEAD)} |", "| :--- |" + " ---: |" * (len(HEAD) - 1)]
-        for row in self.rows(measure):
-            name = re.sub(r"([|*<`\\])", r"\\\1", row[0])  # a bar would end the cell
-            name = f"**{name}**" if row[-1] else name
-            lines.append("| " + " | ".join([name, *row[1:-1]]) + " |")
-        return "\n".join(lines)
+        """Return the table of a measure in Markdown, with the best three in bold."""
+        return markdown_table(self.rows(measure))
 
     def to_latex(self) -> str:
-        """Write all measures as one LaTeX table; the best in bold, what is worse with a dagger.
+        """Return all measures as one LaTeX table, with the best mean of each in bold.
 
-        The dagger marks means below the baseline's with p < 1 - level in the corrected t-test.
+        A dagger marks means below the baseline's with p < 1 - level by the adjusted t-test.
         """
         frames = {title(measure): self.to_frame(measure) for measure in self.measures}
-        order = list(next(iter(frames.values())).index)
-        head = " & ".join(["learner", *(f"{to_tex(name)} & s.e." for name in frames)])
-        lines = [
-            r"\begin{tabular}{l" + "rr" * len(frames) + "}",
-            r"\hline",
-            head + r" \\",
-            r"\hline",
-        ]
-        for name in order:
-            # In braces: a bracket here would belong to the end of the line above.
-            cells = [f"{{{to_tex(name)}}}"]
-            for frame in frames.values():
-                row = frame.loc[name]
-                text = f"{row['mean']:.4f}"
-                text = rf"\textbf{{{text}}}" if row["mark"] == "first" else text
-                cells += [text + (r"$^\dagger$" if self.is_worse(row) else "")]
-                cells += [f"{row['standard_error']:.4f}"]
-            lines.append(" & ".join(cells) + r" \\")
-        return "\n".join([*lines, r"\hline", r"\end{tabular}"])
+        return latex_table(frames, self.is_worse)
 
     def is_worse(self, row: Any) -> bool:
-        """Tell whether a row of the frame is below the baseline, significantly by the t-test."""
+        """Check whether a row of the table is significantly below the baseline (t-test)."""
         return bool(row["difference"] < 0.0 and row["p_t"] < 1.0 - self.level)
 
     def is_better(self, row: Any) -> bool:
-        """Tell whether a row of the frame is above the baseline, significantly by the t-test."""
+        """Check whether a row of the table is significantly above the baseline (t-test)."""
         return bool(row["difference"] > 0.0 and row["p_t"] < 1.0 - self.level)
 
     def tested_against(self, measure: str | Measure | None = None) -> str:
-        """Give the entry that the others are tested against: the baseline, or the best."""
+        """Return the learner that the others are tested against: the baseline, or the best."""
         means = self.to_frame(measure).loc[self.names, "mean"].to_numpy()
         return self.names[self._baseline(means)]
 
     def rows(self, measure: str | Measure | None = None) -> list[list[str]]:
-        """Give the table of a measure as texts; the last entry of a row is its mark."""
+        """Return the table of a measure as strings; the last item of a row is its mark."""
         frame, base = self.to_frame(measure), self.tested_against(measure)
         return [
             [
@@ -283,11 +281,11 @@ class Comparison:
         ]
 
     def explain(self, measure: str | Measure | None = None) -> str:
-        """Say in words what the table of a measure shows."""
+        """Summarize the table of a measure in one sentence."""
         frame = self.to_frame(measure)
         highest = frame["mean"].iloc[0]
         if highest != highest:
-            return "No test query has a value by this measure."
+            return "This measure is undefined on all test queries."
         best = [str(name) for name in frame.index[frame["rank"] == 1]]
         base = self.tested_against(measure)
         if len(best) == 1:
@@ -299,30 +297,32 @@ class Comparison:
         worse = sum(self.is_worse(row) for _, row in frame.iterrows())
         better = sum(self.is_better(row) for _, row in frame.iterrows())
         if base in best:
-            told = f"{_how_many(worse, len(frame) - 1)} significantly below {base}"
+            told = f"{how_many(worse, len(frame) - 1)} significantly below {base}"
         else:
             above, below = (f"{n or 'none'} {'is' if n < 2 else 'are'}" for n in (better, worse))
             told = f"against the baseline {base}, {above} significantly better and {below} worse"
         return (
             f"{text}; {told} (paired t-test, p < {1 - self.level:.2g}, "
-            f"corrected: {self.correction})."
+            f"correction: {self.correction})."
         )
 
     def to_text(self, width: int | None = None) -> str:
-        """Write a table for each measure, as plain text.
+        """Return one table per measure as plain text.
 
         Parameters
         ----------
         width : int, optional
-            Of the terminal: columns that do not fit are left out. All of them are there by default.
+            The width of the terminal; columns that do not fit are omitted. By default all columns
+            are included.
         """
         parts = []
+        sizes = f"{plural(len(self.qids), 'test query', 'test queries')}, {self._folds_text()}"
         for measure in self.measures:
             rows = [[*row[:-1], PLACES[row[-1]]] for row in self.rows(measure)]
-            text = f"{title(measure)}: {self._n_queries()}, {self._n_folds()}"
+            text = f"{title(measure)}: {sizes}"
             table, spared = fitted_table((*HEAD, ""), rows, width, SPARED)
             if spared:
-                table += f"\n(no room here for {', '.join(spared)})"
+                table += f"\n(omitted, too wide: {', '.join(spared)})"
             parts.append("\n".join([text, table, wrapped(self.explain(measure), width)]))
         left = [
             wrapped(f"left out: {name}: {reason}", width) for name, reason in self.failures.items()
@@ -334,10 +334,10 @@ class Comparison:
 
     def __repr__(self) -> str:
         measured = ", ".join(title(measure) for measure in self.measures)
-        return f"Comparison({len(self.names)} entries, {self._n_folds()}: {measured})"
+        return f"Comparison({len(self.names)} learners, {self._folds_text()}: {measured})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything that the tables show as plain values, for JSON."""
+        """Return everything that the tables show as plain values, for JSON."""
         tables = {}
         for measure in self.measures:
             frame = self.to_frame(measure)
@@ -348,12 +348,13 @@ class Comparison:
         return {
             "collection": self.collection,
             "n_queries": len(self.qids),
-            "n_folds": int(self.folds.max()) + 1,
+            "n_folds": self.n_folds,
             "select": self.select.name,
             "baseline": self.baseline,
             "correction": self.correction,
             "level": self.level,
-            "seed": self.seed,
+            "random_state": self.random_state,
+            "seed": self.random_state,  # its old name, for one release
             "tables": tables,
             "friedman": {one.name: plain(self.friedman(one)) for one in self.measures},
             "chosen": {
@@ -371,23 +372,23 @@ class Comparison:
     def report(
         self, path: str | Path, *, folds: Sequence[Any] | None = None, command: str = ""
     ) -> None:
-        """Write the comparison as one HTML file with tables and pictures.
+        """Write the comparison as a single HTML file with tables and pictures.
 
         Parameters
         ----------
         path : path
         folds : sequence of (train, validation, test), optional
-            What was compared on; the report then shows how sure the best learner is of one query.
+            What was compared on; if given, the report shows the uncertainty of the best learner
+            about one test query.
         command : str
-            How to do it again, for the last section.
+            The command that reproduces the report, shown in its last section.
         """
-        from permdist.comparison.page import comparison_report
+        from permdist.report.comparison import comparison_report
 
         comparison_report(self, folds=folds, command=command).save(Path(path))
 
-    # ---- inside --------------------------------------------------------------------------------
-
-    def _measure(self, measure: str | Measure | None) -> Measure:
+    def resolve(self, measure: str | Measure | None = None) -> Measure:
+        """Return the reported measure of a name; by default the first one."""
         if measure is None:
             return self.measures[0]
         wanted = parse(measure)
@@ -396,8 +397,10 @@ class Comparison:
             raise ValueError(f"measure: expected one of {shown}, got {wanted.name!r}")
         return wanted
 
-    def _used(self, measure: str | Measure | None) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Give the values without the queries that a measure leaves out."""
+    # ---- inside --------------------------------------------------------------------------------
+
+    def _used(self, measure: str | Measure | None) -> tuple[FloatArray, BoolArray]:
+        """Return the values without the queries on which a measure is undefined."""
         values = self.values(measure)
         used = np.asarray(~np.isnan(values).any(axis=0))
         return values[:, used], used
@@ -405,21 +408,7 @@ class Comparison:
     def _baseline(self, means: FloatArray) -> int:
         if self.baseline is not None:
             return self.names.index(self.baseline)
-        return int(np.argmax(np.round(means, 12)))  # the first of those that share the first rank
+        return int(np.argmax(np.round(means, 12)))  # the first of those that share rank 1
 
-    def _n_folds(self) -> str:
-        return plural(int(self.folds.max()) + 1, "fold")
-
-    def _n_queries(self) -> str:
-        return plural(len(self.qids), "test query", "test queries")
-
-
-def _how_many(some: int, others: int) -> str:
-    """Put a number of the others into words, with its verb."""
-    if others == 1:
-        return "the other one is" if some else "the other one is not"
-    if some == others:
-        return "all others are"
-    if some == 0:
-        return "none of the others is"
-    return f"{some} of the {others} others {'is' if some == 1 else 'are'}"
+    def _folds_text(self) -> str:
+        return plural(self.n_folds, "fold")

@@ -1,4 +1,4 @@
-"""Running a comparison: all cells, in parallel, each kept as soon as it is finished."""
+"""Running a comparison: all fits, in parallel, each stored as soon as it is finished."""
 
 from __future__ import annotations
 
@@ -6,32 +6,35 @@ import contextlib
 import itertools
 import signal
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joblib import delayed
 
 from permdist._check import choice, count, finite
+from permdist._deprecation import renamed_arguments
 from permdist._signals import handled
-from permdist.comparison.cells import Cell, Outcome, Store, in_cell, run_cell
 from permdist.comparison.choose import assemble
-from permdist.comparison.entries import Entry, read_entries
-from permdist.comparison.keys import fingerprint, make_key
-from permdist.comparison.parts import check_folds, check_parts
-from permdist.comparison.results import Comparison
+from permdist.comparison.entries import Entry, check_folds, check_parts, read_entries
+from permdist.comparison.fits import Fit, Outcome, Store, fingerprint, in_fit, make_key, run_fit
 from permdist.comparison.statistics import CORRECTIONS
 from permdist.comparison.workers import make_pool
 from permdist.data import Fold, Queries
 from permdist.measures import Measure, parse
-from permdist.models import Ranker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from permdist.comparison.results import Comparison
+    from permdist.models import Ranker
 
 DEFAULT = ("letor4:map", "letor4:ndcg@10")
 
 
+@renamed_arguments(models="learners", seed="random_state")
 def compare(
     folds: Iterable[Sequence[Queries]],
-    models: Any = "all",
+    learners: Any = "all",
     *,
     measures: str | Measure | Iterable[str | Measure] = DEFAULT,
     select: str | Measure | None = None,
@@ -39,44 +42,47 @@ def compare(
     correction: str = "holm",
     level: float = 0.95,
     directory: str | Path | None = None,
-    seed: int = 0,
+    random_state: int = 0,
     n_jobs: int | None = None,
     progress: bool | Callable[[int, int], object] = False,
 ) -> Comparison:
     """Compare learners on folds, with settings chosen on the validation parts.
 
     Every learner is fitted with each of its settings on the training part of each fold. On each
-    fold the setting that is best on the validation part is chosen, the first of equal ones; its
-    test queries are what the learners are compared on.
+    fold the setting with the best value on the validation part is chosen (the first, if several
+    share it) and evaluated on the test part.
 
     Parameters
     ----------
     folds : iterable of (train, validation, test)
-        From `permdist.data.load_letor_folds` or `permdist.data.make_folds`. The test parts have
-        different queries.
-    models : str, learners, or a mapping of names to them
+        As from `permdist.data.load_letor_folds` or `permdist.data.make_folds`. No query may be in
+        two test parts.
+    learners : str, learners, or a mapping of names to learners
         See `read_entries`; all learners by default.
-    measures : measure or several of them
-        What to report. The rules of LETOR 4.0 by default.
+    measures : measure or iterable of measures
+        The measures to report; by default MAP and NDCG@10 as LETOR 4.0 defines them.
     select : measure, optional
-        What to choose settings by, and when to stop early; the first of the measures by default.
+        The measure by which settings are chosen and fits are stopped early; by default the first
+        of `measures`.
     baseline : str, optional
-        The entry that the others are tested against; by default the one with the best mean.
+        The name of the learner to test the others against; by default the one with the best mean.
     correction : {"holm", "bonferroni", "bh", "none"}
-        For the number of tests against the baseline, for each measure and each kind of test.
+        The adjustment for the number of tests against the baseline, for each measure and each kind
+        of test.
     level : float
-        Of the confidence intervals.
+        The level of the confidence intervals.
     directory : path, optional
-        Keep every finished cell there. A comparison with the same folder goes on where the last
-        one ended, however it ended; only what is new is computed.
-    seed : int
-        For learners that draw, and for the randomization test.
+        A folder to store finished fits in. A comparison with the same folder reuses them and makes
+        only the fits that are missing.
+    random_state : int
+        The random state of learners given by name, and of the randomization test.
     n_jobs : int, optional
-        Processes, -1 for one a core. With None, `joblib.parallel_config` decides: 1 process unless
-        a backend such as dask's is set there. The result is the same to the last digit.
+        Number of worker processes; -1 uses one per core. None leaves the choice to
+        `joblib.parallel_config`: one process, unless a backend such as dask is set there. The
+        result is the same to the last digit.
     progress : bool or callable
-        Show a bar on the terminal, or call this with the number of fits that are finished and the
-        number of all.
+        Whether to show a progress bar on the terminal, or a function that is called with the
+        number of finished fits and the number of all fits.
 
     Returns
     -------
@@ -92,24 +98,24 @@ def compare(
     >>> [sorted(chosen) for chosen in found.chosen["MLE[C=1|10]"]]
     [['C'], ['C'], ['C']]
     """
-    entries = read_entries(models)
+    entries = read_entries(learners)
     chosen = _measures(measures)
     by = chosen[0] if select is None else parse(select)
     taken = tuple(dict.fromkeys((*chosen, by)))
     choice("correction", correction, CORRECTIONS)
     if not 0.0 < float(finite("level", level, ndim=0)) < 1.0:
         raise ValueError(f"level: expected a number between 0 and 1, got {level!r}")
-    count("seed", seed, minimum=0)
+    count("random_state", random_state, minimum=0)
     names = [entry.name for entry in entries]
     if baseline is not None:
         choice("baseline", baseline, names)
     parts = check_folds(folds)
     store = Store(None if directory is None else Path(directory))
-    cells = _cells(entries, parts, by, seed)
-    outcomes = _run(cells, parts, store, taken, n_jobs, progress)
+    fits = _fits(entries, parts, by, random_state)
+    outcomes = _run(fits, parts, store, taken, n_jobs, progress)
     return assemble(
         entries,
-        cells,
+        fits,
         outcomes,
         parts,
         measures=chosen,
@@ -117,37 +123,41 @@ def compare(
         baseline=baseline,
         correction=correction,
         level=level,
-        seed=seed,
+        random_state=random_state,
     )
 
 
+@renamed_arguments(model="learner", seed="random_state")
 def tune(
-    model: Any,
+    learner: Any,
     train: Queries,
     validation: Queries,
     measure: str | Measure,
     *,
-    seed: int = 0,
+    random_state: int = 0,
     n_jobs: int | None = None,
     progress: bool | Callable[[int, int], object] = False,
 ) -> Tuned:
-    """Fit one learner with each of its settings, and keep the one that validation likes best.
+    """Fit one learner with each of its settings and keep the best one on validation queries.
 
     Parameters
     ----------
-    model : str, Ranker or Entry
-        See `read_entries`.
+    learner : str, Ranker or Entry
+        One learner, with the settings to choose from; see `read_entries`.
     train, validation : Queries
         Without a query in common.
     measure : Measure or str
-        What to choose by.
-    seed, n_jobs, progress
-        As in `compare`.
+        The measure by which the setting is chosen.
+    random_state : int
+        The random state of a learner given by name.
+    n_jobs : int, optional
+        Number of worker processes; -1 uses one per core. See `compare`.
+    progress : bool or callable
+        Whether to show a progress bar. See `compare`.
 
     Returns
     -------
     Tuned
-        The fitted learner, its setting, and what a reader should know.
 
     Examples
     --------
@@ -156,43 +166,36 @@ def tune(
     >>> tune("MLE[C=1e-6|10]", train, validation, "map").setting
     {'C': 10}
     """
-    entries, by = read_entries(model), parse(measure)
+    entries, by = read_entries(learner), parse(measure)
     if len(entries) != 1:
-        raise ValueError(f"model: expected one, got {len(entries)}")
-    count("seed", seed, minimum=0)
+        raise ValueError(f"learner: expected one, got {len(entries)}")
+    count("random_state", random_state, minimum=0)
     check_parts("data", {"training": train, "validation": validation})
-    # Nobody looks at the test part: the one that validates stands in for it.
+    # The validation part takes the place of the test part, which is not used.
     parts = [Fold(train, validation, validation)]
-    cells = _cells(entries, parts, by, seed)
-    outcomes = _run(cells, parts, Store(None), (by,), n_jobs, progress)
-    found = assemble(entries, cells, outcomes, parts, measures=(by,), select=by, seed=seed)
+    fits = _fits(entries, parts, by, random_state)
+    outcomes = _run(fits, parts, Store(None), (by,), n_jobs, progress)
+    found = assemble(entries, fits, outcomes, parts, measures=(by,), select=by)
     name = entries[0].name
     return Tuned(found.learners(name)[0], found.chosen[name][0], found.notes)
 
 
 class Tuned(NamedTuple):
-    """A learner whose setting was chosen on validation queries."""
+    """A fitted learner, the setting chosen on validation queries, and notes about the fits."""
 
     learner: Ranker
     setting: dict[str, Any]
     notes: list[str]
 
 
-def _cells(entries: list[Entry], parts: list[Fold], by: Measure, seed: int) -> list[Cell]:
-    """List every fit: all entries with all their settings on all folds."""
+def _fits(entries: list[Entry], parts: list[Fold], by: Measure, random_state: int) -> list[Fit]:
+    """List all fits: every entry with each of its settings on each fold."""
     prints = [[fingerprint(part) for part in fold] for fold in parts]
     return [
-        Cell(
-            entry.name,
-            number,
-            setting,
-            learner,
-            make_key(learner, prints[number]),
-            len(parts[number].test),
-        )
+        Fit(entry.name, number, setting, learner, make_key(learner, prints[number]), len(fold.test))
         for entry in entries
-        for setting, learner in entry.learners(judge=by.name, seed=seed)
-        for number in range(len(parts))
+        for setting, learner in entry.learners(judge=by.name, random_state=random_state)
+        for number, fold in enumerate(parts)
     ]
 
 
@@ -205,59 +208,59 @@ def _measures(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measur
 
 
 def _run(
-    cells: list[Cell],
+    fits: list[Fit],
     folds: list[Fold],
     store: Store,
     measures: tuple[Measure, ...],
     n_jobs: int | None,
     progress: bool | Callable[[int, int], object],
 ) -> list[Outcome]:
-    """Give the outcome of every cell; whatever is missing is computed, and kept at once."""
-    known = [store.read(cell) for cell in cells]
-    # Two entries may ask for the same fit: it is made once. Classes of the same name are others.
-    same = [(cell.key, type(cell.learner)) for cell in cells]
+    """Return the outcome of every fit; missing ones are made, and stored at once."""
+    known = [store.read(fit) for fit in fits]
+    # A fit that two entries share is made once. Classes of the same name are told apart.
+    same = [(fit.key, type(fit.learner)) for fit in fits]
     first = {key: number for number, key in reversed(list(enumerate(same)))}
     missing = [
         number
         for number in first.values()
         if (outcome := known[number]) is None or outcome.lacks(measures)
     ]
-    missing.sort(key=lambda number: (cells[number].fold, number))
+    missing.sort(key=lambda number: (fits[number].fold, number))
     with _bar(len(first), len(first) - len(missing), progress) as advance:
         work = (
-            (number, cells[number].learner, known[number], *folds[cells[number].fold], measures)
+            (number, fits[number].learner, known[number], *folds[fits[number].fold], measures)
             for number in missing
         )
         finished: Any
-        if in_cell():  # a learner that compares others in its fit: its workers would wait for it
-            finished = itertools.starmap(run_cell, work)
+        if in_fit():  # no workers inside a worker, which would wait for them
+            finished = itertools.starmap(run_fit, work)
         else:
             pool = make_pool(n_jobs, return_as="generator_unordered", batch_size=1)
-            # Workers are born deaf to Ctrl-C: it is for the parent, which ends them.
+            # Workers ignore SIGINT; the parent shuts them down.
             with handled(signal.SIGINT, signal.SIG_IGN):
-                finished = pool(itertools.starmap(delayed(run_cell), work))
+                finished = pool(itertools.starmap(delayed(run_fit), work))
         try:
             for number, outcome in _until_lost(finished):
                 known[number] = outcome
-                store.write(cells[number], outcome)
-                advance(cells[number].entry)
+                store.write(fits[number], outcome)
+                advance(fits[number].entry)
         finally:
             if hasattr(finished, "close"):
-                with warnings.catch_warnings():  # that what is interrupted is not finished
+                with warnings.catch_warnings():  # about tasks that were interrupted
                     warnings.filterwarnings("ignore", ".*tasks which were still being processed")
                     finished.close()
     return [known[first[key]] or Outcome(error="not run") for key in same]
 
 
 def _until_lost(finished: Iterator[tuple[int, Outcome]]) -> Iterator[tuple[int, Outcome]]:
-    """Pass finished cells on; whatever ends that early is the loss of a worker."""
+    """Yield finished fits; an exception on the way means that a worker was lost."""
     try:
         yield from finished
     except Exception as error:
         told = (str(error).strip().splitlines() or [""])[0][:200]
         raise ConnectionError(
-            f"a worker was lost ({type(error).__name__}: {told}): out of memory, killed, or its "
-            "scheduler has gone; finished fits that were kept are not made again"
+            f"a worker was lost ({type(error).__name__}: {told}): out of memory, killed, "
+            "or lost its scheduler; run the same comparison again, fits in its directory are reused"
         ) from error
 
 
@@ -265,7 +268,7 @@ def _until_lost(finished: Iterator[tuple[int, Outcome]]) -> Iterator[tuple[int, 
 def _bar(
     total: int, done: int, progress: bool | Callable[[int, int], object]
 ) -> Iterator[Callable[[str], object]]:
-    """Show how many cells are finished, and how long the others may take."""
+    """Show the number of finished fits and the time remaining."""
     if callable(progress):
         finished = itertools.count(done + 1)
         progress(done, total)
@@ -289,7 +292,7 @@ def _bar(
     )
     with Progress(*columns, console=Console(stderr=True), disable=not progress) as bar:
         if done and progress:
-            bar.console.print(f"{done} of {total} fits are known from before", highlight=False)
+            bar.console.print(f"{done} of {total} fits are reused", highlight=False)
         task = bar.add_task("Fitting", total=total, completed=done)
 
         def advance(name: str) -> None:

@@ -1,20 +1,26 @@
-"""Paired tests over queries, corrections for many comparisons, and intervals."""
+"""Paired tests over queries, adjustments for multiple comparisons, and intervals."""
 
 from __future__ import annotations
 
 import itertools
 import warnings
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import as_rng, choice, count, finite
-from permdist._typing import FloatArray, IntArray, RandomState
+from permdist._deprecation import renamed_attributes
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray, RandomState
+
+__getattr__ = renamed_attributes(__name__, {"randomisation_test": "randomization_test"})
 
 CORRECTIONS = ("holm", "bonferroni", "bh", "none")
 TESTS = ("t", "wilcoxon", "randomization")
-EXACT = 14  # so many differences, or fewer, have all their signs tried
+EXACT = 14  # up to this many differences, all sign vectors are tried
 RESAMPLES = 10_000
 SAME = 1e-12
 
@@ -31,23 +37,23 @@ class Interval(NamedTuple):
 def paired_tests(
     differences: ArrayLike, folds: ArrayLike | None = None, *, rng: RandomState = 0
 ) -> dict[str, FloatArray]:
-    """Give two-sided p-values of several rows of paired differences, by three tests.
+    """Compute two-sided p-values of rows of paired differences by three tests.
 
     Parameters
     ----------
     differences : array of float, shape (rows, queries)
         A row that is 0 everywhere has p = 1 by every test.
     folds : array of int, shape (queries,), optional
-        The fold of each query: what is tested is then the mean over folds of the means over their
-        queries, and not the mean over all queries. The signed-rank test has no use for it.
+        The fold of each query. If given, the tests are of the mean over folds of the means over
+        queries, instead of the mean over all queries; the signed-rank test ignores it.
     rng : int, numpy.random.Generator or None
         For the randomization test.
 
     Returns
     -------
     dict
-        ``t``, Student's t-test; ``wilcoxon``, the signed-rank test without the queries that do not
-        differ; ``randomization``, see `randomisation_test`.
+        ``t``, Student's t-test; ``wilcoxon``, the signed-rank test without zero differences;
+        ``randomization``, see `randomization_test`.
 
     Examples
     --------
@@ -57,7 +63,7 @@ def paired_tests(
     """
     from scipy import stats
 
-    # Whatever differs in its last digits only is the same.
+    # Differences in the last digits are rounding errors.
     rows = np.round(np.atleast_2d(finite("differences", differences)), 12)
     weighted = rows if folds is None else rows * _weights(np.asarray(folds))
     by_t, by_ranks = np.ones(len(rows)), np.ones(len(rows))
@@ -65,7 +71,7 @@ def paired_tests(
         if not row.any():
             continue
         with warnings.catch_warnings():
-            # Differences that are all the same leave no variance: p is 0, or not defined.
+            # Without variance p is 0 or undefined.
             warnings.simplefilter("ignore", RuntimeWarning)
             by_t[number] = stats.ttest_1samp(weighted_row, 0.0).pvalue if len(row) > 1 else 1.0
         by_ranks[number] = stats.wilcoxon(row[row != 0.0]).pvalue
@@ -73,31 +79,32 @@ def paired_tests(
     return {
         "t": by_t,
         "wilcoxon": by_ranks,
-        "randomization": randomisation_test(weighted, rng=rng),
+        "randomization": randomization_test(weighted, rng=rng),
     }
 
 
 def _weights(folds: IntArray) -> FloatArray:
-    """Weigh queries so that all folds count alike; 1 where folds are of equal size."""
+    """Return weights of queries that make all folds count alike; 1 for folds of equal size."""
     _, number, sizes = np.unique(folds, return_inverse=True, return_counts=True)
     return len(folds) / (len(sizes) * sizes[number])
 
 
-def randomisation_test(
+def randomization_test(
     differences: ArrayLike, *, resamples: int = RESAMPLES, rng: RandomState = 0
 ) -> FloatArray:
-    """Give two-sided p-values of mean differences by changing signs at random.
+    """Compute two-sided p-values of mean differences by random sign changes.
 
-    If two systems are alike, every difference could as well have the other sign. The p-value is
-    the share of sign vectors whose mean is at least as far from 0 as the one that was seen: of all
-    of them where at most 14 queries differ, else of `resamples` and the one seen.
+    If two systems are equally good, every difference could as well have the opposite sign. The
+    p-value is the share of sign vectors whose mean is at least as far from 0 as the observed one:
+    of all sign vectors if at most 14 queries differ, otherwise of `resamples` random ones and the
+    observed one.
 
     Parameters
     ----------
     differences : array of float, shape (rows, queries) or (queries,)
     resamples : int
     rng : int, numpy.random.Generator or None
-        All rows are tried with the same signs.
+        All rows are tested with the same signs.
 
     Returns
     -------
@@ -105,7 +112,7 @@ def randomisation_test(
 
     Examples
     --------
-    >>> randomisation_test([1.0, 2.0, 3.0])  # 2 of 8 sign vectors go as far
+    >>> randomization_test([1.0, 2.0, 3.0])  # 2 of 8 sign vectors go as far
     array([0.25])
     """
     rows = np.atleast_2d(finite("differences", differences))
@@ -122,7 +129,7 @@ def randomisation_test(
     if many.size:
         generator = as_rng(rng)
         further = np.ones(len(many))
-        for start in range(0, resamples, 1000):  # in slices, for memory's sake
+        for start in range(0, resamples, 1000):  # in slices, to limit memory
             size = min(1000, resamples - start)
             signs = 2.0 * generator.integers(0, 2, size=(size, rows.shape[1])) - 1.0
             further += _as_far(signs @ rows[many].T, rows[many])
@@ -131,20 +138,20 @@ def randomisation_test(
 
 
 def _as_far(sums: FloatArray, rows: FloatArray) -> FloatArray:
-    """Count the sums that are as far from 0 as those of the rows, but for rounding."""
+    """Count the sums that are, up to rounding, at least as far from 0 as those of the rows."""
     rounding = SAME * np.abs(rows).sum(axis=1)
     return (np.abs(sums) >= np.abs(rows.sum(axis=1)) - rounding).sum(axis=0)
 
 
 def adjust(p_values: ArrayLike, correction: str = "holm") -> FloatArray:
-    """Correct p-values for being several.
+    """Adjust p-values for multiple comparisons.
 
     Parameters
     ----------
     p_values : array of float, shape (comparisons,)
     correction : {"holm", "bonferroni", "bh", "none"}
-        Holm and Bonferroni bound the chance of any false claim, Benjamini and Hochberg the share of
-        false ones among the claims.
+        Holm and Bonferroni control the family-wise error rate, Benjamini and Hochberg ("bh") the
+        false discovery rate.
 
     Examples
     --------
@@ -156,7 +163,7 @@ def adjust(p_values: ArrayLike, correction: str = "holm") -> FloatArray:
     choice("correction", correction, CORRECTIONS)
     p = finite("p_values", p_values, ndim=1)
     if p.size and not (p.min() >= 0.0 and p.max() <= 1.0):
-        raise ValueError("p_values: expected numbers from 0 to 1")
+        raise ValueError("p_values: expected numbers from 0 to 1, got others")
     n, order = len(p), np.argsort(p, kind="stable")
     result = np.empty(n)
     if correction == "none" or n == 0:
@@ -172,10 +179,10 @@ def adjust(p_values: ArrayLike, correction: str = "holm") -> FloatArray:
 
 
 def interval(values: FloatArray, folds: IntArray, level: float = 0.95) -> Interval:
-    """Give the mean over folds of the means over queries, its error and its interval.
+    """Compute the mean over folds of the means over queries, with a confidence interval.
 
-    Queries are the sample; each fold's mean has the variance of its own queries. The interval is
-    Student's, with Welch and Satterthwaite's degrees of freedom.
+    The sampling units are queries, and each fold's mean has the variance of its own queries. The
+    interval is Student's, with the Welch-Satterthwaite degrees of freedom.
 
     Parameters
     ----------
@@ -198,7 +205,7 @@ def interval(values: FloatArray, folds: IntArray, level: float = 0.95) -> Interv
         return Interval(mean, float("nan"), float("nan"), float("nan"))
     sizes = np.array([len(part) for part in parts])
     several = [part for part in parts if len(part) > 1]
-    # A fold of one query has no variance of its own: the others' stands in for it.
+    # A fold of one query has no variance of its own: use the mean of the others'.
     usual = np.mean([part.var(ddof=1) for part in several]) if several else values.var(ddof=1)
     variances = np.array([part.var(ddof=1) if len(part) > 1 else usual for part in parts])
     shares = variances / sizes / len(parts) ** 2
@@ -215,7 +222,7 @@ def interval(values: FloatArray, folds: IntArray, level: float = 0.95) -> Interv
 
 
 def mean_ranks(values: FloatArray) -> FloatArray:
-    """Give each row's mean rank over the columns: 1 is best, equal values share their ranks.
+    """Compute each row's mean rank over the columns: 1 is best, ties share their mean rank.
 
     Examples
     --------
@@ -230,7 +237,7 @@ def mean_ranks(values: FloatArray) -> FloatArray:
 
 
 def friedman(values: FloatArray) -> float:
-    """Give the p-value of Friedman's test that all rows are alike; NaN for fewer than three."""
+    """Compute the p-value of Friedman's test that all rows are alike; NaN for fewer than three."""
     from scipy.stats import friedmanchisquare
 
     if len(values) < 3 or values.shape[1] < 2:

@@ -1,14 +1,19 @@
-"""How a comparison puts things: measures, settings, p-values, the marks of other formats."""
+"""How comparisons are written: names of measures, settings, p-values, and LaTeX."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import re
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permdist._text import text_table
 from permdist.measures import Measure, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pandas as pd
 
 HEAD = (
     "learner",
@@ -26,7 +31,7 @@ HEAD = (
 
 
 def title(measure: Measure) -> str:
-    """Name a measure in short, by the preset that it comes from where there is one.
+    """Return a short name of a measure, by its preset if it comes from one.
 
     Examples
     --------
@@ -41,14 +46,17 @@ def title(measure: Measure) -> str:
 
 
 def setting_text(setting: dict[str, Any]) -> str:
-    """Write a setting in one line.
+    """Return a setting in one line.
 
     Examples
     --------
     >>> setting_text({"C": 100.0, "measure": "ap", "alpha": 1e-05})
     'C=100, measure=ap, alpha=1e-05'
     """
-    return ", ".join(f"{name}={_short(value)}" for name, value in setting.items()) or "as it is"
+    return (
+        ", ".join(f"{name}={_short(value)}" for name, value in setting.items())
+        or "default parameters"
+    )
 
 
 def _short(value: Any) -> str:
@@ -56,12 +64,12 @@ def _short(value: Any) -> str:
 
 
 def p_text(value: float) -> str:
-    """Write a p-value, or nothing where there is none."""
+    """Return a p-value as a string, empty for NaN."""
     return "" if value != value else ("<0.001" if value < 0.001 else f"{value:.3f}")
 
 
 def plain(value: Any) -> Any:
-    """Give a value as JSON can hold it."""
+    """Return a value that JSON can represent."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not np.isfinite(value):
         return None
@@ -71,12 +79,12 @@ def plain(value: Any) -> Any:
 def fitted_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], width: int | None, spared: Sequence[str]
 ) -> tuple[str, list[str]]:
-    r"""Write a table; columns go one after the other until it fits.
+    r"""Return a table as text, without some of its columns if it would be too wide.
 
     Returns
     -------
     str, list of str
-        The table, and the headings of the columns that went.
+        The table, and the headings of the omitted columns.
 
     Examples
     --------
@@ -92,8 +100,46 @@ def fitted_table(
         gone.append(spared[len(gone)])
 
 
+def how_many(some: int, others: int) -> str:
+    """Return words for how many of the others, with their verb."""
+    if others == 1:
+        return "the other one is" if some else "the other one is not"
+    if some == others:
+        return "all others are"
+    if some == 0:
+        return "none of the others is"
+    return f"{some} of the {others} others {'is' if some == 1 else 'are'}"
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return the rows of a comparison as a Markdown table; the last item of a row is its mark."""
+    lines = [f"| {' | '.join(HEAD)} |", "| :--- |" + " ---: |" * (len(HEAD) - 1)]
+    for row in rows:
+        name = re.sub(r"([|*<`\\])", r"\\\1", row[0])  # a bar would end the cell
+        name = f"**{name}**" if row[-1] else name
+        lines.append("| " + " | ".join([name, *row[1:-1]]) + " |")
+    return "\n".join(lines)
+
+
+def latex_table(frames: Mapping[str, pd.DataFrame], is_worse: Callable[[Any], bool]) -> str:
+    """Return the tables of several measures, by their names, as one LaTeX table."""
+    head = " & ".join(["learner", *(f"{to_tex(name)} & s.e." for name in frames)])
+    lines = [r"\begin{tabular}{l" + "rr" * len(frames) + "}", r"\hline", head + r" \\", r"\hline"]
+    for name in next(iter(frames.values())).index:
+        # In braces: LaTeX would read a bracket as an option of the line break before it.
+        cells = [f"{{{to_tex(name)}}}"]
+        for frame in frames.values():
+            row = frame.loc[name]
+            text = f"{row['mean']:.4f}"
+            text = rf"\textbf{{{text}}}" if row["mark"] == "first" else text
+            cells += [text + (r"$^\dagger$" if is_worse(row) else "")]
+            cells += [f"{row['standard_error']:.4f}"]
+        lines.append(" & ".join(cells) + r" \\")
+    return "\n".join([*lines, r"\hline", r"\end{tabular}"])
+
+
 def to_tex(text: str) -> str:
-    """Write a text so that LaTeX shows it as it is."""
+    """Escape a string for LaTeX."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     special |= {"|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}"}
     special |= {letter: f"\\{letter}" for letter in "&%$#_{}"}

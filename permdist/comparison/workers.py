@@ -1,9 +1,9 @@
-"""The processes that make fits: they start in a safe path and end with their parent.
+"""Worker processes that start with a safe module path and end with their parent.
 
-joblib starts its workers as ``python -m ...``, which looks for modules in the working directory
-first: a file ``pickle.py`` there would be executed. Ours look there only if the parent does, and
-not before they know the parent's path. A parent that was killed cannot tell its workers to end:
-they see to it themselves before they take any work.
+joblib starts its workers as ``python -m ...``, which searches the working directory for modules
+first: a file ``pickle.py`` there would be executed. Ours search it only if the parent does, and
+only after they have received the parent's path. Since a parent that was killed cannot stop its
+workers, each of them monitors the parent.
 """
 
 from __future__ import annotations
@@ -12,22 +12,24 @@ import contextlib
 import functools
 import os
 import threading
-from collections.abc import Callable, Iterator
 from multiprocessing import resource_tracker
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from joblib import Parallel
 from joblib._parallel_backends import LokyBackend
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from joblib.parallel import get_active_backend
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 SAFE = "PYTHONSAFEPATH"
 
 
 def make_pool(n_jobs: int | None, **options: Any) -> Parallel:
-    """Return joblib's pool of workers, with safe ones in place of its own processes.
+    """Return joblib's pool of workers, with `SafeWorkers` instead of its own processes.
 
-    Where `joblib.parallel_config` has chosen another backend (threads, dask), it is used as it is.
+    If `joblib.parallel_config` has chosen another backend (threads, dask), that one is used.
 
     Parameters
     ----------
@@ -47,7 +49,7 @@ def make_pool(n_jobs: int | None, **options: Any) -> Parallel:
 
 
 class SafeWorkers(LokyBackend):  # type: ignore[misc]
-    """joblib's processes, started where no file can pass itself off as a module."""
+    """joblib's processes, started without the working directory on the module path."""
 
     def _prepare_worker_env(self, n_jobs: int) -> dict[str, str]:
         return {**super()._prepare_worker_env(n_jobs), SAFE: "1"}
@@ -66,7 +68,7 @@ class SafeWorkers(LokyBackend):  # type: ignore[misc]
 
 
 def _start_trackers() -> None:
-    """Start the processes that clean up after workers, in a safe path, unless they run already."""
+    """Start the processes that clean up after workers, with a safe path, unless they run."""
     with _safe_path():
         loky_tracker.ensure_running()
         if os.name == "posix":
@@ -88,17 +90,17 @@ def _safe_path() -> Iterator[None]:
 
 @functools.cache
 def _guard(parent: int, in_main: bool, stays_safe: bool) -> Callable[[], None]:
-    """Make what a worker does first. It is sent by value: nothing has to be imported for it.
+    """Return the function that a worker calls first; it is pickled by value.
 
     Parameters
     ----------
     parent : int
-        The process to end with.
+        The process id of the parent.
     in_main : bool
-        Whether the parent's main thread starts the workers. Linux kills a process with the
-        *thread* that started it, which is too early for any other thread.
+        Whether the parent's main thread starts the workers. Linux sends the signal when the
+        *thread* that started a process ends, which is too early for any other thread.
     stays_safe : bool
-        Whether the parent has a safe path, too; otherwise the worker's own children have none.
+        Whether the parent has a safe path; otherwise the worker's own children have none.
     """
 
     def begin() -> None:
@@ -109,7 +111,7 @@ def _guard(parent: int, in_main: bool, stays_safe: bool) -> Callable[[], None]:
         import threading
         import time
 
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent shuts workers down
         if not stays_safe:
             os.environ.pop("PYTHONSAFEPATH", None)
         if in_main and sys.platform.startswith("linux"):
@@ -123,7 +125,7 @@ def _guard(parent: int, in_main: bool, stays_safe: bool) -> Callable[[], None]:
                 time.sleep(0.2)
             os._exit(1)
 
-        if os.getppid() != parent:  # it ended while we were starting
+        if os.getppid() != parent:  # it ended during startup
             os._exit(1)
         threading.Thread(target=watch, daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""Pictures, each on given axes or on new ones; every function returns the axes it drew on."""
+"""Plots on given or on new axes; every function returns the axes or the figure it drew."""
 
 from permdist.plots.chains import autocorrelation, estimated, mixing, rank_plot, smear, trace
 from permdist.plots.comparisons import intervals, learning_curves, noise, significance
@@ -9,6 +9,7 @@ from permdist.plots.pictures import (
     marginals,
     means,
     measure_values,
+    new_axes,
     pairwise,
     sorted_values,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "means",
     "measure_values",
     "mixing",
+    "new_axes",
     "noise",
     "pairwise",
     "rank_plot",

@@ -1,20 +1,21 @@
-"""Pictures of Markov chains and of restart samples."""
+"""Plots of Markov chains and of restart samples."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import count, finite
-from permdist.plots.pictures import _axes, _open
+from permdist.plots.pictures import finished, new_axes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
     from permdist.diagnostics import ChainComparison
     from permdist.samplers import Chains, RestartSample
@@ -30,7 +31,7 @@ def trace(chains: Chains, items: Sequence[str] | None = None) -> Figure:
     ----------
     chains : Chains
     items : sequence of str, optional
-        Names of items; by default a few from the top of the mean ranking to its bottom.
+        Names of items; by default a few, from the top to the bottom of the mean ranking.
 
     Returns
     -------
@@ -49,7 +50,7 @@ def trace(chains: Chains, items: Sequence[str] | None = None) -> Figure:
     figure = _figure("plot_trace", _few(chains, items), compact=False, hist_kwargs=places)
     for ax in figure.axes:
         if isinstance(ax.xaxis.get_major_locator(), FixedLocator):
-            # A bar for each position, but not always a number under each.
+            # One bar per position, but not a tick for each.
             ax.xaxis.set_major_locator(MaxNLocator(12, integer=True))
             ax.xaxis.set_major_formatter(ScalarFormatter())
     return figure
@@ -58,16 +59,26 @@ def trace(chains: Chains, items: Sequence[str] | None = None) -> Figure:
 def rank_plot(chains: Chains, items: Sequence[str] | None = None) -> Figure:
     """Compare chains by the ranks of their draws among all draws, through arviz.
 
-    Where chains have mixed, each has its share of low and high draws. Parameters as in `trace`.
+    If the chains have mixed, their histograms are uniform.
+
+    Parameters
+    ----------
+    chains : Chains
+    items : sequence of str, optional
+        Names of items; by default a few, from the top to the bottom of the mean ranking.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
     """
     dataset = _few(chains, items)
-    # Ranks of items tie; a little noise, always the same, breaks the ties.
+    # Ranks of items tie; a little noise from a fixed seed breaks the ties.
     noise = np.random.default_rng(0).random(dataset["rank"].shape) - 0.5
     return _figure("plot_rank", dataset.assign(rank=dataset["rank"] + noise))
 
 
 def autocorrelation(chains: Chains, lags: int = 100, ax: Axes | None = None) -> Axes:
-    """Draw how fast draws forget: autocorrelations of every item's rank and of the log-weight.
+    """Draw autocorrelations of the rank of every item and of the log-weight.
 
     Parameters
     ----------
@@ -83,9 +94,9 @@ def autocorrelation(chains: Chains, lags: int = 100, ax: Axes | None = None) -> 
     >>> plots.autocorrelation(chains, lags=20).get_xlabel()
     'draws apart'
     """
-    ax = _axes(ax)
+    ax = ax or new_axes()
     if chains.n_draws < 3:
-        raise ValueError(f"chains: expected at least 3 draws of each, got {chains.n_draws}")
+        raise ValueError(f"chains: expected at least 3 draws per chain, got {chains.n_draws}")
     lags = min(count("lags", lags), chains.n_draws - 1)
     ranks = _autocorrelations(chains.ranks.astype(float), lags)
     for curve in ranks:
@@ -99,12 +110,11 @@ def autocorrelation(chains: Chains, lags: int = 100, ax: Axes | None = None) -> 
     ax.set(xlabel="draws apart", ylabel="autocorrelation", xlim=(0, lags))
     ax.set_title(f"{chains.kernel}, every {chains.thin} steps", fontsize=10)
     ax.legend(frameon=False)
-    _open(ax)
-    return ax
+    return finished(ax)
 
 
 def estimated(comparison: ChainComparison, ax: Axes | None = None) -> Axes:
-    """Draw estimated against exact rank marginals, with bars of two standard errors.
+    """Draw estimated against exact rank marginals, with error bars of two standard errors.
 
     Parameters
     ----------
@@ -112,7 +122,7 @@ def estimated(comparison: ChainComparison, ax: Axes | None = None) -> Axes:
         From `permdist.diagnostics.compare_to_exact`.
     ax : matplotlib.axes.Axes, optional
     """
-    ax = _axes(ax)
+    ax = ax or new_axes()
     exact, found = comparison.exact.ravel(), comparison.estimated.ravel()
     errors = 2.0 * comparison.standard_errors.ravel()
     top = 1.05 * max(exact.max(), found.max())
@@ -120,12 +130,11 @@ def estimated(comparison: ChainComparison, ax: Axes | None = None) -> Axes:
     ax.errorbar(exact, found, errors, fmt="o", markersize=3, color="#4c72b0", linewidth=0.8)
     ax.set(xlabel="exact probability", ylabel="share of draws", xlim=(0, top), ylim=(0, top))
     ax.set_title(f"worst: {comparison.worst_score:.1f} standard errors", fontsize=10)
-    _open(ax)
-    return ax
+    return finished(ax)
 
 
 def smear(sample: RestartSample, bins: int = 40, ax: Axes | None = None) -> Axes:
-    """Draw how far the losses of a restart sample spread around each restart state.
+    """Draw histograms of the losses of a restart sample, by restart state.
 
     Parameters
     ----------
@@ -144,7 +153,7 @@ def smear(sample: RestartSample, bins: int = 40, ax: Axes | None = None) -> Axes
     """
     from matplotlib import colormaps
 
-    ax = _axes(ax)
+    ax = ax or new_axes()
     edges = np.linspace(0.0, 1.0, count("bins", bins) + 1)
     used = np.unique(sample.rung)
     shades = colormaps["viridis"](np.linspace(0.0, 0.85, len(used)))
@@ -157,23 +166,22 @@ def smear(sample: RestartSample, bins: int = 40, ax: Axes | None = None) -> Axes
         ax.axvline(sample.ladder[rung], color=shade, linestyle=":", linewidth=1.2)
     ax.set(xlabel=f"loss (1 - {sample.measure.name})", ylabel="share of the walk", xlim=(0, 1))
     ax.legend(frameon=False, fontsize=9)
-    _open(ax)
-    return ax
+    return finished(ax)
 
 
 def mixing(
     sizes: ArrayLike, times: Mapping[str, ArrayLike], unit: str = "steps", ax: Axes | None = None
 ) -> Axes:
-    """Draw how the cost of an effective draw grows with the number of items.
+    """Draw the cost per effective draw by the number of items.
 
     Parameters
     ----------
     sizes : array of int
         Numbers of items.
     times : mapping of str to array of float
-        For each kernel, the cost at each size.
+        The cost at each size, by kernel.
     unit : str
-        What the cost is counted in.
+        The unit of the cost.
     ax : matplotlib.axes.Axes, optional
 
     Examples
@@ -181,22 +189,21 @@ def mixing(
     >>> from permdist import plots
     >>> axes = plots.mixing([10, 100], {"adjacent": [1e3, 1e6], "relocation": [50, 500]})
     >>> axes.get_ylabel()
-    'steps for an effective draw'
+    'steps per effective draw'
     """
-    ax = _axes(ax)
+    ax = ax or new_axes()
     n = finite("sizes", sizes, ndim=1)
     for name, values in times.items():
         cost = np.asarray(values, dtype=float)
         slope = np.polyfit(np.log(n), np.log(cost), 1)[0]
         ax.plot(n, cost, "o-", label=f"{name} (grows like n^{slope:.1f})")
-    ax.set(xscale="log", yscale="log", xlabel="items", ylabel=f"{unit} for an effective draw")
+    ax.set(xscale="log", yscale="log", xlabel="items", ylabel=f"{unit} per effective draw")
     ax.legend(frameon=False)
-    _open(ax)
-    return ax
+    return finished(ax)
 
 
 def _few(chains: Chains, items: Sequence[str] | None) -> Any:
-    """Give a Dataset of some items, ranks from 1 on, thinned so that lines can be seen."""
+    """Return a Dataset of some items, with ranks from 1, thinned so that lines are visible."""
     known = ["rank"] if np.isnan(chains.log_weight).any() else ["rank", "log_prob"]
     dataset = chains.to_dataset()[known]
     if items is None:
@@ -216,7 +223,7 @@ def _few(chains: Chains, items: Sequence[str] | None) -> Any:
 
 
 def _figure(name: str, dataset: Any, **options: Any) -> Figure:
-    """Call a plot of arviz, of whatever version, and give its figure."""
+    """Call a plot of arviz, of any version, and return its figure."""
     import xarray
 
     from permdist.diagnostics.summary import load_arviz
@@ -224,7 +231,7 @@ def _figure(name: str, dataset: Any, **options: Any) -> Figure:
     arviz = load_arviz()
     figure: Figure
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # arviz's own, about what it calls in matplotlib
+        warnings.simplefilter("ignore")  # about arviz's own calls of matplotlib
         if int(arviz.__version__.split(".")[0]) < 1:
             rows = -(-(dataset.sizes["item"] + 1) // (1 if options else 3))
             size = (9.0, 1.6 * rows) if options else (10.0, 3.0 * rows)
@@ -238,7 +245,7 @@ def _figure(name: str, dataset: Any, **options: Any) -> Figure:
 
 
 def _autocorrelations(values: Any, lags: int) -> Any:
-    """Mean autocorrelations over chains, (columns, lags + 1), of columns that vary."""
+    """Return mean autocorrelations over chains of varying columns, (columns, lags + 1)."""
     draws = values.shape[1]
     centered = values - values.mean(axis=(0, 1))
     size = 1 << (2 * draws - 1).bit_length()

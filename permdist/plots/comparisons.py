@@ -1,15 +1,16 @@
-"""Pictures of comparisons: means with their intervals, which differences count, how fits went."""
+"""Plots of comparisons: intervals, significant differences and learning curves."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist.plots.pictures import _axes, _open, as_text, heatmap
+from permdist.plots.pictures import as_text, finished, heatmap, new_axes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -25,16 +26,16 @@ MOST_CURVES = 8
 def intervals(
     comparison: Comparison, measure: str | Measure | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the mean of every entry with its confidence interval, best on top.
+    """Draw the mean of every learner with its confidence interval, best on top.
 
-    Dark blue is the baseline, red is significantly below it and green above it; grey diamonds are
-    published figures.
+    The baseline is dark blue; learners significantly below it are red, above it green. Grey
+    diamonds are published results.
 
     Parameters
     ----------
     comparison : Comparison
     measure : Measure or str, optional
-        The first one by default.
+        By default the first one.
     ax : Axes, optional
 
     Examples
@@ -51,11 +52,7 @@ def intervals(
     frame = comparison.to_frame(measure)
     base = comparison.tested_against(measure)
     printed = comparison.published(measure)
-    if ax is None:
-        from matplotlib.figure import Figure
-
-        height = 1.2 + 0.27 * (len(frame) + len(printed))
-        ax = Figure(figsize=(8, height), layout="constrained").add_subplot()
+    ax = ax or new_axes(8.0, 1.2 + 0.27 * (len(frame) + len(printed)))
     names = []
     for place, (name, row) in enumerate(frame.iterrows()):
         color = BEST if name == base else SAME
@@ -70,10 +67,9 @@ def intervals(
     ax.axvline(float(frame.loc[base, "mean"]), color=OTHERS, linewidth=0.8, linestyle=":")
     ax.set_yticks(range(len(names)), names, fontsize=8)
     ax.set_ylim(len(names) - 0.5, -0.5)
-    shown = comparison.measures[0] if measure is None else comparison._measure(measure)
-    ax.set_xlabel(f"{title(shown)} on test queries, with {100 * comparison.level:g}% intervals")
-    _open(ax)
-    return ax
+    shown = title(comparison.resolve(measure))
+    ax.set_xlabel(f"{shown} on test queries, with {100 * comparison.level:g}% intervals")
+    return finished(ax)
 
 
 def significance(
@@ -82,20 +78,20 @@ def significance(
     test: str = "t",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw corrected p-values of all pairs of entries, best first; dark is significant.
+    """Draw adjusted p-values of all pairs of learners, best first; dark is significant.
 
     Parameters
     ----------
     comparison : Comparison
     measure : Measure or str, optional
-        The first one by default.
+        By default the first one.
     test : {"t", "wilcoxon", "randomization"}
     ax : Axes, optional
     """
     order = list(comparison.to_frame(measure).index)
     table = comparison.p_values(measure, test).loc[order, order].to_numpy(copy=True)
     np.fill_diagonal(table, 1.0)
-    # On a logarithmic scale: what matters is whether p is 0.05 or 0.001, not 0.5 or 0.9.
+    # A logarithmic scale tells 0.05 from 0.001.
     shades = np.log10(np.clip(table, 1e-4, 1.0))
     return heatmap(
         table,
@@ -113,21 +109,21 @@ def significance(
 def learning_curves(
     comparison: Comparison, names: Sequence[str] | None = None, fold: int = 0
 ) -> Figure:
-    """Draw what the chosen fits of one fold went through: objective and validation measure.
+    """Draw the objective and the validation measure during the chosen fits of one fold.
 
     Parameters
     ----------
     comparison : Comparison
     names : sequence of str, optional
-        Which entries; by default the best ones that took more than two iterations.
+        Names of learners; by default the best ones with more than two iterations.
     fold : int
-        From 0.
+        Numbered from 0.
 
     Returns
     -------
     matplotlib.figure.Figure
-        On the left the objective, from 1 at its first value to 0 at its lowest; on the right the
-        measure that the learner watches on the validation part, named in the legend.
+        On the left the objective, scaled from 1 at the start to 0 at its minimum; on the right the
+        measure that the learner monitors on the validation part, named in the legend.
     """
     from matplotlib.figure import Figure
 
@@ -148,25 +144,25 @@ def learning_curves(
         steps = np.arange(1, len(measured) + 1)
         text = as_text(f"{name}: {params.get('measure', '')}")
         right.plot(steps, measured, style, color=color, label=text, linewidth=1.3)
-    left.set(ylabel="objective, 1 at first, 0 at its lowest")
+    left.set(ylabel="objective, from 1 (start) to 0 (minimum)")
     right.set(ylabel="measure on the validation part")
     for ax in (left, right):
         ax.set(xlabel="iteration or round", xscale="log")
-        _open(ax)
+        finished(ax)
     if names:
         figure.legend(*right.get_legend_handles_labels(), loc="outside right center", fontsize=8)
     return figure
 
 
 def with_curves(comparison: Comparison, fold: int = 0) -> list[str]:
-    """List the entries that `learning_curves` draws: the best ones of more than two iterations."""
+    """Return the learners that `learning_curves` draws by default."""
     ranked = [str(name) for name in comparison.to_frame().index]
     curved = [name for name in ranked if len(_history(comparison, name, fold)["objective"]) > 2]
     return curved[:MOST_CURVES]
 
 
 def noise(inspection: Inspection, ax: Axes | None = None) -> Axes:
-    """Draw the expected measures of one query against the noise scale.
+    """Draw the expected measures of one query by noise scale.
 
     Examples
     --------
@@ -176,7 +172,7 @@ def noise(inspection: Inspection, ax: Axes | None = None) -> Axes:
     >>> axes.get_xscale()
     'log'
     """
-    ax = _axes(ax)
+    ax = ax or new_axes()
     frame = inspection.noise
     for column in frame.columns:
         style = "--" if column == "top score first" else "-"
@@ -184,8 +180,7 @@ def noise(inspection: Inspection, ax: Axes | None = None) -> Axes:
     ax.axvline(inspection.at, color=OTHERS, linewidth=0.8, linestyle=":")
     ax.set(xlabel="noise scale", ylabel="expected value", xscale="log", ylim=(-0.02, 1.02))
     ax.legend(frameon=False, fontsize=8)
-    _open(ax)
-    return ax
+    return finished(ax)
 
 
 def _history(comparison: Comparison, name: str, fold: int) -> dict[str, list[float]]:

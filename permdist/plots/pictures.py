@@ -1,19 +1,20 @@
-"""Pictures, each on given axes or on new ones; every function returns the axes it drew on."""
+"""Plots of collections, distributions and evaluations; every function returns its axes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import finite
-from permdist._typing import RandomState
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from collections.abc import Mapping, Sequence
 
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import RandomState
     from permdist.data import Queries
     from permdist.distributions import Distribution
     from permdist.measures import Evaluation, Measure
@@ -44,11 +45,11 @@ def collection(queries: Queries, ax: Axes | None = None) -> Axes:
     """
     from matplotlib import colormaps
 
-    ax = _axes(ax)
+    ax = ax or new_axes()
     order = np.argsort(-queries.sizes, kind="stable")
     bottom = np.zeros(len(queries))
     grades = np.unique(queries.y)[::-1]
-    # Ever lighter blue, grey for bad: grades read in order, in print and for the color-blind.
+    # Blue shades in order of the labels, grey for 0: readable in print and if color-blind.
     shades = colormaps["Blues"](np.linspace(1.0, 0.4, len(grades)))
     for grade, shade in zip(grades, shades, strict=True):
         counts = np.add.reduceat((queries.y == grade).astype(float), queries.ptr[:-1])[order]
@@ -58,8 +59,7 @@ def collection(queries: Queries, ax: Axes | None = None) -> Axes:
         bottom += counts
     ax.set(xlabel="queries, longest first", ylabel="documents", xlim=(-0.5, len(queries) - 0.5))
     ax.legend(frameon=False)
-    _open(ax)
-    return ax
+    return finished(ax)
 
 
 def heatmap(
@@ -74,23 +74,23 @@ def heatmap(
     shades: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a matrix of numbers as colors, with the numbers inside where they fit.
+    """Draw a matrix as colors, with the numbers inside the cells if they fit.
 
     Parameters
     ----------
     values : array of float, shape (rows, columns)
     rows, columns : sequences of str, optional
-        Names along the sides.
+        Tick labels.
     label : str
-        What the colors mean.
+        The label of the color bar.
     form : str or None
-        The format of the numbers; None leaves them out.
+        The format of the numbers; None omits them.
     cmap : str
         A matplotlib color map.
     limits : (float, float), optional
-        The values at the two ends of the colors; by default the least and the largest.
+        The values at both ends of the color map; by default the smallest and the largest.
     shades : array of float, shape (rows, columns), optional
-        What is colored, where that is not the values themselves.
+        The values that determine the colors; by default `values`.
     ax : Axes, optional
 
     Examples
@@ -101,7 +101,7 @@ def heatmap(
     """
     table = finite("values", values, ndim=2)
     shown = table if shades is None else finite("shades", shades, ndim=2)
-    ax = _axes(ax)
+    ax = ax or new_axes()
     low, high = limits or (shown.min(), shown.max())
     image = ax.imshow(shown, cmap=cmap, vmin=low, vmax=high, aspect="auto")
     for side, names, length in (("y", rows, table.shape[0]), ("x", columns, table.shape[1])):
@@ -116,7 +116,7 @@ def heatmap(
     letters = [0] if form is None else [len(format(value, form)) for value in table.flat]
     if form is not None and table.size and _fits(ax, table.shape, max(letters)):
         for (i, j), value in np.ndenumerate(table):
-            # Ink that stands out from its ground: the luminance of the color decides.
+            # Text that is readable on the color, by its luminance.
             red, green, blue = image.cmap(image.norm(shown[i, j]))[:3]
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
             ink = "white" if dark else "black"
@@ -126,21 +126,21 @@ def heatmap(
 
 
 def _fits(ax: Axes, shape: tuple[int, ...], letters: int) -> bool:
-    """Tell whether small numbers of so many letters fit into the cells of a heat map."""
+    """Check whether numbers of so many letters fit into the cells of a heat map."""
     box, dpi = ax.get_window_extent(), ax.figure.dpi
     width, height = box.width / dpi / shape[1], box.height / dpi / shape[0]  # in inches
     return bool(width >= 0.068 * letters and height >= 0.12)
 
 
 def means(evaluations: Mapping[str, Evaluation], ax: Axes | None = None) -> Axes:
-    """Compare several rankings by several measures: a heat map of the means over queries.
+    """Draw a heat map of the means over queries, of several rankings by several measures.
 
-    Colors run from the worst to the best ranking within each measure.
+    Colors range from the worst to the best ranking within each measure.
 
     Parameters
     ----------
     evaluations : mapping from a ranking's name to its Evaluation
-        All with the same measures. The first measure sorts the rows.
+        All with the same measures. The rows are sorted by the first measure.
     ax : Axes, optional
     """
     if not evaluations:
@@ -157,11 +157,11 @@ def means(evaluations: Mapping[str, Evaluation], ax: Axes | None = None) -> Axes
 def sorted_values(
     evaluations: Mapping[str, Evaluation], measure: str, ax: Axes | None = None
 ) -> Axes:
-    """Draw each ranking's per-query values of one measure, from the best query to the worst.
+    """Draw the per-query values of one measure, from the best query to the worst.
 
     The area under a line is the ranking's mean.
     """
-    ax = _axes(ax)
+    ax = ax or new_axes()
     for name, evaluation in evaluations.items():
         values = evaluation[measure]
         values = np.sort(values[~np.isnan(values)])[::-1]
@@ -170,8 +170,7 @@ def sorted_values(
         ax.stairs(values, share, label=text, linewidth=1.5, baseline=None)
     ax.set(xlabel="share of queries, best first", ylabel=measure, xlim=(0, 1))
     ax.legend(frameon=False)
-    _open(ax)
-    return ax
+    return finished(ax)
 
 
 def distances(
@@ -183,7 +182,7 @@ def distances(
 ) -> Axes:
     """Draw a distance matrix with similar rankings next to each other.
 
-    Rankings are arranged by average-linkage clustering, so that groups appear as dark blocks.
+    Rankings are sorted by average-linkage clustering, so that groups appear as dark blocks.
 
     Examples
     --------
@@ -219,15 +218,15 @@ def distances(
 
 
 def marginals(dist: Distribution, ax: Axes | None = None, *, highest: float | None = None) -> Axes:
-    """Draw where each item may stand: rank marginals as a heat map, likeliest items on top.
+    """Draw rank marginals as a heat map, with the best items on top.
 
     Parameters
     ----------
     dist : Distribution
     ax : Axes, optional
     highest : float, optional
-        The probability with the brightest color, to compare several pictures; by default the
-        highest of this one.
+        The probability with the brightest color, to make several plots comparable; by default
+        the largest one.
 
     Examples
     --------
@@ -285,7 +284,7 @@ def measure_values(
     rng: RandomState = 0,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how a measure is distributed under a model, with its expectation.
+    """Draw a histogram of a measure under a distribution, with its expectation.
 
     Parameters
     ----------
@@ -293,14 +292,13 @@ def measure_values(
     measure : Measure or str
     labels : array of int, shape (n,)
     draws : int
-        For the histogram; the expectation is exact where that is affordable.
+        For the histogram; the expectation is exact if that is feasible.
     rng : int, Generator or None
     ax : Axes, optional
     """
     from permdist.measures import parse
 
-    dist._need_orders("measure_values")
-    ax = _axes(ax)
+    ax = ax or new_axes()
     chosen = parse(measure)
     if not chosen.defined(labels):
         raise ValueError(f"measure: {chosen.name!r} is undefined for these labels")
@@ -311,23 +309,21 @@ def measure_values(
     ax.axvline(float(mean), color="#cb181d", linewidth=1.5, label=f"mean {float(mean):.3f}")
     ax.set(xlabel=chosen.name, ylabel="density of draws", xlim=(low, high))
     ax.legend(frameon=False)
-    _open(ax)
-    return ax
+    return finished(ax)
 
 
-def _axes(ax: Axes | None) -> Axes:
-    """Give the axes to draw on."""
-    if ax is not None:
-        return ax
+def new_axes(width: float = 7.0, height: float = 4.5) -> Axes:
+    """Return the axes of a new figure of this size in inches.
+
+    The figure does not belong to pyplot: it needs no closing and changes no global state.
+    """
     from matplotlib.figure import Figure
 
-    # A figure of its own, not pyplot's: it needs no closing and changes no global state.
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    return figure.add_subplot()
+    return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
 def _name_ticks(ax: Axes, side: str, names: Sequence[str]) -> None:
-    """Write names along a side, small and thinned out where there are many."""
+    """Set tick labels, smaller and fewer if there are many."""
     step = max(1, int(np.ceil(len(names) / 60)))
     places = range(0, len(names), step)
     size: Any = 8 if len(names) <= 30 else 6
@@ -339,10 +335,11 @@ def _name_ticks(ax: Axes, side: str, names: Sequence[str]) -> None:
 
 
 def as_text(name: str) -> str:
-    """Write a name so that matplotlib takes it as it is, not as a formula."""
+    """Escape a name so that matplotlib does not read it as a formula."""
     return name.replace("$", r"\$")
 
 
-def _open(ax: Axes) -> None:
-    """Take away the frame's upper and right sides."""
+def finished(ax: Axes) -> Axes:
+    """Remove the top and right sides of the frame, and return the axes."""
     ax.spines[["top", "right"]].set_visible(False)
+    return ax

@@ -1,6 +1,14 @@
-"""Reports: one self-contained HTML file of texts, numbers, tables and pictures."""
+"""Reports: single self-contained HTML files with text, numbers, tables and pictures."""
 
 from permdist.report.document import Report, versions
+from permdist.report.sections import add_sections, register_section, unregister_section
 from permdist.report.table import Cell
 
-__all__ = ["Cell", "Report", "versions"]
+__all__ = [
+    "Cell",
+    "Report",
+    "add_sections",
+    "register_section",
+    "unregister_section",
+    "versions",
+]

@@ -1,6 +1,6 @@
-"""A report: one self-contained HTML file of texts, numbers, tables and pictures.
+"""A report: a single self-contained HTML file with text, numbers, tables and pictures.
 
-Its tables live in ``table.py``, its look and its script in ``page.py``.
+Its tables are in ``table.py``, its style sheet and its script in ``page.py``.
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ import base64
 import io
 import platform
 import re
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib import metadata
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +22,9 @@ from permdist.report.page import POLICY, SCRIPT, STYLE
 from permdist.report.table import Cell, as_cell, quoted, table_html
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from os import PathLike
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -35,11 +36,11 @@ LAST_SECTION = "How this was made"
 
 @dataclass
 class Report:
-    """Sections of text, tables and pictures, saved as one HTML file that needs no network.
+    """A single self-contained HTML file with sections of text, tables and pictures.
 
-    The page lists its sections, follows the reader's light or dark theme, sorts its tables and
-    enlarges its pictures; without JavaScript it shows all the same. Equal input gives equal bytes.
-    What is added before the first section stands under the summary.
+    The page has a table of contents, a light and a dark theme, sortable tables and pictures that
+    can be enlarged; without JavaScript it is complete, but static. Equal input produces equal
+    bytes. Content that is added before the first section follows the summary.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ class Report:
     _provenance: dict[str, str] | None = field(default=None, repr=False)
 
     def section(self, title: str, text: str = "") -> None:
-        """Start a section, with a place in the table of contents.
+        """Start a section, listed in the table of contents.
 
         Examples
         --------
@@ -93,7 +94,7 @@ class Report:
         self._parts.append(f"<p>{escape(paragraph)}</p>")
 
     def note(self, text: str, kind: str = "info") -> None:
-        """Add a remark that stands out.
+        """Add a highlighted remark.
 
         Parameters
         ----------
@@ -116,7 +117,7 @@ class Report:
         )
 
     def facts(self, facts: Mapping[str, str | float]) -> None:
-        """Add a row of tiles, a number or a few words on each.
+        """Add a row of tiles with a number or a few words each.
 
         Examples
         --------
@@ -141,19 +142,19 @@ class Report:
     ) -> None:
         """Add a table.
 
-        A column whose entries are all numbers, or missing, is sorted as numbers; any other as text.
-        Marks are explained under the table by their names.
+        Columns of numbers and missing values are sorted as numbers, others as text. A legend below
+        the table explains the marks.
 
         Parameters
         ----------
         head : sequence of str
         rows : iterable of rows
-            Of texts, numbers and `Cell` objects. Numbers are shown with four significant digits and
-            sorted by all of them.
+            Rows of strings, numbers and `Cell` objects. Numbers are shown with four significant
+            digits and sorted by their full precision.
         caption : str
-            Above the table.
+            Shown above the table.
         sortable : bool
-            Whether a click on the name of a column sorts by it, numbers from the largest.
+            Whether a click on a column heading sorts by it, numbers in descending order.
 
         Examples
         --------
@@ -168,7 +169,7 @@ class Report:
         self._parts.append(table_html(head, rows, caption=caption, sortable=sortable))
 
     def preformatted(self, text: str) -> None:
-        """Add text as it stands.
+        """Add preformatted text.
 
         Examples
         --------
@@ -180,15 +181,15 @@ class Report:
         self._parts.append(f'<pre tabindex="0">{escape(text)}</pre>')
 
     def picture(self, figure: Figure | Axes, description: str, caption: str | None = None) -> None:
-        """Add a picture, inside the file.
+        """Add a picture, embedded in the file.
 
         Parameters
         ----------
         figure : matplotlib Figure, or Axes of one
         description : str
-            For those who cannot see the picture.
+            The alternative text.
         caption : str, optional
-            Below the picture; the description by default.
+            Shown below the picture; by default the description.
 
         Examples
         --------
@@ -202,7 +203,7 @@ class Report:
         if not hasattr(drawn, "savefig"):
             raise TypeError(f"figure: expected a matplotlib Figure, got {type(figure).__name__}")
         buffer = io.BytesIO()
-        # Two dots for each pixel of the page: sharp on fine screens and when enlarged.
+        # Two dots per CSS pixel: sharp on high-resolution screens and when enlarged.
         drawn.savefig(buffer, format="png", dpi=192, metadata={"Software": None})
         image = buffer.getvalue()
         width, height = (int.from_bytes(image[at : at + 4], "big") // 2 for at in (16, 20))
@@ -215,15 +216,14 @@ class Report:
         )
 
     def provenance(self, facts: Mapping[str, str | float]) -> None:
-        """Say how the report was made: its last section, whenever this is called.
+        """Add facts to the last section of the report, which describes how it was made.
 
-        The versions of all libraries that numbers may depend on are added. Facts of several calls
-        are put together.
+        The versions of all libraries on which the numbers may depend are added to it.
 
         Parameters
         ----------
         facts : mapping of str to str or number
-            Seeds, the command, the machine.
+            For example the command and the seed.
 
         Examples
         --------
@@ -237,7 +237,7 @@ class Report:
         }
 
     def html(self) -> str:
-        """Give the whole page.
+        """Return the page.
 
         Examples
         --------
@@ -279,12 +279,12 @@ class Report:
         )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the page, all or nothing.
+        """Write the page to a file, completely or not at all.
 
         Raises
         ------
         OSError
-            Of the kind that the system gave, naming the file.
+            If the file cannot be written; the message names it.
 
         Examples
         --------
@@ -303,7 +303,7 @@ class Report:
 
 
 def versions() -> str:
-    """Name the versions of everything that numbers may depend on.
+    """Return the versions of all libraries on which the numbers may depend.
 
     Examples
     --------
@@ -315,7 +315,7 @@ def versions() -> str:
 
 
 def _new_anchor(title: str, taken: Iterable[str]) -> str:
-    """Make an address inside the page from a title, unlike those that are taken."""
+    """Return a unique anchor for a title."""
     stem = re.sub(r"\W+", "-", title.lower()).strip("-_") or "section"
     used = set(taken)
     names = (stem if number == 1 else f"{stem}-{number}" for number in range(1, len(used) + 2))
@@ -328,7 +328,7 @@ def _heading(anchor: str, title: str) -> str:
 
 
 def _contents(anchors: Mapping[str, str]) -> str:
-    """List the sections, if there is a choice."""
+    """Return the table of contents; empty for a single section."""
     if len(anchors) < 2:
         return ""
     items = "\n".join(

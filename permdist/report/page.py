@@ -1,6 +1,6 @@
-"""How a report looks and behaves: one style sheet and one script, both inside the page.
+"""The style sheet and the script of a report, both embedded in the page.
 
-Without the script everything can be read; it adds sorting, enlarging and the choice of a theme.
+The page can be read without the script, which adds sorting, enlarging and the choice of a theme.
 """
 
 from __future__ import annotations
@@ -361,7 +361,7 @@ SCRIPT = """
 })();
 """
 
-# What the page may do: run this very script and show what it carries; nothing from anywhere else.
+# The page may run this script and show embedded images, and load nothing else.
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-"
     + base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()

@@ -1,38 +1,40 @@
-"""The tables of a report: what a cell may be, how a column sorts, and its HTML."""
+"""The tables of a report: cells, the sort order of columns, and HTML."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
 from html import escape
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from permdist._check import choice
 
-PLACES = ("first", "second", "third", "worse")  # good and bad cells speak for themselves
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+PLACES = ("first", "second", "third", "worse")  # the marks that need a legend
 MARKS = (*PLACES, "good", "bad")
 
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?", re.IGNORECASE)
 _MISSING = ("", "-", "\N{EN DASH}", "\N{EM DASH}", "nan")
-_LONG = 32  # a column with texts of more characters breaks them into lines
+_LONG = 32  # longer strings are broken into lines
 
 
 class Cell(NamedTuple):
-    """One cell of a table: what it shows, how it sorts, and what is remarkable about it.
+    """A cell of a table: its text, its value for sorting, and its mark.
 
     Parameters
     ----------
     text : str
     value : float, optional
-        What the column is sorted by, where the text does not say it (``"0.48 ± 0.01"``); NaN
-        counts as missing.
+        The value by which the column is sorted, if it cannot be read from the text
+        (``"0.48 ± 0.01"``); NaN counts as missing.
     mark : str
         ``"first"``, ``"second"`` and ``"third"`` for the best of a column, ``"worse"``,
-        ``"good"``, ``"bad"``, or nothing.
+        ``"good"``, ``"bad"``, or an empty string.
     hint : str
-        Words that appear when one points at the cell or taps it.
+        A tooltip, shown on hover or tap.
 
     Examples
     --------
@@ -53,7 +55,7 @@ def table_html(
     caption: str = "",
     sortable: bool = True,
 ) -> str:
-    """Write a table with its caption above and the marks it uses below."""
+    """Return the HTML of a table, with its caption above and a legend of its marks below."""
     if isinstance(head, str) or not head:
         raise ValueError(f"head: expected a sequence of names, got {head!r}")
     cells = [_row(number, row, len(head)) for number, row in enumerate(rows)]
@@ -64,7 +66,7 @@ def table_html(
     used = {entry.mark for row in cells for entry in row}
     legend = "".join(f'<span class="mark {mark}">{mark}</span>' for mark in PLACES if mark in used)
     if any(entry.hint for row in cells for entry in row):
-        legend += '<span class="hinted">Point at a cell, or tap it: some say more.</span>'
+        legend += '<span class="hinted">Hover over a cell, or tap it, for details.</span>'
     longest = max(len(head[0]) + 2, *(len(row[0].text) for row in cells), 0)
     above = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     label = f' aria-label="{quoted(caption)}"' if caption else ""
@@ -79,7 +81,7 @@ def table_html(
 
 
 def as_cell(name: str, entry: object) -> Cell:
-    """Make a cell of a text or a number, or check the cell that is given."""
+    """Return a cell with a string or a number, or check a given cell."""
     if isinstance(entry, Cell):
         if entry.mark:
             choice("mark", entry.mark, MARKS)
@@ -87,7 +89,7 @@ def as_cell(name: str, entry: object) -> Cell:
     if isinstance(entry, str):
         return Cell(entry)
     if isinstance(entry, bool) or not isinstance(entry, Real):
-        raise TypeError(f"{name}: expected texts, numbers or Cells, got {type(entry).__name__}")
+        raise TypeError(f"{name}: expected strings, numbers or Cells, got {type(entry).__name__}")
     number = float(entry)
     if isinstance(entry, Integral):
         return Cell(str(int(entry)), number)
@@ -97,12 +99,12 @@ def as_cell(name: str, entry: object) -> Cell:
 
 
 def quoted(text: str) -> str:
-    """Escape a text for an attribute."""
+    """Escape a string for an HTML attribute."""
     return escape(text, quote=True).replace("\n", "&#10;")
 
 
 class _Column:
-    """A column: whether it is one of numbers, and how its head and its cells are written."""
+    """A column: whether it contains numbers, and the HTML of its heading and cells."""
 
     def __init__(self, place: int, cells: Sequence[Cell]) -> None:
         keys = [key for key in map(_key, cells) if key is None or not math.isnan(key)]
@@ -111,12 +113,12 @@ class _Column:
         self.is_long = not self.is_number and any(len(cell.text) > _LONG for cell in cells)
 
     def head(self, name: str) -> str:
-        """Write the name of the column."""
+        """Return the HTML of the heading."""
         kind = ' data-kind="number"' if self.is_number else ""
         return f'<th scope="col"{self._classes()}{kind}>{escape(name)}</th>'
 
     def data(self, cell: Cell) -> str:
-        """Write a cell, with a sort value where its text would not be read as that number."""
+        """Return the HTML of a cell, with its sort value if the text cannot be read as it."""
         value = ""
         if self.is_number:
             key, read = _key(cell), float(cell.text) if _NUMBER.fullmatch(cell.text) else math.nan
@@ -133,7 +135,7 @@ class _Column:
 
 
 def _row(number: int, row: Sequence[str | float | Cell], width: int) -> list[Cell]:
-    """Check a row and make all its entries cells."""
+    """Check a row and convert its items to cells."""
     if isinstance(row, str | Cell):
         raise TypeError(f"rows: expected sequences of cells, got {row!r} as row {number}")
     if len(row) != width:
@@ -142,7 +144,7 @@ def _row(number: int, row: Sequence[str | float | Cell], width: int) -> list[Cel
 
 
 def _key(cell: Cell) -> float | None:
-    """Give the number that a cell sorts by: NaN where it is missing, None where it is a text."""
+    """Return the sort value of a cell: NaN if it is missing, None for text."""
     if cell.value is not None:
         return float(cell.value)
     text = cell.text.strip().replace("\N{MINUS SIGN}", "-")

@@ -16,7 +16,7 @@ from processes import hear_signals, members, start, wait_until, workers
 from faults.disks import limit_files, small_disk
 from permdist import data
 from permdist.comparison import compare
-from permdist.comparison.keys import digest
+from permdist.comparison.fits import digest
 
 LINUX = sys.platform.startswith("linux")
 # The command without its report, whose pictures take longer than all the rest.
@@ -24,8 +24,8 @@ COMMAND = """
 import sys
 from permdist.cli import main
 from permdist import data
-from permdist.comparison import page
-page.comparison_report = lambda *_, **__: type("Report", (), {"save": lambda *_: None})()
+from permdist.report import comparison
+comparison.comparison_report = lambda *_, **__: type("Report", (), {"save": lambda *_: None})()
 sys.argv = ["permdist", *sys.argv[1:]]
 main()
 """

@@ -18,8 +18,7 @@ from fuzz.engine import expect, target
 from fuzz.mutate import pack, unpack
 from fuzz.targets.models import fitted
 from permdist import PlackettLuce, diagnostics, models
-from permdist.comparison.cells import Cell, Outcome, Store
-from permdist.comparison.keys import digest
+from permdist.comparison.fits import Fit, Outcome, Store, digest
 from permdist.samplers import run_chains
 
 try:
@@ -148,8 +147,8 @@ def checkpoint(case: bytes) -> None:
 
 
 @cache
-def cell() -> Cell:
-    return Cell("MLE", 0, {"C": 1.0}, models.MLE(), "0123456789abcdef" * 4, 2)
+def cell() -> Fit:
+    return Fit("MLE", 0, {"C": 1.0}, models.MLE(), "0123456789abcdef" * 4, 2)
 
 
 @cache

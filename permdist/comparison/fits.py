@@ -1,0 +1,276 @@
+"""The fits of a comparison: how one is made, what identifies it, and the file that keeps it.
+
+Each learner is fitted once with each setting on each fold. The file of a fit contains the fitted
+learner, so that further measures need no second fit, and is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import os
+import tempfile
+import threading
+import time
+import uuid
+import warnings
+import weakref
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from permdist import __version__
+from permdist._files import write_atomically
+from permdist.measures import Measure, evaluate
+from permdist.models.files import from_dict, to_dict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from permdist.data import Queries
+    from permdist.models import Ranker
+
+FORMAT = 2
+# Parameters that do not change the result of a fit.
+INDIFFERENT = ("n_jobs", "verbose")
+# Packages whose classes are identified by the version of permdist.
+KNOWN = ("permdist", "sklearn", "builtins", "abc", "typing")
+# Warnings and the threads of linear algebra are global: fits in threads of a process take turns.
+ONE_AT_A_TIME = threading.RLock()
+HERE = threading.local()  # whether this thread is inside a fit
+_tokens: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One fit to make: a learner with one of its settings on one fold."""
+
+    entry: str
+    fold: int
+    setting: dict[str, Any]
+    learner: Ranker
+    key: str
+    n_queries: int  # of the test part
+
+    @property
+    def file_name(self) -> str:
+        """A readable file name that no other fit has."""
+        return f"{type(self.learner).__name__}-fold{self.fold + 1}-{self.key[:24]}.json"
+
+
+@dataclass
+class Outcome:
+    """The result of a fit.
+
+    Attributes
+    ----------
+    learner : dict
+        The fitted learner, as written by `permdist.models.files`.
+    validation : dict
+        The mean of each measure on the validation part.
+    test : dict
+        Each measure on every query of the test part.
+    seconds : float
+        The duration of the fit.
+    warnings : list of str
+    error : str
+        Why the fit failed; everything else is then empty.
+    """
+
+    learner: dict[str, Any] = field(default_factory=dict)
+    validation: dict[str, float] = field(default_factory=dict)
+    test: dict[str, list[float]] = field(default_factory=dict)
+    seconds: float = 0.0
+    warnings: list[str] = field(default_factory=list)
+    error: str = ""
+
+    def lacks(self, measures: Iterable[Measure]) -> bool:
+        """Check whether any of the measures has not been computed yet."""
+        return any(
+            measure.name not in self.validation or measure.name not in self.test
+            for measure in measures
+        )
+
+
+# ---- what identifies a fit -----------------------------------------------------------------------
+
+
+def make_key(learner: Ranker, prints: Sequence[str]) -> str:
+    """Return a key made of all that the result of a fit depends on: learner, code and data.
+
+    Examples
+    --------
+    >>> from permdist.models import MLE
+    >>> make_key(MLE(), ["a"]) == make_key(MLE(n_jobs=2), ["a"]) != make_key(MLE(C=2.0), ["a"])
+    True
+    """
+    kind = type(learner)
+    params = {
+        name: value for name, value in to_dict(learner)["params"].items() if name not in INDIFFERENT
+    }
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    return digest([__version__, name, params, list(prints), _code(kind)])
+
+
+def digest(facts: Any) -> str:
+    """Return the digest of plain values."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _code(kind: type) -> list[str]:
+    """Return the source of a user's own class, so that edits change the key.
+
+    A class that is made inside a function may depend on the function's arguments, and one typed at
+    a prompt has no source: such a class gets a token of its own, and its fits are not reused.
+    """
+    own = [base for base in kind.__mro__ if base.__module__.partition(".")[0] not in KNOWN]
+    try:
+        if any("<locals>" in base.__qualname__ for base in own):
+            raise OSError
+        return [inspect.getsource(base) for base in own]
+    except (OSError, TypeError):
+        return [_tokens.setdefault(kind, uuid.uuid4().hex)]
+
+
+def fingerprint(queries: Queries) -> str:
+    """Return the digest of a collection."""
+    found = hashlib.sha256()
+    for array in (queries.X, queries.y, queries.ptr):
+        found.update(str((array.shape, array.dtype.str)).encode())
+        found.update(np.ascontiguousarray(array).data)
+    found.update(json.dumps([str(qid) for qid in queries.qids.tolist()]).encode())
+    if queries.feature_names is not None:
+        found.update(json.dumps(queries.feature_names).encode())
+    return found.hexdigest()
+
+
+# ---- what a worker does --------------------------------------------------------------------------
+
+
+def run_fit(
+    number: int,
+    learner: Ranker,
+    known: Outcome | None,
+    train: Queries,
+    validation: Queries,
+    test: Queries,
+    measures: tuple[Measure, ...],
+) -> tuple[int, Outcome]:
+    """Fit a learner, or take the known fit, and evaluate it.
+
+    Linear algebra always uses one thread, since the last digits depend on their number.
+    """
+    with ONE_AT_A_TIME, threadpool_limits(1, user_api="blas"):
+        before, HERE.in_fit = in_fit(), True
+        try:
+            fitted = (
+                clone(learner) if known is None else from_dict(known.learner, kind=type(learner))
+            )
+            outcome = known or _fit(fitted, train, validation)
+            checked, tested = (
+                evaluate(fitted.predict(part), part.y, part.qid, measures)
+                for part in (validation, test)
+            )
+            for one in measures:
+                outcome.validation[one.name] = float(checked.mean(one))
+                outcome.test[one.name] = tested[one.name].tolist()
+        except Exception as error:  # the fits of the other learners go on
+            text = " ".join(str(error).split())
+            usual = isinstance(error, ValueError | TypeError) and text
+            return number, Outcome(error=text if usual else f"{type(error).__name__}: {text}")
+        finally:
+            HERE.in_fit = before
+    return number, outcome
+
+
+def in_fit() -> bool:
+    """Check whether this thread is inside a fit, of a learner that compares or tunes others."""
+    return getattr(HERE, "in_fit", False)
+
+
+def _fit(learner: Ranker, train: Queries, validation: Queries) -> Outcome:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        begin = time.perf_counter()
+        learner.fit(train, eval_set=validation)
+        seconds = time.perf_counter() - begin
+    told = [str(one.message) for one in caught if issubclass(one.category, ConvergenceWarning)]
+    for one in caught:  # all other warnings are for the user
+        if not issubclass(one.category, ConvergenceWarning):
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return Outcome(learner=to_dict(learner), seconds=seconds, warnings=sorted(set(told)))
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+class Store:
+    """A folder with one file per finished fit; None stores nothing."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = None if folder is None else folder / "cells"
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            try:  # fail before the first fit, not after it
+                with tempfile.TemporaryFile(dir=self.folder):
+                    pass
+            except OSError as error:
+                reason = os.strerror(error.errno or 0)
+                raise type(error)(error.errno, reason, str(self.folder)) from error
+
+    def read(self, fit: Fit) -> Outcome | None:
+        """Return the stored outcome of a fit; None if there is none, or its file is damaged."""
+        if self.folder is None:
+            return None
+        try:
+            stored = json.loads((self.folder / fit.file_name).read_bytes())
+            if stored.pop("digest") != digest(stored):
+                return None  # changed by hand, or by a failing disk
+            if stored["format"] != FORMAT or stored["key"] != fit.key:
+                return None
+            from_dict(stored["learner"], kind=type(fit.learner))
+            if any(len(row) != fit.n_queries for row in stored["test"].values()):
+                return None
+            return Outcome(
+                learner=stored["learner"],
+                validation={name: _float(one) for name, one in stored["validation"].items()},
+                test={name: [_float(one) for one in row] for name, row in stored["test"].items()},
+                seconds=float(stored["seconds"]),
+                warnings=[str(one) for one in stored["warnings"]],
+            )
+        except Exception:  # a damaged file may contain anything; the fit is repeated
+            return None
+
+    def write(self, fit: Fit, outcome: Outcome) -> None:
+        """Store the outcome of a fit; failures are not stored, so that they are tried again."""
+        if self.folder is None or outcome.error:
+            return
+        stored = {
+            "format": FORMAT,
+            "key": fit.key,
+            "entry": fit.entry,
+            "fold": fit.fold + 1,
+            "setting": {name: repr(value) for name, value in fit.setting.items()},
+            "seconds": outcome.seconds,
+            "warnings": outcome.warnings,
+            "validation": {name: _null(value) for name, value in outcome.validation.items()},
+            "test": {name: [_null(one) for one in row] for name, row in outcome.test.items()},
+            "learner": outcome.learner,
+        }
+        stored = json.loads(json.dumps(stored, allow_nan=False))  # as it will be read
+        text = json.dumps({**stored, "digest": digest(stored)})
+        write_atomically(self.folder / fit.file_name, [text.encode()])
+
+
+def _null(value: float) -> float | None:
+    return None if value != value else value
+
+
+def _float(value: Any) -> float:
+    return float("nan") if value is None else float(value)

@@ -1,0 +1,237 @@
+"""The report of a comparison: its tables, pictures, published results and chosen settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from permdist._text import plural
+from permdist.comparison.statistics import TESTS
+from permdist.comparison.wording import HEAD, setting_text, title
+from permdist.report.document import Report
+from permdist.report.identities import identities_section
+from permdist.report.sections import add_sections
+from permdist.report.table import Cell
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from permdist.comparison import Comparison
+    from permdist.data import Queries
+    from permdist.measures import Measure
+
+
+def comparison_report(
+    comparison: Comparison,
+    *,
+    folds: Sequence[Sequence[Queries]] | None = None,
+    identities: int = 0,
+    command: str = "",
+) -> Report:
+    """Make the report of a comparison, with all registered sections.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    folds : sequence of (train, validation, test), optional
+        What was compared on; if given, the report shows the uncertainty of the best learner about
+        one test query.
+    identities : int
+        The number of random instances on which to check each identity of the catalogue; 0 omits
+        the check.
+    command : str
+        The command that reproduces the report, shown in its last section.
+
+    Returns
+    -------
+    Report
+    """
+    first = comparison.measures[0]
+    frame = comparison.to_frame(first)
+    report = Report(
+        f"Learners compared on {comparison.collection or 'folds'}",
+        f"{plural(len(comparison.names), 'learner')} on "
+        f"{plural(len(comparison.qids), 'test query', 'test queries')} of "
+        f"{plural(comparison.n_folds, 'fold')}, with settings chosen by "
+        f"{title(comparison.select)} on validation queries. {comparison.explain(first)}",
+    )
+    report.facts(
+        {
+            "learners": str(len(comparison.names)),
+            "fits": f"{comparison.n_fits:,}",
+            "test queries": f"{len(comparison.qids):,}",
+            f"best {title(first)}, {frame.index[0]}": f"{frame['mean'].iloc[0]:.4f}",
+        }
+    )
+    add_sections(report, comparison, folds)
+    if identities:
+        identities_section(report, identities, comparison.random_state)
+    facts = {"seed": str(comparison.random_state), "correction": comparison.correction}
+    report.provenance({**({"command": command} if command else {}), **facts})
+    return report
+
+
+def results_section(report: Report, comparison: Comparison, *_: object) -> None:
+    """Add a section for each measure: its picture, its table, and which pairs differ."""
+    from permdist import plots
+
+    corrected = "" if comparison.correction == "none" else f" ({comparison.correction})"
+    for number, measure in enumerate(comparison.measures):
+        report.section(
+            f"Results: {title(measure)}",
+            f"{comparison.explain(measure)} The mean is over folds, as LETOR reports it. The "
+            f"standard error and the {100 * comparison.level:g}% interval are over queries, and so "
+            "is the mean rank, where 1 is best. The p-values are for paired differences from "
+            f"{comparison.baseline or 'the best learner'}"
+            + (f", adjusted for multiple comparisons{corrected}." if corrected else "."),
+        )
+        if number == 0 and comparison.baseline is None and len(comparison.names) > 2:
+            report.note(
+                "The baseline is the learner with the best mean, chosen on the same queries, so "
+                "its lead is slightly overstated; fix a baseline in advance for an unbiased test."
+            )
+        report.picture(
+            plots.intervals(comparison, measure),
+            f"{title(measure)} of every learner with its interval",
+            _colors(comparison)
+            + (" Grey diamonds: published results." if comparison.published(measure) else ""),
+        )
+        report.table(HEAD, _rows(comparison, measure), caption=title(measure))
+        if len(comparison.names) > 2:
+            size = 2.5 + 0.3 * len(comparison.names)
+            report.picture(
+                plots.significance(comparison, measure, ax=plots.new_axes(size + 1.0, size)),
+                f"Adjusted p-values of all pairs of learners by {title(measure)}",
+                "Paired t-tests of all pairs; dark cells are significant differences."
+                + (
+                    f" Here p-values are adjusted{corrected} for the number of all pairs, in the "
+                    "table for the number of its rows."
+                    if corrected
+                    else ""
+                ),
+            )
+    for note in comparison.notes:
+        report.note(note, "warning")
+    for name, reason in comparison.failures.items():
+        report.note(f"{name} is left out: {reason}", "warning")
+
+
+def _colors(comparison: Comparison) -> str:
+    """Explain the colors of the intervals."""
+    if comparison.baseline is None:
+        return "Blue: not significantly different from the best. Red: significantly below it."
+    return (
+        f"Dark blue: {comparison.baseline}, the baseline. Red: significantly below it. Green: "
+        "significantly above it. Light blue: no significant difference."
+    )
+
+
+def _rows(comparison: Comparison, measure: Measure) -> list[list[Any]]:
+    frame = comparison.to_frame(measure)
+    rows = []
+    for texts in comparison.rows(measure):
+        name, mark = texts[0], texts[-1]
+        row = frame.loc[name]
+        worse = comparison.is_worse(row)
+        keys = ("mean", "standard_error", "low", "rank", "mean_rank", "difference")
+        values = [float(row[key]) for key in (*keys, *(f"p_{test}" for test in TESTS), "seconds")]
+        cells = [
+            Cell(text, value if text else None)
+            for text, value in zip(texts[1:-1], values, strict=True)
+        ]
+        cells[0] = Cell(texts[1], values[0], mark=mark or ("worse" if worse else ""))
+        rows.append([Cell(name, mark=mark), *cells])
+    return rows
+
+
+def published_section(report: Report, comparison: Comparison, *_: object) -> None:
+    """Add published results for the same collection, if there are any."""
+    rows: list[list[Any]] = []
+    for measure in comparison.measures:
+        frame = comparison.to_frame(measure)
+        for one in comparison.published(measure):
+            ours = _ours(one.learner, comparison.names)
+            mean = float(frame.loc[ours, "mean"]) if ours else float("nan")
+            error = float(frame.loc[ours, "standard_error"]) if ours else float("nan")
+            rows.append(
+                [
+                    one.learner,
+                    title(measure),
+                    Cell(f"{one.value:.4f}", one.value),
+                    ours or "",
+                    Cell(f"{mean:.4f}", mean) if ours else "",
+                    Cell(f"{(mean - one.value) / error:+z.1f}", (mean - one.value) / error)
+                    if ours and error > 0
+                    else "",
+                    one.source,
+                ]
+            )
+    if not rows:
+        return
+    report.section(
+        "Published results",
+        f"Results published for {comparison.collection}, next to the most similar learner of this "
+        "comparison. Differences of one or two standard errors are not significant.",
+    )
+    head = ["published", "measure", "value", "here", "value here", "difference, s.e.", "source"]
+    report.table(head, rows)
+
+
+def _ours(learner: str, names: Sequence[str]) -> str | None:
+    """Return the learner that is most similar to a published one, judging by the names."""
+    plain = learner.lower().replace("-", "").replace(" ", "")
+    by_length = sorted(names, key=len)
+    for name in by_length:
+        kind = name.split("[")[0].lower()
+        if plain == kind:
+            return name
+    for name in by_length:
+        kind = name.split("[")[0].lower()
+        if plain in (f"{kind}map", f"{kind}struct", f"{kind}ndcg") and (
+            not plain.endswith("ndcg") or "ndcg" in name.lower()
+        ):
+            return name
+    return None
+
+
+def curves_section(report: Report, comparison: Comparison, *_: object) -> None:
+    """Add the learning curves of the chosen fits."""
+    from permdist import plots
+    from permdist.plots.comparisons import with_curves
+
+    report.section(
+        "Learning curves",
+        "The objective and the validation measure during the chosen fits of the first fold. Early "
+        "stopping helps where the validation measure falls before the objective has leveled off. "
+        "Each learner monitors its own measure, named in the legend; curves of different measures "
+        "are not comparable.",
+    )
+    drawn = with_curves(comparison)
+    rest = [name for name in comparison.names if name not in drawn]
+    caption = "Objective and validation measure."
+    if rest:
+        caption += f" Not shown (fewer than three iterations, or no room): {', '.join(rest)}."
+    report.picture(plots.learning_curves(comparison), "Objective and validation measure", caption)
+
+
+def settings_section(report: Report, comparison: Comparison, *_: object) -> None:
+    """Add the settings that were chosen on validation queries."""
+    report.section(
+        "Chosen settings",
+        f"Chosen by {title(comparison.select)} on the validation part of each fold, from the "
+        "learner's default grid or from the values given. Settings that vary from fold to fold "
+        "have little effect, or the validation part is small.",
+    )
+    report.table(
+        ["learner", *(f"fold {fold + 1}" for fold in range(comparison.n_folds))],
+        [
+            [
+                name,
+                *(
+                    setting_text({key: one[key] for key in varied}) if varied else "no choice"
+                    for one in comparison.chosen[name]
+                ),
+            ]
+            for name in comparison.names
+            for varied in [comparison.varied[name]]
+        ],
+    )
