@@ -31,7 +31,7 @@ def evaluate(
     scores: Annotated[
         Path,
         typer.Argument(
-            metavar="RUN", help="A TREC run, or one score a line in the order of a LETOR file."
+            metavar="RUN", help="A TREC run, or one score per line in the order of a LETOR file."
         ),
     ],
     data: Annotated[

@@ -30,7 +30,7 @@ def predict(
     ] = None,
     form: Annotated[
         str,
-        typer.Option("--format", help="letor: one score a line; trec: a run for trec_eval."),
+        typer.Option("--format", help="letor: one score per line; trec: a run for trec_eval."),
     ] = "letor",
     name: Annotated[
         str | None,
