@@ -72,7 +72,7 @@ def column_names(values: Any) -> tuple[str, ...] | None:
     if texts < len(names):
         kinds = ", ".join(sorted({type(name).__name__ for name in names}))
         raise TypeError(
-            f"X: expected column names that are all strings, got {kinds}; Feature names are only "
+            f"X: expected column names that are all texts, got {kinds}; Feature names are only "
             "supported if all input features have string names (X.columns.astype(str))"
         )
     return tuple(str(name) for name in names)

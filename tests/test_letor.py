@@ -322,7 +322,7 @@ def test_odd_bytes(tmp_path):
         load_letor(write(tmp_path, "1 qid:1 1:ice\n"))
     with pytest.raises(ValueError, match="n_features: expected at least 1"):
         load_letor(write(tmp_path, GOOD), n_features=-1)
-    with pytest.raises(ValueError, match="expected one score per line, but the file is empty"):
+    with pytest.raises(ValueError, match="expected one score per line, the file has none"):
         load_scores(write(tmp_path, "\n\n"))
     with pytest.raises(ValueError, match="expected a finite number, got '1_0'"):
         load_scores(write(tmp_path, "1_0\n"))

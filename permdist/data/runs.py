@@ -41,7 +41,7 @@ def load_scores(path: str | os.PathLike[str], n_documents: int | None = None) ->
     while rows and not rows[-1].strip():
         rows.pop()
     if not rows:
-        raise ValueError(f"{file}: expected one score per line, but the file is empty")
+        raise ValueError(f"{file}: expected one score per line, the file has none")
     scores = np.array([read_number(file, number, row) for number, row in enumerate(rows, 1)])
     if n_documents is not None and len(scores) != n_documents:
         raise ValueError(
