@@ -5,142 +5,52 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import NamedTuple
 
-import numba
 import numpy as np
 import pytest
+from extension import kernel
+from extension.distribution import (
+    Constants,
+    Footrule,
+    PlainFootrule,
+    peek_footrule,
+    restore_footrule,
+    swap_footrule,
+)
+from extension.kernel import rotation
 from naive import transition_matrix
-from scipy.special import logsumexp
 
 from permdist import GoodBad
 from permdist.diagnostics import compare_to_exact
-from permdist.distributions import Distribution
 from permdist.rankings import enumerate_orders
 from permdist.samplers import register_kernel, run_chains
 from permdist.samplers.auto import applicable
-from permdist.samplers.kernels import KERNELS, accept, peek, pick, swap
-from permdist.targets import State, Target, compiled, target_of
-
-# ---- a distribution: the footrule to a center, and a bonus for neighbors that stay together ------
-
-
-class Footrule(Distribution):
-    """Mallows' model with the footrule distance to 0, 1, 2, ..., known up to its normalizer."""
-
-    def __init__(self, n_items, theta):
-        super().__init__(n_items)
-        self._theta = theta
-
-    def log_weight(self, orders):
-        return -self._theta * np.abs(np.asarray(orders) - np.arange(self.n_items)).sum(axis=-1)
-
-    def log_prob(self, orders):
-        return self.log_weight(orders) - logsumexp(self.log_weight(enumerate_orders(self.n_items)))
-
-    def _sample(self, size, rng):
-        raise NotImplementedError
-
-    def _target(self):
-        constants = Constants(self._theta, np.arange(self.n_items))
-        return Target(
-            self.n_items,
-            peek_footrule,
-            restore_footrule,
-            swap_footrule,
-            constants,
-            integers=self.n_items,
-            exact=False,
-        )
-
-
-class Constants(NamedTuple):
-    theta: float
-    center: np.ndarray
-
-
-@compiled
-def peek_footrule(target, state, k):
-    a, b = target.center[state.order[k]], target.center[state.order[k + 1]]
-    change = abs(a - k) + abs(b - k - 1) - abs(b - k) - abs(a - k - 1)
-    return state.value[0] + target.theta * change
-
-
-@compiled
-def swap_footrule(_target, state, k, value):
-    a, b = state.order[k], state.order[k + 1]
-    state.order[k], state.order[k + 1] = b, a
-    state.integers[a], state.integers[b] = k + 1, k  # the ranks, to show that they can be kept
-    state.value[0] = value
-
-
-@compiled
-def restore_footrule(target, state):
-    value = 0.0
-    for k in range(len(state.order)):
-        state.integers[state.order[k]] = k
-        value -= target.theta * abs(target.center[state.order[k]] - k)
-    state.value[0] = value
-
-
-class PlainFootrule(Footrule):
-    """The same with functions of numba's own, and the default `swap`."""
-
-    def _target(self):
-        constants = Constants(self._theta, np.arange(self.n_items))
-        return Target(self.n_items, njit_peek, njit_restore, constants=constants, exact=False)
-
-
-njit_peek = numba.njit(peek_footrule.py_func)
-
-
-@numba.njit
-def njit_restore(target, state):
-    state.value[0] = -target.theta * np.abs(state.order - target.center).sum()  # makes an array
-
-
-# ---- a kernel: three neighbors change places in a circle -----------------------------------------
-
-
-@compiled
-def rotation(target, state, rng):
-    n = len(state.order)
-    k, down = pick(rng, n - 1), pick(rng, 2)
-    if k == n - 2:
-        return False
-    first, second = k + down, k + 1 - down
-    before = state.value[0]
-    swap(target, state, first, peek(target, state, first))
-    value = peek(target, state, second)
-    if accept(rng, value - before):
-        swap(target, state, second, value)
-        return True
-    swap(target, state, first, before)
-    return False
+from permdist.samplers.kernels import KERNELS
+from permdist.targets import State, Target, target_of
 
 
 @pytest.fixture(autouse=True)
 def registered():
-    register_kernel("rotation", rotation, sweep=0.5)
+    kernel.register()
     yield
     KERNELS.discard("rotation")
 
 
-@pytest.mark.parametrize("kernel", ["adjacent", "transposition", "relocation", "rotation"])
+@pytest.mark.parametrize("name", ["adjacent", "transposition", "relocation", "rotation"])
 @pytest.mark.parametrize("kind", [Footrule, PlainFootrule])
-def test_every_kernel_leaves_the_target_as_it_is(kind, kernel):
+def test_every_kernel_leaves_the_target_as_it_is(kind, name):
     dist, orders = kind(4, 0.4), enumerate_orders(4)
     chances = np.exp(dist.log_prob(orders))
-    matrix = transition_matrix(target_of(dist), kernel, orders)
+    matrix = transition_matrix(target_of(dist), name, orders)
     np.testing.assert_allclose(matrix.sum(axis=1), 1.0, atol=1e-12)
     assert np.abs(chances @ matrix - chances).max() < 1e-12
 
 
-@pytest.mark.parametrize("kernel", ["rotation", "relocation"])
-def test_the_kernel_leaves_targets_of_the_library_as_they_are(kernel):
+@pytest.mark.parametrize("name", ["rotation", "relocation"])
+def test_the_kernel_leaves_targets_of_the_library_as_they_are(name):
     dist, orders = GoodBad([0.5, 0.1, -0.3, 0.2], [1, 0, 0, 1], tilt="ap"), enumerate_orders(4)
     chances = np.exp(dist.log_prob(orders))
-    matrix = transition_matrix(target_of(dist), kernel, orders)
+    matrix = transition_matrix(target_of(dist), name, orders)
     assert np.abs(chances @ matrix - chances).max() < 1e-12
 
 

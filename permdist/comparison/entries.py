@@ -16,7 +16,7 @@ from permdist._deprecation import renamed_arguments
 from permdist._tables import differing_columns
 from permdist._text import hint, split_list
 from permdist.data import Fold, Queries
-from permdist.models import Ranker, all_learners
+from permdist.models import LEARNERS, Ranker, all_learners
 
 WORDS = {"true": True, "false": False, "none": None, "inf": float("inf")}
 PARTS = ("training", "validation", "test")
@@ -179,7 +179,7 @@ def _named(learners: Any) -> list[tuple[str | None, Any]]:
 
 def _read(text: str) -> Entry:
     """Read one learner, with settings in brackets."""
-    kinds = {kind.__name__: kind for kind in all_learners()}
+    kinds = dict(LEARNERS)
     name, bracket, rest = text.partition("[")
     name = {known.lower(): known for known in kinds}.get(name.strip().lower(), name.strip())
     if name not in kinds:
