@@ -118,9 +118,10 @@ def _as_rst(text: str) -> str:
 
 
 def arguments(_gallery_conf: dict[str, Any], script_vars: dict[str, Any]) -> list[str]:
-    """Return the command line of a script, and the docstring, which Sphinx-Gallery takes away."""
+    """Return the command line of a script, and set what Sphinx-Gallery takes away from it."""
     name = Path(script_vars["src_file"]).stem
-    script_vars["example_globals"]["__doc__"] = docstring(name)
+    given = {"__doc__": docstring(name), "__file__": script_vars["src_file"]}
+    script_vars["example_globals"].update(given)
     return sizes(name)
 
 
