@@ -2,7 +2,7 @@
 
 from permdist.models.spaces.base import Batch, Space
 from permdist.models.spaces.hinge import StructuredHinge
-from permdist.models.spaces.merges import Interleavings, Lattices
+from permdist.models.spaces.interleavings import Interleavings, Lattices
 from permdist.models.spaces.pairs import Pairs
 from permdist.models.spaces.restart import Restarts
 from permdist.models.spaces.utilities import Utilities

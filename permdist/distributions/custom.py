@@ -15,8 +15,9 @@ from permdist._check import count, finite
 from permdist._kernels import kernel
 from permdist._typing import BoolArray, FloatArray, IntArray
 from permdist.distributions.base import MAX_LISTED, Distribution, NotExactError
-from permdist.distributions.lattice import Shape, check_digits
 from permdist.rankings import enumerate_orders
+from permdist.sums.lattice import check_digits
+from permdist.sums.shape import Shape
 
 LARGEST_SUM = 1e300
 

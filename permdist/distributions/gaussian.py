@@ -20,10 +20,11 @@ from permdist._offer import offer_strategy
 from permdist._typing import BoolArray, FloatArray, IntArray, RandomState
 from permdist.distributions.base import DEFAULT_DRAWS, Estimate
 from permdist.distributions.gaps import narrowed
-from permdist.distributions.lattice import NotExactError
-from permdist.distributions.utilities import Noise, RandomUtility, at_nodes, need_pairs, nodes
+from permdist.distributions.random_utility import RandomUtility
 from permdist.measures import Measure, parse
 from permdist.rankings import check_orders, order_by_scores
+from permdist.sums.lattice import NotExactError
+from permdist.sums.utilities import Noise, at_nodes, need_pairs, nodes
 
 REACH = 9.0  # standard deviations beyond which a Gaussian is below 1e-18 of its peak
 NODES, POINTS = 16, 10  # of a panel, and between two neighboring nodes

@@ -18,8 +18,7 @@ from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.distributions.gaps import narrowed
-from permdist.distributions.lattice import Shape
-from permdist.distributions.utilities import Noise, RandomUtility, at_nodes, need_pairs, nodes
+from permdist.distributions.random_utility import RandomUtility
 from permdist.rankings import TopK
 from permdist.rankings.orders import FEW_ENTRIES
 from permdist.rankings.partial import (
@@ -28,6 +27,8 @@ from permdist.rankings.partial import (
     refuse_short,
     refuse_top_as_subset,
 )
+from permdist.sums.shape import Shape
+from permdist.sums.utilities import Noise, at_nodes, need_pairs, nodes
 
 if TYPE_CHECKING:
     from permdist.distributions.plackett_luce_fit import Fit
