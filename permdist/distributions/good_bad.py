@@ -116,16 +116,17 @@ class GoodBad(PairModel, Distribution):
         return result[()]
 
     @cached_property
-    def _by_level(self) -> IntArray:
-        """The items by level, the lowest first, and inside by score."""
-        return self._ranked[np.argsort(self._levels[0][self._ranked], kind="stable")]
-
-    @cached_property
     def _place(self) -> IntArray:
         """Each item's place among those with its label, by score."""
         place = np.empty(self.n_items, dtype=np.int64)
-        place[self._by_level] = np.concatenate([np.arange(total) for total in self._levels[1]])
+        for members in self._classes:
+            place[members] = np.arange(len(members))
         return place
+
+    @property
+    def _classes(self) -> list[IntArray]:
+        """The items of each label by score, the lowest label first."""
+        return np.split(self._arranged.by_level, self._arranged.totals.cumsum()[:-1])
 
     def log_prob(self, orders: ArrayLike) -> Any:
         """Return the log-probability of each order."""
@@ -146,10 +147,7 @@ class GoodBad(PairModel, Distribution):
         """Differentiate `log_partition` by the scores, shape (n,)."""
         if self._sums is None:
             return self._by_scores(self._exact("log_partition_gradient").flows)
-        level_of, totals = self._levels
-        # Of F of the order of the labels: items with lower labels, less those with higher ones.
-        balance = 2 * totals.cumsum() - totals - self.n_items
-        return self._scatter(self._sums.slopes()) + self._scale * balance[level_of]
+        return self._scatter(self._sums.slopes()) + self._scale * self._arranged.balance
 
     def expect_gradient(
         self, measure: str | Measure, labels: ArrayLike | None = None
@@ -183,7 +181,7 @@ class GoodBad(PairModel, Distribution):
 
     def _interleavings(self) -> Shape:
         check_cells(self._levels[1])
-        return Shape(tuple(np.split(self._by_level, self._levels[1].cumsum()[:-1])))
+        return Shape(tuple(self._classes))
 
     @cached_property
     def _sums(self) -> Interleavings | None:
@@ -193,16 +191,15 @@ class GoodBad(PairModel, Distribution):
         totals = self._levels[1]
         check_cells(totals)
         steps = None if self._tilt is None else self._steps(self._tilt)
-        return Interleavings(self._narrowed[self._by_level], totals, steps, -self._kappa)
+        return Interleavings(self._narrowed[self._arranged.by_level], totals, steps, -self._kappa)
 
     def _steps(self, measure: Measure) -> FloatArray:
-        values, _, totals = self._grouped
-        return tabulate(measure, values, totals)
+        return tabulate(measure, self._arranged.values, self._arranged.totals)
 
     def _scatter(self, slopes: FloatArray) -> FloatArray:
         """Put derivatives by the sorted, scaled scores where the items are."""
         result = np.empty(self.n_items)
-        result[self._by_level] = 2.0 * self._scale * slopes
+        result[self._arranged.by_level] = 2.0 * self._scale * slopes
         return result
 
     def _expect_exactly(self, measure: Measure, labels: IntArray) -> float | None:
@@ -212,8 +209,7 @@ class GoodBad(PairModel, Distribution):
         return super()._expect_exactly(measure, labels)
 
     def _offset(self, measure: Measure) -> float:
-        values, _, totals = self._grouped
-        return measure.offset(values, totals)
+        return measure.offset(self._arranged.values, self._arranged.totals)
 
     @property
     def _is_small(self) -> bool:
@@ -268,7 +264,7 @@ class GoodBad(PairModel, Distribution):
         if isinstance(other, GoodBad) and method != "sample":
             same = self._space == other._space == "interleavings"
             same = same and np.array_equal(self._levels[1], other._levels[1])
-            if same and np.array_equal(self._by_level, other._by_level):
+            if same and np.array_equal(self._arranged.by_level, other._arranged.by_level):
                 return Estimate(self._lattice.divergence(other._lattice))
         return super().kl(other, method=method, draws=draws, rng=rng)
 

@@ -12,7 +12,7 @@ from scipy.special import expit, log_expit
 from permdist._check import as_rng, batch_shape, grades
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
-from permdist.distributions.pair_model import PairModel
+from permdist.distributions.pair_model import PairModel, arrange
 from permdist.measures import AUC, KendallTau, Measure, parse
 from permdist.sums.pairs import BatchPairs
 
@@ -124,8 +124,8 @@ class PairSigns(PairModel):
     def log_partition(self) -> float:
         """Return ``log sum_y exp F(y)``, with the tilt if there is one."""
         # Beyond the gaps that were narrowed every term is linear in its difference.
-        narrow = -0.5 * np.diff(self._narrowed[self._ranked])
-        return float(self._sums[0][0, 0]) + self._reference - self._sum_gaps(narrow)
+        narrow = arrange(0.5 * self._narrowed, self._own_labels, 1.0)[-1]
+        return float(self._sums[0][0, 0]) + self._reference - narrow
 
     def log_partition_gradient(self) -> FloatArray:
         """Differentiate `log_partition` by the scores, shape (n,)."""
@@ -186,7 +186,7 @@ class PairSigns(PairModel):
 
     @property
     def _is_binary(self) -> bool:
-        return len(self._grouped[0]) == 2
+        return len(self._arranged.totals) == 2
 
     @property
     def _differ(self) -> BoolArray:
@@ -198,7 +198,7 @@ class PairSigns(PairModel):
     def _counted(self) -> BoolArray:
         """The entries of a sign matrix that are independent."""
         if self._is_binary:
-            return np.ones(self._grouped[2][::-1], dtype=bool)
+            return np.ones(self._arranged.totals[::-1], dtype=bool)
         return np.triu(self._differ)
 
     def _log_odds(self) -> FloatArray:

@@ -153,8 +153,8 @@ def fits(n_items: int) -> bool:
 
 def cells_of(totals: ArrayLike) -> float:
     """Count the log-weights of all interleavings of classes of these sizes."""
-    sizes = np.asarray(totals)
-    return float(np.prod(sizes + 1.0)) * len(sizes)
+    sizes = np.asarray(totals).tolist()
+    return math.prod(size + 1.0 for size in sizes) * len(sizes)
 
 
 def check_cells(totals: IntArray) -> None:
