@@ -12,20 +12,24 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import choice, finite, grades
 from permdist._groups import group_queries
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.measures import AP, AUC, NDCG, Measure, parse
 from permdist.measures.auc import different_pairs
 from permdist.sums.lattice import Lattice
 from permdist.sums.levels import layout
 from permdist.sums.shape import MAX_CELLS, Shape, cells_of, fits, level_steps
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
 
 KINDS = ("indicator", "exponential", "logistic", "hinge", "margin")
 MAX_PATTERNS = 20_000_000
@@ -252,7 +256,8 @@ class QueryInterleavings:
     def one_perfect(self) -> bool:
         """Whether only full agreement with the labels is perfect."""
         measure = self.measure
-        whole = measure._cut >= len(self.labels)
+        cut = getattr(measure, "k", None)
+        whole = cut is None or cut >= len(self.labels)
         if isinstance(measure, AP):
             return whole and len(self.values) == 2 and self.values[0] == 0
         return whole and isinstance(measure, NDCG | AUC)

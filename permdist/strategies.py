@@ -20,16 +20,19 @@ numbered:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
 
-from permdist._typing import FloatArray, IntArray
 from permdist.data import Queries
 from permdist.distributions import GaussianScores, GoodBad, PairSigns, PlackettLuce
 from permdist.rankings import BucketOrder, TopK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from permdist._typing import FloatArray, IntArray
 
 __all__ = [
     "LabelledQuery",

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import entr
 
 from permdist._check import as_rng, batch_shape, choice, count, grades
 from permdist._interrupts import parts
 from permdist._limits import need_memory
-from permdist._typing import FloatArray, IntArray, RandomState
 from permdist.distributions.items import Items
 from permdist.measures import AUC, KendallTau, Measure, parse
 from permdist.rankings import check_orders, enumerate_orders, order_to_ranks
@@ -22,6 +20,11 @@ from permdist.rankings.orders import FEW_ENTRIES
 from permdist.sums.lattice import Lattice
 from permdist.sums.lattice import NotExactError as NotExactError
 from permdist.sums.shape import Shape, fits
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray, RandomState
 
 METHODS = ("auto", "exact", "sample")
 DEFAULT_DRAWS = 10_000
@@ -75,6 +78,12 @@ class Distribution(Items, ABC):
         Item names, used in reprs, tables and plots.
     """
 
+    _adds_up: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._adds_up = cls._step_weights is not Distribution._step_weights
+
     # ---- what a model gives ------------------------------------------------------------------
 
     @abstractmethod
@@ -87,6 +96,7 @@ class Distribution(Items, ABC):
 
     def _step_weights(self, shape: Shape) -> FloatArray | None:
         """Return the log-weight of each next item in each state; None if there is no such sum."""
+        del shape  # for subclasses
         return None
 
     @property
@@ -310,7 +320,7 @@ class Distribution(Items, ABC):
     @property
     def _is_additive(self) -> bool:
         """Whether the log-weight adds up along the ranking, so that there is a lattice."""
-        return type(self)._step_weights is not Distribution._step_weights
+        return self._adds_up
 
     @property
     def _is_listed(self) -> bool:

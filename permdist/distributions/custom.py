@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from permdist._check import count, finite
 from permdist._kernels import kernel
-from permdist._typing import BoolArray, FloatArray, IntArray
 from permdist.distributions.base import MAX_LISTED, Distribution, NotExactError
 from permdist.rankings import enumerate_orders
 from permdist.sums.lattice import check_digits
-from permdist.sums.shape import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import BoolArray, FloatArray, IntArray
+    from permdist.sums.shape import Shape
 
 LARGEST_SUM = 1e300
 

@@ -7,9 +7,12 @@ small numbers whose differences have all their digits.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from permdist._typing import FloatArray
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray
 
 
 def narrowed(scores: FloatArray, unit: float, cap: float, spread: float = np.inf) -> FloatArray:

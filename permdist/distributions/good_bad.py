@@ -261,12 +261,21 @@ class GoodBad(PairModel, Distribution):
         rng : int, Generator or None
         """
         choice("method", method, METHODS)
-        if isinstance(other, GoodBad) and method != "sample":
-            same = self._space == other._space == "interleavings"
-            same = same and np.array_equal(self._levels[1], other._levels[1])
-            if same and np.array_equal(self._arranged.by_level, other._arranged.by_level):
-                return Estimate(self._lattice.divergence(other._lattice))
+        if isinstance(other, GoodBad) and method != "sample" and self._is_like(other):
+            return Estimate(self._divergence(other))
         return super().kl(other, method=method, draws=draws, rng=rng)
+
+    def _is_like(self, other: GoodBad) -> bool:
+        """Check whether both are over the same interleavings."""
+        mine, theirs = self._arranged, other._arranged
+        return (
+            self._space == other._space == "interleavings"
+            and np.array_equal(mine.totals, theirs.totals)
+            and np.array_equal(mine.by_level, theirs.by_level)
+        )
+
+    def _divergence(self, other: GoodBad) -> float:
+        return self._lattice.divergence(other._lattice)
 
     def _refusal(self, what: str) -> str:
         if self._space == "orders" and self.n_items > 8:
@@ -327,7 +336,7 @@ def _losses(
 def _by_scores(
     table: FloatArray,
     sizes: IntArray,
-    strides: IntArray,
+    _strides: IntArray,
     first: IntArray,
     items: IntArray,
     level_of: IntArray,

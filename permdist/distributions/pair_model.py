@@ -10,7 +10,6 @@ import numpy as np
 
 from permdist._check import finite, grades, scale_of
 from permdist._kernels import kernel
-from permdist._typing import IntArray
 from permdist.distributions.gaps import narrowed
 from permdist.distributions.items import Items
 from permdist.measures import Measure, parse
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from permdist._typing import FloatArray
+    from permdist._typing import FloatArray, IntArray
 
 # A measure is rounded to about 1e-16, and kappa times that is the error of the exponent.
 LARGEST_KAPPA = 1e6

@@ -345,7 +345,7 @@ def _entropies(
 
 @kernel
 def _marginals(
-    flows: FloatArray, sizes: IntArray, strides: IntArray, first: IntArray, items: IntArray
+    flows: FloatArray, sizes: IntArray, _strides: IntArray, first: IntArray, items: IntArray
 ) -> FloatArray:
     """Add up the flows by item and position, shape (n, n)."""
     states, classes = flows.shape
@@ -364,7 +364,7 @@ def _marginals(
 def _counts_when_placed(
     flows: FloatArray,
     sizes: IntArray,
-    strides: IntArray,
+    _strides: IntArray,
     first: IntArray,
     items: IntArray,
     slots: IntArray,

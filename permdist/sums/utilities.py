@@ -14,10 +14,9 @@ import numpy as np
 from permdist._interrupts import parts
 from permdist._kernels import kernel
 from permdist._limits import need_memory
-from permdist._typing import FloatArray
 
 if TYPE_CHECKING:
-    from permdist._typing import BoolArray
+    from permdist._typing import BoolArray, FloatArray
     from permdist.measures import Positional
 
 
