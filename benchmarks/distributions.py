@@ -12,7 +12,7 @@ import harness
 import numpy as np
 from scipy import optimize
 
-from permdist import GaussianScores, GoodBad, PlackettLuce
+from permdist import GaussianScores, GoodBad, PairSigns, PlackettLuce
 
 
 def tensorflow_probability():
@@ -236,9 +236,7 @@ def good_bad():
     x = scores[labels > 0][:500, None] - scores[labels == 0][None, :]
     parts = labels.sum() / 500
     rows = {
-        "sorted windows": harness.seconds(
-            lambda: GoodBad(scores, labels, space="pairs").log_partition()
-        ),
+        "sorted windows": harness.seconds(lambda: PairSigns(scores, labels).log_partition()),
         "numpy, all pairs": parts * harness.seconds(lambda: np.logaddexp(x, -x).sum(), repeat=2),
     }
     harness.table("Pairs, 20,000 items with spread scores", rows)

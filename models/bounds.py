@@ -1,8 +1,8 @@
 """Upper bounds of ``1 - measure``, each with an exact value: what bound-based learners minimize.
 
 Type-one bounds are functions of the measure itself; type-two bounds compare the scores of perfect
-permutations with those of all others. The latter run over merges of the classes, each in its best
-order: any other order of the same labels has the same measure and a smaller F.
+permutations with those of all others. The latter run over interleavings of the classes, each in
+its best order: any other order of the same labels has the same measure and a smaller F.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from permdist._check import choice, finite, grades
 from permdist._groups import group_queries
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
-from permdist.distributions.lattice import MAX_CELLS, Lattice, Shape, fits, grade_table
 from permdist.measures import AP, AUC, NDCG, Measure, parse
+from permdist.measures.auc import different_pairs
+from permdist.sums.lattice import Lattice
+from permdist.sums.levels import layout
+from permdist.sums.shape import MAX_CELLS, Shape, cells_of, fits, level_steps
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -59,7 +62,7 @@ class Bound(ABC):
         return parse(self.measure)
 
     def value(self, scores: ArrayLike, labels: ArrayLike) -> float:
-        """Give the bound of one query, exactly."""
+        """Return the bound of one query, exactly."""
         return self._value(*_checked(scores, labels, "labels"))
 
     def __call__(self, scores: ArrayLike, y: ArrayLike, qid: ArrayLike | None = None) -> float:
@@ -149,7 +152,7 @@ class TypeTwo(Bound):
 
     Notes
     -----
-    The largest term is found by walking all merges of the classes, some 100,000 for 7 + 14
+    The largest term is found by walking all interleavings of the classes, some 100,000 for 7 + 14
     documents; for ``"margin"`` and AP, NDCG or AUC without a cut-off, by a longest path in
     O(goods x bads) at any size. Sums run over all permutations of up to 8 documents or so; that of
     exponentials, over subsets, up to 20.
@@ -176,40 +179,40 @@ class TypeTwo(Bound):
         choice("pairs", self.pairs, ("all", "good-bad"))
 
     def margin(self, scores: ArrayLike, labels: ArrayLike) -> float:
-        """Give the smallest ``F(p) - F(y)``, which condition (9) of Theorem 3 is about.
+        """Return the smallest ``F(p) - F(y)``, which condition (9) of Theorem 3 is about.
 
         Infinite where all permutations are perfect.
         """
         score, label = _checked(scores, labels, "labels")
         if not _says(label):
             return math.inf
-        merges = _Merges(score, label, self._gain, self.pairs)
-        return merges.lowest_perfect() - merges.largest("indicator", 0.0)[1]
+        query = QueryInterleavings(score, label, self._gain, self.pairs)
+        return query.lowest_perfect() - query.largest("indicator", 0.0)[1]
 
     def _value(self, scores: FloatArray, labels: IntArray) -> float:
         if not _says(labels):
             return 0.0
         if self.over == "sum":
             return self._sum(scores, labels)
-        merges = _Merges(scores, labels, self._gain, self.pairs)
-        if self.kind == "margin" and merges.one_perfect:
-            return merges.largest_margin()
-        return merges.largest(self.kind, merges.lowest_perfect())[0]
+        query = QueryInterleavings(scores, labels, self._gain, self.pairs)
+        if self.kind == "margin" and query.one_perfect:
+            return query.largest_margin()
+        return query.largest(self.kind, query.lowest_perfect())[0]
 
     def _sum(self, scores: FloatArray, labels: IntArray) -> float:
-        merges = _Merges(scores, labels, self._gain, self.pairs)
+        query = QueryInterleavings(scores, labels, self._gain, self.pairs)
         n = len(scores)
-        by_subsets = self.kind == "exponential" and merges.one_perfect and self.pairs == "all"
+        by_subsets = self.kind == "exponential" and query.one_perfect and self.pairs == "all"
         if n > 8 and by_subsets and fits(n):
-            return merges.sum_of_exponentials()
+            return query.sum_of_exponentials()
         if n > 8:
             raise ValueError(
                 f"scores: the sum runs over all permutations, {n} documents are too many; use "
                 "over='max', or the exponential bound with AP, NDCG or AUC and pairs='all'"
             )
         orders = np.array(list(itertools.permutations(range(n))), dtype=np.int64)
-        exponents = merges.exponents(orders)
-        losses = merges.ideal - self._gain(orders, labels)
+        exponents = query.exponents(orders)
+        losses = query.ideal - self._gain(orders, labels)
         perfect = losses <= SAME
         if float(perfect.sum()) * float((~perfect).sum()) > MAX_PAIRS:
             raise ValueError(f"scores: {n} documents with these labels have too many permutations")
@@ -218,26 +221,36 @@ class TypeTwo(Bound):
         return float(patiently(4.0 * len(inputs[0]) * len(inputs[1]), _sum_terms, *inputs))
 
 
-class _Merges:
-    """One query, its classes sorted by score: F and the measure step by step along a merge."""
+class QueryInterleavings:
+    """One query, its classes sorted by score: F and the measure along each interleaving.
+
+    Parameters
+    ----------
+    scores : array of float, shape (n,)
+    labels : array of int, shape (n,)
+    measure : Measure
+    pairs : {"all", "good-bad"}
+        As for `TypeTwo`.
+    """
 
     def __init__(self, scores: FloatArray, labels: IntArray, measure: Measure, pairs: str) -> None:
         self.scores, self.labels, self.measure = scores, labels, measure
-        self.grades, self.totals = np.unique(labels, return_counts=True)
+        self.values, self.totals = np.unique(labels, return_counts=True)
         self.ideal = measure.ideal(labels)
         self.good_bad = pairs == "good-bad"
         n = len(labels)
-        by_label = [scores[labels == grade] for grade in self.grades]
+        by_label = [scores[labels == value] for value in self.values]
         self._down = np.concatenate([np.sort(part)[::-1] for part in by_label])
         self._up = np.concatenate([np.sort(part) for part in by_label])
-        couples = (n**2 - int((self.totals**2).sum())) // 2 if self.good_bad else n * (n - 1)
-        self._unit = 1.0 / couples
-        cells = float(np.prod(self.totals + 1.0)) * len(self.totals)
-        if cells > MAX_CELLS:
-            raise ValueError(f"labels: merging these grades would take {cells:,.0f} cells")
-        key = tuple(self.grades.tolist()), tuple(self.totals.tolist())
-        self._steps = grade_table(measure, *key)
-        self._offset = measure.offset(self.grades, self.totals)
+        self._unit = 1.0 / (different_pairs(self.totals) if self.good_bad else n * (n - 1))
+        if cells_of(self.totals) > MAX_CELLS:
+            raise ValueError(
+                f"labels: interleaving these levels would take {cells_of(self.totals):,.0f} cells, "
+                f"the limit is {MAX_CELLS:,}; use fewer different labels"
+            )
+        key = tuple(self.values.tolist()), tuple(self.totals.tolist())
+        self._steps = level_steps(measure, *key)
+        self._offset = measure.offset(self.values, self.totals)
 
     @property
     def one_perfect(self) -> bool:
@@ -245,22 +258,22 @@ class _Merges:
         measure = self.measure
         whole = measure.cut_off >= len(self.labels)
         if isinstance(measure, AP):
-            return whole and len(self.grades) == 2 and self.grades[0] == 0
+            return whole and len(self.values) == 2 and self.values[0] == 0
         return whole and isinstance(measure, NDCG | AUC)
 
     def largest(self, kind: str, perfect: float) -> tuple[float, float]:
-        """Give the largest term, and the largest F, of an imperfect merge."""
+        """Return the largest term, and the largest F, of an imperfect interleaving."""
         return self._walk(self._down, perfect, KINDS.index(kind), False)
 
     def need_walk(self) -> float:
-        """Refuse more merges than can be walked one by one; give their number."""
+        """Return the number of interleavings; raise ValueError if they are too many to walk."""
         # Counted by logarithms: a factorial of many documents is itself too much work.
         logs = math.lgamma(len(self.labels) + 1.0)
         logs -= sum(math.lgamma(total + 1.0) for total in self.totals.tolist())
         patterns = math.exp(min(logs, 700.0))
         if patterns > MAX_PATTERNS * (1.0 + 1e-9):
             raise ValueError(
-                f"labels: expected at most {MAX_PATTERNS:,} merges to walk, "
+                f"labels: expected at most {MAX_PATTERNS:,} interleavings to walk, "
                 f"got {patterns:.2g}; use kind='margin' with NDCG or AUC, or AP of binary labels, "
                 "without a cut-off; or fewer documents"
             )
@@ -276,20 +289,35 @@ class _Merges:
         return float(found[0]), float(found[1])
 
     def lowest_perfect(self) -> float:
-        """Give the smallest F of a perfect permutation: its classes in ascending order."""
+        """Return the smallest F of a perfect permutation: its classes in ascending order."""
         if self.one_perfect:
             order = np.lexsort((self.scores, -self.labels))
             return float(self.exponents(order[None, :])[0])
         return self._walk(self._up, 0.0, 0, True)[1]
 
     def largest_margin(self) -> float:
-        """Find the largest ``e - x`` by a longest path, and take at least 0."""
-        inputs = self._down, self.totals, self._steps, self._unit, self.good_bad
-        found = patiently(4.0 * self._steps.size, _best_deviation, *inputs)
-        return max(0.0, self.ideal - self._offset + float(found) - self.lowest_perfect())
+        """Find the largest ``e - x``, at least 0: a longest path that leaves the perfect one."""
+        shape = Shape(tuple(np.split(np.arange(len(self.labels)), np.cumsum(self.totals)[:-1])))
+        placed = shape.counts.sum(axis=1)[:, None]
+        n = len(self.labels)
+        factor = n - 1 - 2 * placed
+        if self.good_bad:
+            factor = n - self.totals - 2 * (placed - shape.counts)
+        following = np.minimum(shape.first[:-1] + shape.counts, n - 1)
+        weights = self._unit * factor * self._down[following] - self._steps.T
+        ahead = Lattice(shape, weights).best_ahead()
+        best, so_far, state = -np.inf, 0.0, 0
+        for level in range(len(self.totals) - 1, -1, -1):
+            for _ in range(self.totals[level]):
+                for lower in range(level):  # none of a lower level is placed yet
+                    left = state + shape.strides[lower]
+                    best = max(best, so_far + weights[state, lower] + ahead[left])
+                so_far += weights[state, level]
+                state += shape.strides[level]
+        return max(0.0, self.ideal - self._offset + float(best) - self.lowest_perfect())
 
     def exponents(self, orders: IntArray) -> FloatArray:
-        """Give F of orders, shape (orders,)."""
+        """Return F of orders, shape (orders,)."""
         n = orders.shape[1]
         if not self.good_bad:
             coefficients = n - 1.0 - 2.0 * np.arange(n)
@@ -313,8 +341,8 @@ class _Merges:
                 "scores: too far apart for this sum, its digits cancel; use over='max'"
             )
         log_sum, above = lattice.log_partition, 0
-        for grade, total in zip(self.grades[::-1], self.totals[::-1], strict=True):
-            members = self.scores[self.labels == grade]
+        for value, total in zip(self.values[::-1], self.totals[::-1], strict=True):
+            members = self.scores[self.labels == value]
             inner = Shape.of_orders(int(total))
             place = n - 1.0 - 2.0 * (above + inner.counts.sum(axis=1))
             weights = -self._unit * place[:, None] * members[None, :]
@@ -331,7 +359,7 @@ def _checked(scores: ArrayLike, labels: ArrayLike, name: str) -> tuple[FloatArra
 
 
 def _says(labels: IntArray) -> bool:
-    """Tell whether there are two different labels."""
+    """Check whether there are two different labels."""
     return len(labels) > 1 and bool((labels != labels[0]).any())
 
 
@@ -355,7 +383,7 @@ def _term(kind: int, loss: float, x: float) -> float:
 
 @kernel
 def _coefficient(n: int, placed: int, total: int, own: int, good_bad: bool) -> float:
-    """Give the factor of a score in F, when `placed` items are above, `own` of its class."""
+    """Return the factor of a score in F, when `placed` items are above, `own` of its class."""
     if good_bad:
         return float(n - total - 2 * (placed - own))
     return float(n - 1 - 2 * placed)
@@ -373,16 +401,13 @@ def _walk(
     kind: int,
     of_perfect: bool,
 ) -> tuple[float, float]:
-    """Walk all merges; give the largest term and the largest F of the imperfect ones.
+    """Walk all interleavings; return the largest term and the largest F of the imperfect ones.
 
     With of_perfect: 0 and the smallest F of the perfect ones. Scores are class after class, steps
     (levels, states).
     """
     levels, n = len(totals), len(scores)
-    strides, first = np.ones(levels + 1, np.int64), np.zeros(levels + 1, np.int64)
-    for c in range(levels):
-        strides[c + 1] = strides[c] * (totals[c] + 1)
-        first[c + 1] = first[c] + totals[c]
+    strides, first = layout(totals)
     counts, taken = np.zeros(levels, np.int64), np.full(n + 1, -1)
     gain, exponent = np.zeros(n + 1), np.zeros(n + 1)
     best, extreme = 0.0, np.inf if of_perfect else -np.inf
@@ -421,53 +446,6 @@ def _walk(
             counts[c] -= 1
             state -= strides[c]
     return best, extreme
-
-
-@kernel
-def _best_deviation(
-    scores: FloatArray, totals: IntArray, steps: FloatArray, unit: float, good_bad: bool
-) -> float:
-    """Find the largest F less measure of a merge that leaves the perfect one somewhere."""
-    levels, n = len(totals), len(scores)
-    strides, first = np.ones(levels + 1, np.int64), np.zeros(levels + 1, np.int64)
-    for c in range(levels):
-        strides[c + 1] = strides[c] * (totals[c] + 1)
-        first[c + 1] = first[c] + totals[c]
-    states = strides[levels]
-    ahead = np.full(states, -np.inf)  # the best from here to the end
-    ahead[states - 1] = 0.0
-    counts, placed = totals.copy(), n
-    for state in range(states - 2, -1, -1):
-        c = 0
-        while counts[c] == 0:
-            counts[c] = totals[c]
-            placed += totals[c]
-            c += 1
-        counts[c] -= 1
-        placed -= 1
-        for c in range(levels):
-            if counts[c] < totals[c]:
-                factor = _coefficient(n, placed, totals[c], counts[c], good_bad)
-                step = unit * factor * scores[first[c] + counts[c]] - steps[c, state]
-                ahead[state] = max(ahead[state], step + ahead[state + strides[c]])
-    best, so_far, state, placed = -np.inf, 0.0, 0, 0
-    counts[:] = 0
-    for perfect in range(levels - 1, -1, -1):
-        for _ in range(totals[perfect]):
-            for c in range(perfect, -1, -1):
-                if counts[c] == totals[c]:
-                    continue
-                factor = _coefficient(n, placed, totals[c], counts[c], good_bad)
-                step = unit * factor * scores[first[c] + counts[c]] - steps[c, state]
-                if c == perfect:
-                    stay = step
-                else:
-                    best = max(best, so_far + step + ahead[state + strides[c]])
-            so_far += stay
-            counts[perfect] += 1
-            state += strides[perfect]
-            placed += 1
-    return best
 
 
 @kernel

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Distribution,
         GaussianScores,
         GoodBad,
+        PairSigns,
         PlackettLuce,
         WeightedOrders,
     )
@@ -44,6 +45,7 @@ __all__ = [
     "Distribution",
     "GaussianScores",
     "GoodBad",
+    "PairSigns",
     "PlackettLuce",
     "WeightedOrders",
     "__version__",

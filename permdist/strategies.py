@@ -26,7 +26,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from permdist.data import Queries
-from permdist.distributions import GaussianScores, GoodBad, PlackettLuce
+from permdist.distributions import GaussianScores, GoodBad, PairSigns, PlackettLuce
 from permdist.rankings import BucketOrder, TopK
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ __all__ = [
     "labels",
     "order_tuples",
     "orders",
+    "pair_signs",
     "plackett_luces",
     "queries",
     "rankings_with_ties",
@@ -359,7 +360,7 @@ def good_bads(
     max_grade : int
         Labels are 0 to this.
     spaces : sequence of str
-        The spaces to choose from; over ``"pairs"`` only the tilts None and ``"auc"`` occur.
+        The spaces to choose from.
     tilts : sequence of str or None
     wide : bool
         Whether scores of magnitudes from 1e-12 on occur as well, up to the largest for which the
@@ -367,22 +368,50 @@ def good_bads(
     n_items, min_items, max_items : int
         As in `orders`; 2 to 6 items by default.
     """
-    label = labels(max_grade=max_grade, min_relevant=1, min_irrelevant=1, **_small(sizes))
+    parts = _pair_models(max_score, max_grade, tilts, wide, _small(sizes))
+    space = st.sampled_from(list(spaces))
+    return st.builds(lambda given, space: GoodBad(**given, space=space), parts, space)
 
-    @st.composite
-    def model(draw: st.DrawFn) -> GoodBad:
-        grade = draw(label)
-        score = draw(_scores_up_to(max_score, wide, {"n_items": len(grade)}))
-        space = draw(st.sampled_from(list(spaces)))
-        possible = [tilt for tilt in tilts if space != "pairs" or tilt in (None, "auc")]
-        tilt = draw(st.sampled_from(possible))
-        scale, kappa = draw(st.sampled_from([1.0, 0.3])), draw(st.sampled_from([1.0, 10.0]))
-        # The exponent is at most scale * (largest - smallest score) * n^2 / 2, and kappa.
-        most = 0.9 * WIDEST / (scale * len(grade) ** 2)
-        score = np.clip(score, -most, most)
-        return GoodBad(score, grade, space=space, scale=scale, tilt=tilt, kappa=kappa)
 
-    return model()
+def pair_signs(
+    *,
+    max_score: float = 2.0,
+    max_grade: int = 2,
+    tilts: Sequence[str | None] = (None, "auc"),
+    wide: bool = False,
+    **sizes: Unpack[Sizes],
+) -> st.SearchStrategy[PairSigns]:
+    """Generate pair models over sign vectors.
+
+    Parameters
+    ----------
+    max_score, max_grade, tilts, wide
+        As in `good_bads`.
+    n_items, min_items, max_items : int
+        As in `orders`; 2 to 6 items by default.
+    """
+    parts = _pair_models(max_score, max_grade, tilts, wide, _small(sizes))
+    return st.builds(lambda given: PairSigns(**given), parts)
+
+
+@st.composite
+def _pair_models(
+    draw: st.DrawFn,
+    max_score: float,
+    max_grade: int,
+    tilts: Sequence[str | None],
+    wide: bool,
+    sizes: Sizes,
+) -> dict[str, Any]:
+    """Generate what the good-bad pair model takes, whatever it is summed over."""
+    label = draw(labels(**sizes, max_grade=max_grade, min_relevant=1, min_irrelevant=1))
+    score = draw(_scores_up_to(max_score, wide, {"n_items": len(label)}))
+    tilt = draw(st.sampled_from(list(tilts)))
+    scale, kappa = draw(st.sampled_from([1.0, 0.3])), draw(st.sampled_from([1.0, 10.0]))
+    # The exponent is at most scale * (largest - smallest score) * n^2 / 2, and kappa.
+    most = 0.9 * WIDEST / (scale * len(label) ** 2)
+    score = np.clip(score, -most, most)
+    return {"scores": score, "labels": label, "scale": scale, "tilt": tilt, "kappa": kappa}
 
 
 def _small(sizes: Sizes) -> Sizes:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csgraph
 
-from permdist.distributions.ballots import Rankings, check_existence
+from permdist.ballots import Rankings, check_existence
 
 
 def all_wins(lists, weights, n, rest):

@@ -41,12 +41,12 @@ def test_the_longest_path_equals_the_walk_at_size():
     labels = np.repeat([1, 0], [5, 9])
     for pairs in ("all", "good-bad"):
         for name in ("ap", "ndcg", "auc"):
-            from permdist.models.bounds import _Merges
+            from permdist.models.bounds import QueryInterleavings
 
             scores = rng.normal(size=14)
-            merges = _Merges(scores, labels, parse(name), pairs)
-            walked = merges.largest("margin", merges.lowest_perfect())[0]
-            assert merges.largest_margin() == pytest.approx(walked, abs=1e-12)
+            query = QueryInterleavings(scores, labels, parse(name), pairs)
+            walked = query.largest("margin", query.lowest_perfect())[0]
+            assert query.largest_margin() == pytest.approx(walked, abs=1e-12)
 
 
 @given(strategies.labelled_queries(max_items=5), st.sampled_from(["ap", "ndcg", "auc", "ndcg@2"]))
@@ -89,7 +89,7 @@ def test_one_class_and_bad_input():
     with pytest.raises(ValueError, match="labels: expected shape"):
         TypeTwo("ap").value([1.0, 2.0], [1])
     many = np.arange(40) % 2
-    with pytest.raises(ValueError, match=r"at most 20,000,000 merges to walk, got 1\.4e"):
+    with pytest.raises(ValueError, match=r"at most 20,000,000 interleavings to walk, got 1\.4e"):
         TypeTwo("ap").value(np.arange(40.0), many)
     with pytest.raises(ValueError, match="over='max'"):
         TypeTwo("ap", kind="hinge", over="sum").value(np.arange(40.0), many)
@@ -100,11 +100,11 @@ def test_one_class_and_bad_input():
     ("name", "kind", "sizes"),
     [("ap", "margin", (10, 10, 20)), ("ndcg@10", "hinge", (15, 25)), ("rr", "margin", (15, 25))],
 )
-def test_merges_are_counted_before_any_is_walked(name, kind, sizes):
+def test_interleavings_are_counted_before_any_is_walked(name, kind, sizes):
     labels = np.repeat(np.arange(len(sizes)), sizes)
     scores = np.random.default_rng(0).normal(size=len(labels))
     begin = time.process_time()
     for ask in (TypeTwo(name, kind=kind).value, TypeTwo(name, kind=kind).margin):
-        with pytest.raises(ValueError, match="labels: expected at most 20,000,000 merges to walk"):
+        with pytest.raises(ValueError, match="labels: expected at most 20,000,000 interleavings"):
             ask(scores, labels)
     assert time.process_time() - begin < 1.0

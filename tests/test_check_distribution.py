@@ -14,6 +14,7 @@ from scipy import stats
 from permdist import (
     GaussianScores,
     GoodBad,
+    PairSigns,
     PlackettLuce,
     WeightedOrders,
     identities,
@@ -122,8 +123,8 @@ def test_what_is_not_offered_is_no_mistake():
 def test_refusals():
     with pytest.raises(TypeError, match="dist: expected a Distribution, got str"):
         identities.check_distribution("uniform")
-    with pytest.raises(TypeError, match="over pairs a draw is a sign matrix"):
-        identities.check_distribution(GoodBad([0.0, 1.0], [1, 0], space="pairs"))
+    with pytest.raises(TypeError, match="dist: expected a Distribution, got PairSigns"):
+        identities.check_distribution(PairSigns([0.0, 1.0], [1, 0]))
     with pytest.raises(ValueError, match="draws: expected at least 100, got 10"):
         identities.check_distribution(Uniform(3), draws=10)
     with pytest.raises(ValueError, match="false_alarms: expected a chance between 0 and 1, got 0"):

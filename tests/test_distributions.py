@@ -15,6 +15,7 @@ from permdist.distributions import (
     GaussianScores,
     GoodBad,
     NotExactError,
+    PairSigns,
     PlackettLuce,
     WeightedOrders,
 )
@@ -223,12 +224,12 @@ def test_estimates_are_floats():
         (lambda: GoodBad([0.0, 1.0], [1]), ValueError, "labels: expected 2 labels"),
         (lambda: GoodBad([0.0, 1.0], [1, -1]), ValueError, "labels: expected non-negative"),
         (lambda: GoodBad([0.0, 1.0], [1, 0], scale=0), ValueError, "scale: expected a positive"),
-        (lambda: GoodBad([0.0, 1.0], [1, 0], space="pair"), ValueError, "did you mean 'pairs'?"),
+        (lambda: GoodBad([0.0, 1.0], [1, 0], space="order"), ValueError, "did you mean 'orders'?"),
         (lambda: GoodBad([0.0, 1.0], [1, 0], tilt="x"), ValueError, "measure: unknown name"),
         (
-            lambda: GoodBad([0.0, 1.0], [1, 0], tilt="ap", space="pairs"),
+            lambda: PairSigns([0.0, 1.0], [1, 0], tilt="ap"),
             ValueError,
-            "over pairs only AUC factorizes",
+            "over sign vectors only AUC factorizes",
         ),
         (lambda: WeightedOrders(3), TypeError, "log_weight: expected a function"),
         (
@@ -296,8 +297,8 @@ def test_an_excluded_order_is_infinitely_far_however_rare():
     )
     for dist in (PlackettLuce([-800.0, 0.0]), GaussianScores([0.0, 60.0])):
         assert dist.kl(forbidden) == dist.kl(by_steps) == np.inf
-    with pytest.raises(TypeError, match="kl: over pairs a draw is a sign matrix"):
-        PlackettLuce([0.0, 1.0]).kl(GoodBad([0.0, 1.0], [0, 1], space="pairs"))
+    with pytest.raises(TypeError, match="other: expected a Distribution, got PairSigns"):
+        PlackettLuce([0.0, 1.0]).kl(PairSigns([0.0, 1.0], [0, 1]))
 
 
 @pytest.mark.parametrize("call", ["sample", "mode", "rank_marginals", "entropy", "log_partition"])

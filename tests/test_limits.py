@@ -8,7 +8,15 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from permdist import GaussianScores, GoodBad, PlackettLuce, WeightedOrders, data, rankings
+from permdist import (
+    GaussianScores,
+    GoodBad,
+    PairSigns,
+    PlackettLuce,
+    WeightedOrders,
+    data,
+    rankings,
+)
 from permdist._limits import DEFAULT_LIMIT, memory_limit, need_memory, size_text
 from permdist.rankings import BucketOrder, TopK
 from permdist.samplers import RestartSampler, run_chains
@@ -74,7 +82,7 @@ REQUESTS = {
     "sample of interleavings": lambda: GoodBad(
         [1.0, 0.0, 2.0], [1, 0, 0], space="interleavings"
     ).sample(HUGE),
-    "sample of signs": lambda: GoodBad([1.0, 0.0, 2.0], [1, 0, 0], space="pairs").sample(HUGE),
+    "sample of signs": lambda: PairSigns([1.0, 0.0, 2.0], [1, 0, 0]).sample(HUGE),
     "sample of a list": lambda: WeightedOrders(3, log_weight=uniform).sample(HUGE),
     "expect": lambda: PL.expect("ap", [1, 0, 1], method="sample", draws=HUGE),
     "entropy": lambda: PL.entropy(method="sample", draws=HUGE),

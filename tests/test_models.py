@@ -194,7 +194,7 @@ def test_a_flat_objective_is_reported(queries):
 def test_too_many_grades_are_refused():
     rng = np.random.default_rng(0)
     X, y, qid = rng.normal(size=(400, 2)), rng.integers(0, 5, 400), np.arange(400) // 100
-    with pytest.raises(ValueError, match=r"graded: merging the grades takes .* graded=False"):
+    with pytest.raises(ValueError, match=r"graded: interleaving the levels takes .* graded=False"):
         ConvexLoss(graded=True).fit(X, y, qid)
 
 

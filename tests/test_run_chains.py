@@ -14,7 +14,7 @@ import numba
 import numpy as np
 import pytest
 
-from permdist import GaussianScores, GoodBad, PlackettLuce, WeightedOrders
+from permdist import GaussianScores, GoodBad, PairSigns, PlackettLuce, WeightedOrders
 from permdist.diagnostics import compare_to_exact
 from permdist.distributions.base import NotExactError
 from permdist.samplers import run_chains, sample_exact
@@ -166,8 +166,8 @@ def test_refusals():
         run_chains("dist")
     with pytest.raises(TypeError, match="kernel: expected a name"):
         run_chains(dist, kernel=3)
-    with pytest.raises(TypeError, match="over pairs a draw is a sign matrix"):
-        run_chains(GoodBad([1.0, 0.0], [1, 0], space="pairs"))
+    with pytest.raises(TypeError, match="dist: expected a Distribution, got PairSigns"):
+        run_chains(PairSigns([1.0, 0.0], [1, 0]))
     with pytest.raises(ValueError, match="'flip' needs items in classes"):
         run_chains(PlackettLuce([1.0, 0.0]), kernel="flip")
     with pytest.raises(NotExactError, match="run_chains"):
@@ -182,8 +182,8 @@ def test_sample_exact():
     assert sample_exact(PlackettLuce(np.zeros(500)), rng=0).shape == (500,)
     with pytest.raises(NotExactError, match="exact up to 21 items"):
         sample_exact(good_bad(40), 2)
-    with pytest.raises((TypeError, ValueError), match=r"expected a Distribution|shape \(2, 2\)"):
-        sample_exact(GoodBad([1.0, 0.0], [1, 0], space="pairs"), 2)
+    with pytest.raises(TypeError, match="expected a Distribution"):
+        sample_exact(PairSigns([1.0, 0.0], [1, 0]), 2)
 
 
 def test_an_error_in_a_users_function_comes_through():
@@ -537,7 +537,7 @@ def test_large_penalties_cancel_nothing():
 
 
 def test_names_must_differ():
-    with pytest.raises(ValueError, match="names: expected different names, got 'a' more than once"):
+    with pytest.raises(ValueError, match=r"names: must be unique; .* appears more than once"):
         PlackettLuce([0.0, 1.0, 2.0], names=["a", "b", "a"])
 
 

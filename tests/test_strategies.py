@@ -130,6 +130,7 @@ def test_wide_distributions_are_defined(data):
     data.draw(strategies.plackett_luces(wide=True))
     gaussian = data.draw(strategies.gaussian_scores(wide=True))
     assert np.ptp(gaussian.scores) <= 40 * gaussian.scale * (1 + 1e-12)
-    data.draw(strategies.good_bads(wide=True, spaces=["orders", "interleavings", "pairs"]))
+    data.draw(strategies.good_bads(wide=True))
+    data.draw(strategies.pair_signs(wide=True))
     query = data.draw(strategies.labelled_queries(wide=True, min_relevant=1))
     assert len(query.scores) == len(query.labels)

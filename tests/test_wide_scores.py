@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from permdist import (
     GaussianScores,
     GoodBad,
+    PairSigns,
     PlackettLuce,
     WeightedOrders,
     rankings,
@@ -110,7 +111,7 @@ def test_interleavings(grade, data):
 @given(query=wide_queries(max_grade=1), scale=st.sampled_from([1e-9, 1.0, 1e6]))
 def test_sign_vectors(query, scale):
     scores, labels = query
-    model = GoodBad(scores, labels, space="pairs", scale=scale)
+    model = PairSigns(scores, labels, scale=scale)
     gaps = scores[labels == 1][:, None] - scores[labels == 0][None, :]
     chance = 1.0 / (1.0 + np.exp(np.clip(-2.0 * scale * gaps, -700, 700)))
     assert model.pair_probabilities() == pytest.approx(chance, abs=1e-12)

@@ -9,12 +9,13 @@ import numpy as np
 
 from permdist._check import as_rng
 from permdist._ragged import pointers
-from permdist.distributions.lattice import Lattice, Shape
 from permdist.measures import Measure, parse
 from permdist.models.batch import in_threads
 from permdist.models.objectives.base import Bound, Objective
 from permdist.models.spaces.base import need_draws
 from permdist.models.spaces.restart import sum_sample
+from permdist.sums.lattice import Lattice
+from permdist.sums.shape import Shape
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray, RandomState

@@ -4,6 +4,7 @@ from permdist.distributions.base import Distribution, Estimate, NotExactError
 from permdist.distributions.custom import WeightedOrders
 from permdist.distributions.gaussian import GaussianScores
 from permdist.distributions.good_bad import GoodBad
+from permdist.distributions.pair_signs import PairSigns
 from permdist.distributions.plackett_luce import PlackettLuce
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "GaussianScores",
     "GoodBad",
     "NotExactError",
+    "PairSigns",
     "PlackettLuce",
     "WeightedOrders",
 ]

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import entr
 
 from permdist._check import as_rng, batch_shape, choice, count, grades
 from permdist._interrupts import parts
 from permdist._limits import need_memory
-from permdist._typing import FloatArray, IntArray, RandomState
-from permdist.distributions.lattice import Lattice, Shape, fits
-from permdist.distributions.lattice import NotExactError as NotExactError
+from permdist.distributions.items import Items
 from permdist.measures import AUC, KendallTau, Measure, parse
 from permdist.rankings import check_orders, enumerate_orders, order_to_ranks
 from permdist.rankings.orders import FEW_ENTRIES
-from permdist.targets import Target
+from permdist.sums.lattice import Lattice
+from permdist.sums.lattice import NotExactError as NotExactError
+from permdist.sums.shape import Shape, fits
 from permdist.targets.function import function_target
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray, RandomState
+    from permdist.targets import Target
 
 METHODS = ("auto", "exact", "sample")
 DEFAULT_DRAWS = 10_000
@@ -30,14 +34,14 @@ MAX_LISTED = 8
 
 
 class Estimate(float):
-    """A number that knows how it was found: exactly, or from draws with a standard error.
+    """A float with its standard error, which is 0 if it was computed exactly.
 
     Attributes
     ----------
     standard_error : float
-        0 where exact; also 0 if all draws agree.
+        0 if exact; also 0 if all draws agree.
     draws : int
-        How many draws it comes from; 0 where exact.
+        The number of draws it was estimated from; 0 if exact.
 
     Examples
     --------
@@ -62,54 +66,39 @@ class Estimate(float):
         return f"{float(self):.6g} ± {self.standard_error:.2g}"
 
 
-class Distribution(ABC):
+class Distribution(Items, ABC):
     """A distribution over the rankings of items ``0, ..., n-1``; immutable.
 
-    A subclass gives `log_prob` and `_sample`; everything else follows, by enumeration or better.
-    A model whose log-weight adds up along the ranking gives `_step_weights`, too, and has
+    A subclass provides `log_prob` and `_sample`; everything else follows, by enumeration or better.
+    A model whose log-weight adds up along the ranking provides `_step_weights`, too, and has
     everything exactly up to about 20 items.
 
     Attributes
     ----------
     n_items : int
     names : tuple of str
-        The items' names, shown wherever a person reads.
+        Item names, used in reprs, tables and plots.
     """
 
-    def __init__(self, n_items: int, names: Sequence[str] | None = None) -> None:
-        self._n_items = n_items
-        if names is not None and len(names) != n_items:
-            raise ValueError(f"names: expected {n_items} names, got {len(names)}")
-        if names is not None and len(set(map(str, names))) < n_items:
-            twice = next(str(a) for a in names if [*map(str, names)].count(str(a)) > 1)
-            raise ValueError(f"names: expected different names, got {twice!r} more than once")
-        self._given_names = None if names is None else tuple(str(name) for name in names)
+    _adds_up: ClassVar[bool] = False
 
-    @property
-    def n_items(self) -> int:
-        """The number of items."""
-        return self._n_items
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The items' names; their numbers by default."""
-        if self._given_names is None:
-            need_memory(f"n_items: the names of {self.n_items:,} items", 70.0 * self.n_items)
-            return tuple(str(item) for item in range(self._n_items))
-        return self._given_names
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._adds_up = cls._step_weights is not Distribution._step_weights
 
     # ---- what a model gives ------------------------------------------------------------------
 
     @abstractmethod
     def log_prob(self, orders: ArrayLike) -> Any:
-        """Give the log-probability of each order, shape (...) for orders (..., n)."""
+        """Return the log-probability of each order, shape (...) for orders (..., n)."""
 
     @abstractmethod
     def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw `size` orders."""
 
     def _step_weights(self, shape: Shape) -> FloatArray | None:
-        """Give the log-weight of each next item in each state; None if there is no such sum."""
+        """Return the log-weight of each next item in each state; None if there is no such sum."""
+        del shape  # for subclasses
         return None
 
     @property
@@ -155,7 +144,7 @@ class Distribution(ABC):
         return orders.reshape(*shape, n)
 
     def log_partition(self) -> float:
-        """Give the log of the normalizer of the model's own weights."""
+        """Return the log-partition function, log Z, of the model's own weights."""
         return self._exact("log_partition").log_partition
 
     def mode(self) -> IntArray:
@@ -166,7 +155,7 @@ class Distribution(ABC):
         return self._exact("mode").best()
 
     def rank_marginals(self) -> FloatArray:
-        """Give ``M[i, r]``, the probability that item i is at position r."""
+        """Return ``M[i, r]``, the probability that item i is at position r."""
         if self._is_listed:
             orders, chances = self._listing
             result = np.zeros((self.n_items, self.n_items))
@@ -175,7 +164,7 @@ class Distribution(ABC):
         return self._exact("rank_marginals").rank_marginals()
 
     def pairwise(self) -> FloatArray:
-        """Give ``P[i, j]``, the probability that item i is above item j; 0 on the diagonal."""
+        """Return ``P[i, j]``, the probability that item i is above item j; 0 on the diagonal."""
         if self._is_listed:
             orders, chances = self._listing
             ranks = order_to_ranks(orders)
@@ -183,7 +172,7 @@ class Distribution(ABC):
         return self._exact("pairwise").pairwise()
 
     def top_k(self, k: int) -> FloatArray:
-        """Give each item's probability to be among the first k."""
+        """Return each item's probability to be among the first k."""
         k = min(count("k", k), self.n_items)
         return self.rank_marginals()[:, :k].sum(axis=1)
 
@@ -196,7 +185,7 @@ class Distribution(ABC):
         draws: int = DEFAULT_DRAWS,
         rng: RandomState = None,
     ) -> Estimate:
-        """Give the expected value of a measure.
+        """Return the expected value of a measure.
 
         Parameters
         ----------
@@ -204,9 +193,10 @@ class Distribution(ABC):
         labels : array of int, shape (n,)
             Relevance labels of the items.
         method : {"auto", "exact", "sample"}
-            Exactly if affordable, exactly or not at all, or from draws.
+            ``"auto"``: exact if feasible, otherwise Monte Carlo; ``"exact"``: raise
+            `NotExactError` if infeasible; ``"sample"``: always Monte Carlo.
         draws : int
-            How many draws, where it comes to that.
+            The number of draws of a Monte Carlo estimate.
         rng : int, Generator or None
 
         Returns
@@ -232,7 +222,7 @@ class Distribution(ABC):
         return _mean(chosen(self.sample(count("draws", draws, minimum=2), rng), label))
 
     def _expect_exactly(self, measure: Measure, labels: IntArray) -> float | None:
-        """Give the exact expectation, or None where it is not affordable."""
+        """Return the exact expectation, or None where it is not affordable."""
         form = measure.positional(labels)
         if form is not None and self._has_marginals:
             return form.offset + float(form.gains @ self.rank_marginals() @ form.weights)
@@ -252,7 +242,7 @@ class Distribution(ABC):
     def entropy(
         self, *, method: str = "auto", draws: int = DEFAULT_DRAWS, rng: RandomState = None
     ) -> Estimate:
-        """Give the entropy in nats; parameters as in `expect`."""
+        """Return the entropy in nats; parameters as in `expect`."""
         choice("method", method, METHODS)
         if method != "sample":
             if self._is_small:
@@ -273,7 +263,7 @@ class Distribution(ABC):
         draws: int = DEFAULT_DRAWS,
         rng: RandomState = None,
     ) -> Estimate:
-        """Give the Kullback-Leibler divergence from this distribution to another, in nats.
+        """Return the Kullback-Leibler divergence from this distribution to another, in nats.
 
         Infinite where the other one excludes an order that this one allows. Parameters as in
         `expect`.
@@ -281,7 +271,6 @@ class Distribution(ABC):
         choice("method", method, METHODS)
         if not isinstance(other, Distribution):
             raise TypeError(f"other: expected a Distribution, got {type(other).__name__}")
-        other._need_orders("kl")
         if other.n_items != self.n_items:
             raise ValueError(f"other: expected {self.n_items} items, got {other.n_items}")
         if method != "sample":
@@ -321,7 +310,7 @@ class Distribution(ABC):
     def _lattice(self) -> Lattice:
         """The exact program; only where `_is_small`."""
         weights = self._step_weights(self._shape)
-        if weights is None:  # enumeration in the lattice's clothes is not possible
+        if weights is None:  # no additive log-weight, so there is no lattice
             raise NotExactError(self._refusal("this"))
         return Lattice(self._shape, weights)
 
@@ -333,7 +322,7 @@ class Distribution(ABC):
     @property
     def _is_additive(self) -> bool:
         """Whether the log-weight adds up along the ranking, so that there is a lattice."""
-        return type(self)._step_weights is not Distribution._step_weights
+        return self._adds_up
 
     @property
     def _is_listed(self) -> bool:
@@ -359,8 +348,7 @@ class Distribution(ABC):
         return self._is_small
 
     def _need_orders(self, what: str) -> None:
-        """Refuse what needs orders, where draws are something else."""
-        return
+        """Do nothing: draws are orders."""
 
     def _exact(self, what: str) -> Lattice:
         if not self._is_small:
@@ -387,19 +375,8 @@ class Distribution(ABC):
             raise ValueError(f"labels: expected {self.n_items} labels, got shape {label.shape}")
         return label
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Copies and unpickled arrays are writable again.
-        self.__dict__.update(state)
-        for value in state.values():
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        # cached_property writes to __dict__ itself and is not stopped here.
-        if name.startswith("_") and name not in self.__dict__:
-            object.__setattr__(self, name, value)
-            return
-        raise AttributeError(f"{type(self).__name__} is immutable: cannot set {name!r}")
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.n_items} items)"
 
     # ---- Markov chains -----------------------------------------------------------------------
 
@@ -414,7 +391,7 @@ class Distribution(ABC):
 
 
 def _mean(values: FloatArray) -> Estimate:
-    """Give the mean of draws with its standard error."""
+    """Return the mean of draws with its standard error."""
     draws = len(values)
     if np.isinf(values).any():
         return Estimate(float(values.mean()), np.inf, draws)

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from permdist._check import count, finite
 from permdist._kernels import kernel
-from permdist._typing import BoolArray, FloatArray, IntArray
 from permdist.distributions.base import MAX_LISTED, Distribution, NotExactError
-from permdist.distributions.lattice import MAX_EXPONENT, Shape, check_digits
 from permdist.rankings import enumerate_orders
-from permdist.targets import Target
+from permdist.sums.lattice import MAX_EXPONENT, check_digits
 from permdist.targets.function import function_target
 from permdist.targets.pairs import pairs_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import BoolArray, FloatArray, IntArray
+    from permdist.sums.shape import Shape
+    from permdist.targets import Target
 
 LARGEST_SUM = 1e300
 

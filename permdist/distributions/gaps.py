@@ -7,12 +7,15 @@ small numbers whose differences have all their digits.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from permdist._typing import FloatArray
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray
 
 
-def narrowed(scores: FloatArray, unit: float, cap: float) -> FloatArray:
+def narrowed(scores: FloatArray, unit: float, cap: float, spread: float = np.inf) -> FloatArray:
     """Return the scores in multiples of `unit`, the lowest at 0, with no gap above `cap`.
 
     Scores between two wide gaps keep their differences; only the wide gaps shrink.
@@ -24,6 +27,8 @@ def narrowed(scores: FloatArray, unit: float, cap: float) -> FloatArray:
         Positive; what a score is measured in.
     cap : float
         In multiples of `unit`. A gap of `cap` must be as good as an infinite one.
+    spread : float
+        The difference between the largest and the smallest score, if it is known.
 
     Examples
     --------
@@ -31,6 +36,8 @@ def narrowed(scores: FloatArray, unit: float, cap: float) -> FloatArray:
     array([801.,   1.,   0.])
     """
     lowest = scores.min()
+    if spread <= cap * unit:
+        return (scores - lowest) / unit
     with np.errstate(over="ignore"):
         result = np.asarray((scores - lowest) / unit, dtype=np.float64)
         if result.max() <= cap:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.polynomial import legendre
-from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr
 
 from permdist._check import choice, scale_of
@@ -18,15 +16,23 @@ from permdist._interrupts import parts, patiently
 from permdist._kernels import kernel
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
-from permdist._typing import BoolArray, FloatArray, IntArray, RandomState
+from permdist.ballots import Collection, default_to
 from permdist.distributions.base import DEFAULT_DRAWS, Estimate
 from permdist.distributions.gaps import narrowed
-from permdist.distributions.lattice import NotExactError
-from permdist.distributions.utilities import Noise, RandomUtility, at_nodes, need_pairs, nodes
+from permdist.distributions.random_utility import RandomUtility
 from permdist.measures import Measure, parse
 from permdist.rankings import check_orders, order_by_scores
-from permdist.targets import Target
+from permdist.sums.lattice import NotExactError
+from permdist.sums.utilities import Noise, at_nodes, need_pairs, nodes
 from permdist.targets.base import unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import BoolArray, FloatArray, IntArray, RandomState
+    from permdist.targets import Target
 
 REACH = 9.0  # standard deviations beyond which a Gaussian is below 1e-18 of its peak
 NODES, POINTS = 16, 10  # of a panel, and between two neighboring nodes
@@ -284,12 +290,10 @@ class GaussianScores(RandomUtility):
         >>> GaussianScores.fit(rankings).scores.round(1)
         array([ 0.9,  0. , -1. ])
         """
-        from permdist.data import Preferences
         from permdist.distributions.gaussian_fit import fit_standard
 
-        if isinstance(orders, Preferences):
-            weights = orders.counts if weights is None else weights
-            names = orders.names if names is None else names
+        if isinstance(orders, Collection):
+            weights, names = default_to(orders, weights, names)
             orders = orders.orders()
         unit = scale_of("scale", scale)
         standard = fit_standard(orders, weights, regularization, unit, names, max_iter)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit, ndtri
 
 from permdist._check import count, integers
-from permdist._typing import FloatArray
-from permdist.distributions.ballots import (
+from permdist.ballots import (
     LARGEST_TOTAL,
     SMALLEST_TOTAL,
     Rankings,
@@ -24,6 +21,13 @@ from permdist.distributions.gaussian import GaussianScores
 from permdist.distributions.newton import Network, Optimum, PrecisionError, Products, minimize
 from permdist.distributions.plackett_luce_fit import _information, fit_scores
 from permdist.rankings import check_orders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray
 
 GUMBEL = math.sqrt(6.0) / math.pi  # a Gaussian's standard deviation over a Gumbel's
 

@@ -8,16 +8,19 @@ different the conductances are, in a fixed order, which keeps all bits on any nu
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy import linalg
 
 from permdist._check import finite
 from permdist._kernels import kernel
-from permdist._typing import FloatArray
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from permdist._typing import FloatArray
 
 MAX_TOL = 0.01
 EPSILON, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
@@ -66,7 +69,7 @@ def minimize(
     start: FloatArray,
     max_iter: int,
     tol: float,
-    reach: Callable[[FloatArray], float] = lambda scores: 1.0,
+    reach: Callable[[FloatArray], float] = lambda _scores: 1.0,
     remedy: str = "raise tol or add regularization",
 ) -> Optimum:
     """Minimize a convex function of differences of scores.
@@ -170,6 +173,7 @@ class Network:
 
     def solve(self, right: FloatArray, precision: float = 0.0) -> FloatArray:
         """Return the solution with mean 0; `precision` does not matter here."""
+        del precision
         result = self._relative(right)
         return result - result.mean()
 

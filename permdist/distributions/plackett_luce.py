@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from permdist._check import as_rng, batch_shape, count
@@ -16,10 +14,9 @@ from permdist._interrupts import parts
 from permdist._kernels import kernel
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
-from permdist._typing import FloatArray, IntArray, RandomState
+from permdist.ballots import Collection, default_to
 from permdist.distributions.gaps import narrowed
-from permdist.distributions.lattice import Shape
-from permdist.distributions.utilities import Noise, RandomUtility, at_nodes, need_pairs, nodes
+from permdist.distributions.random_utility import RandomUtility
 from permdist.rankings import TopK
 from permdist.rankings.orders import FEW_ENTRIES
 from permdist.rankings.partial import (
@@ -28,11 +25,18 @@ from permdist.rankings.partial import (
     refuse_short,
     refuse_top_as_subset,
 )
-from permdist.targets import Target
+from permdist.sums.utilities import Noise, at_nodes, need_pairs, nodes
 from permdist.targets.plackett_luce import plackett_luce_target
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray, RandomState
     from permdist.distributions.plackett_luce_fit import Fit
+    from permdist.sums.shape import Shape
+    from permdist.targets import Target
 
 # Worths within this range of the largest are exact as plain numbers; beyond, logarithms are used.
 PLAIN_SPREAD = 300.0
@@ -307,12 +311,10 @@ class PlackettLuce(RandomUtility):
         >>> PlackettLuce.fit(games, subset=True).scores.round(2)
         array([ 0.13,  0.31, -0.44])
         """
-        from permdist.data import Preferences
         from permdist.distributions.plackett_luce_fit import fit_scores
 
-        if isinstance(orders, Preferences):
-            weights = orders.counts if weights is None else weights
-            names = orders.names if names is None else names
+        if isinstance(orders, Collection):
+            weights, names = default_to(orders, weights, names)
             n_items, orders = orders.n_items, orders.rankings()
             if subset and isinstance(orders, list):
                 orders = [top.items for top in orders]

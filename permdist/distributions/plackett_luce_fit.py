@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from permdist._check import count
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
-from permdist.distributions.ballots import Rankings, check_existence, check_names, check_penalty
+from permdist.ballots import Rankings, check_existence, check_names, check_penalty
 from permdist.distributions.newton import (
     EPSILON,
     TINY,
@@ -24,6 +21,13 @@ from permdist.distributions.newton import (
     check_tol,
     minimize,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
 
 # Beyond this size, equations are solved without a matrix of items by items.
 MAX_MATRIX = 1000

@@ -59,13 +59,13 @@ def two_ranking_functions(query: Any, measure: str) -> float:
     """Compare F of the ranking by score with the largest F of all permutations."""
     from itertools import permutations
 
-    from permdist.models.bounds import _Merges
+    from permdist.models.bounds import QueryInterleavings
 
     scores, labels = query
-    merges = _Merges(scores, labels, parse(measure), "all")
+    query = QueryInterleavings(scores, labels, parse(measure), "all")
     every = np.array(list(permutations(range(len(scores)))))
     by_score = np.argsort(-scores, kind="stable")
-    return relative(merges.exponents(by_score[None, :])[0], merges.exponents(every).max())
+    return relative(query.exponents(by_score[None, :])[0], query.exponents(every).max())
 
 
 @_claim(

@@ -69,7 +69,6 @@ def check_distribution(
     """
     if not isinstance(dist, Distribution):
         raise TypeError(f"dist: expected a Distribution, got {type(dist).__name__}")
-    dist._need_orders("check_distribution")
     if not 0.0 < false_alarms < 1.0:
         raise ValueError(f"false_alarms: expected a chance between 0 and 1, got {false_alarms}")
     if not 0.0 <= tolerance < math.inf:

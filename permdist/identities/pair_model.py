@@ -7,27 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from permdist.distributions import GoodBad
+from permdist.distributions import GoodBad, PairSigns
 from permdist.identities.catalogue import claims_of, excess, relative
 from permdist.measures import parse
 
 _claim = claims_of("Dubey et al. 2009")
 
 
-def _models(**options: Any) -> Any:
+def _models(strategy: str = "good_bads", **options: Any) -> Any:
     from hypothesis import strategies as st
 
     from permdist import strategies
 
-    either = st.one_of(
-        strategies.good_bads(max_items=5, **options),
-        strategies.good_bads(max_items=5, wide=True, **options),
-    )
+    models = getattr(strategies, strategy)
+    either = st.one_of(models(max_items=5, **options), models(max_items=5, wide=True, **options))
     return st.fixed_dictionaries({"model": either})
 
 
 def _binary_pairs() -> Any:
-    return _models(spaces=["pairs"], max_grade=1)
+    return _models("pair_signs", max_grade=1)
 
 
 def _over_orders() -> Any:
@@ -47,7 +45,7 @@ def _untilted(*, wide: bool = True) -> Any:
 
 
 @_claim("Z over sign vectors = prod (h_gb(-1) + h_gb(1))", "section 2.3", _binary_pairs)
-def factored_partition(model: GoodBad) -> float:
+def factored_partition(model: PairSigns) -> float:
     """Compare the closed log-partition with the sum over all sign vectors."""
     best, weights, _ = _sign_vectors(model)
     return relative(model.log_partition(), best + np.logaddexp.reduce(weights))
@@ -58,7 +56,7 @@ def factored_partition(model: GoodBad) -> float:
     "section 2.3 (corrected: h_gb(+1))",
     _binary_pairs,
 )
-def factored_gain(model: GoodBad) -> float:
+def factored_gain(model: PairSigns) -> float:
     """Compare the closed expected AUC with the sum over all sign vectors."""
     _, weights, shares = _sign_vectors(model)
     chances = np.exp(weights - np.logaddexp.reduce(weights))
@@ -80,12 +78,13 @@ def convex_loss_bound(model: GoodBad, tilt: str) -> float:
 @_claim(
     "L1 + L2 <= L over sign vectors, for AUC",
     "section 3",
-    lambda: _models(spaces=["pairs"], tilts=[None]),
+    lambda: _models("pair_signs", tilts=[None]),
 )
-def convex_loss_bound_pairs(model: GoodBad) -> float:
+def convex_loss_bound_pairs(model: PairSigns) -> float:
     """Check Jensen's inequality for the closed forms."""
     lower = model.log_partition() + 1.0 - float(model.expect("auc"))
-    return excess(lower, _tilted(model, "auc", 1.0).log_partition())
+    tilted = PairSigns(model.scores, model.labels, scale=model.scale, tilt="auc")
+    return excess(lower, tilted.log_partition())
 
 
 @_claim(
@@ -167,7 +166,7 @@ def _tilted(model: GoodBad, tilt: str, kappa: float) -> GoodBad:
     )
 
 
-def _sign_vectors(model: GoodBad) -> tuple[float, Any, Any]:
+def _sign_vectors(model: PairSigns) -> tuple[float, Any, Any]:
     """List the exponents of all sign vectors of a binary query, less the largest, and their AUC.
 
     The largest is that of the scores' order, without the tilt. A vector loses twice the gap of each
@@ -175,7 +174,7 @@ def _sign_vectors(model: GoodBad) -> tuple[float, Any, Any]:
     """
     low, high = model.labels.min(), model.labels.max()
     if not np.isin(model.labels, (low, high)).all():
-        raise ValueError("model: expected binary labels, got more than two grades")
+        raise ValueError("model: expected binary labels, got more than two different ones")
     goods, bads = np.flatnonzero(model.labels == high), np.flatnonzero(model.labels == low)
     gaps = (model.scores[goods][:, None] - model.scores[bads][None, :]).ravel()
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(gaps))))

@@ -1,25 +1,61 @@
-"""Ballots as a fit takes them: what lists mean, their weights, and whether an estimate exists."""
+"""What `fit` accepts: rankings, top-k lists, collections of ballots, and their weights.
+
+Neither distributions nor data are imported here; both meet in these types.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse import csgraph
 
 from permdist._check import as_array, count, finite, integers
 from permdist._kernels import kernel
 from permdist._limits import need_memory
-from permdist._typing import BoolArray, FloatArray, IntArray
+from permdist._ragged import pointers
 from permdist.rankings import TopK
 from permdist.rankings.orders import first_fault
 from permdist.rankings.partial import check_subset, refuse_short, refuse_top_as_subset
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import BoolArray, FloatArray, IntArray
+
 # Sums and products of weights stay far from the ends of the range of floats.
 SMALLEST_TOTAL, LARGEST_TOTAL = 1e-200, 1e200
+
+
+@runtime_checkable
+class Collection(Protocol):
+    """Ballots with counts and names, as `permdist.data.load_preflib` reads them."""
+
+    names: Any
+    counts: Any
+
+    @property
+    def n_items(self) -> int:
+        """The number of items."""
+
+    def orders(self) -> IntArray:
+        """Return the different orders, if all ballots are strict and complete."""
+
+    def rankings(self) -> IntArray | list[TopK]:
+        """Return the different ballots as orders or top-k lists."""
+
+
+def default_to(
+    ballots: Collection, weights: ArrayLike | None, names: Sequence[str] | None
+) -> tuple[ArrayLike, Sequence[str]]:
+    """Return the weights and names that were given, or those of the ballots."""
+    return (
+        ballots.counts if weights is None else weights,
+        ballots.names if names is None else names,
+    )
 
 
 class Rankings:
@@ -67,7 +103,7 @@ class Rankings:
         flat, sizes, ragged = _flatten(orders)
         # From here on the number of items is known; nothing of that size exists yet.
         self.n_items = int(flat.max()) + 1 if n_items is None else count("n_items", n_items)
-        self.items, self.ptr = flat, np.concatenate([[0], np.cumsum(sizes)])
+        self.items, self.ptr = flat, pointers(sizes)
         self._check_range()
         short = sizes < self.n_items
         if subset is None and short.any():

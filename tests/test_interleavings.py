@@ -1,4 +1,4 @@
-"""The vectorized two-class program against the general lattice."""
+"""The fast engines for interleavings against the general lattice."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from scipy.special import gammaln
 
 from permdist import GoodBad
 from permdist._exp import exp_down
-from permdist.distributions.merges import diagonal_steps, diagonals
 from permdist.measures import parse
+from permdist.sums import levels, two_classes
 
 MEASURES = ("auc", "ap", "ndcg", "ndcg@3", "p@2", "rr", "wta", "err", "tau")
 
@@ -37,17 +37,16 @@ def both_ways(model, measure):
 
 
 @given(
-    st.integers(1, 6),
-    st.integers(1, 6),
+    st.lists(st.integers(1, 6), min_size=2, max_size=4),
     st.sampled_from([0, 1]),
     st.sampled_from([0.01, 1.0, 30.0]),
     st.sampled_from([0.0, 1.0, 40.0]),
     st.integers(0, 2**32 - 1),
 )
-def test_equals_the_general_lattice(p, m, lowest, spread, kappa, seed):
+def test_equals_the_general_lattice(sizes, lowest, spread, kappa, seed):
     rng = np.random.default_rng(seed)
-    labels = rng.permutation(np.repeat([lowest, lowest + 1], [m, p]))
-    scores = spread * rng.normal(size=p + m)
+    labels = rng.permutation(np.repeat(lowest + np.arange(len(sizes)), sizes))
+    scores = spread * rng.normal(size=sum(sizes))
     for measure in MEASURES:
         model = GoodBad(scores, labels, space="interleavings", tilt=measure, kappa=kappa, scale=0.7)
         for fast, slow in zip(*both_ways(model, measure), strict=True):
@@ -64,7 +63,7 @@ def test_large_lattices_neither_overflow_nor_underflow(p, m, spread):
         np.testing.assert_allclose(fast, slow, rtol=1e-9, atol=1e-9)
 
 
-def test_counts_all_merges_when_scores_are_equal():
+def test_counts_all_interleavings_when_scores_are_equal():
     labels = np.repeat([1, 0], [600, 900])
     model = GoodBad(np.zeros(1500), labels, space="interleavings")
     expected = gammaln(1501) - gammaln(601) - gammaln(901)
@@ -81,12 +80,35 @@ def test_exponential_is_right_to_the_last_digit():
 
 @given(st.integers(1, 8), st.integers(1, 8))
 def test_diagonals_hold_every_cell_once(p, m):
-    first = diagonals(p, m)
-    assert first[-1] == (p + 1) * (m + 1)
-    steps = diagonal_steps(parse("ap"), (0, 1), (m, p))
+    steps = two_classes.tabulate(parse("ap"), (0, 1), (m, p))
+    assert steps.shape == (2, (p + 1) * (m + 1))
     table = parse("ap").step_table(p, m)
-    for j in range(1, p + 1):
-        for i in range(m + 1):
-            t = i + j
-            assert steps[1, first[t] + j - max(0, t - m)] == table[j - 1, i]
+    cells = sorted((i + j, j) for i in range(m + 1) for j in range(p + 1))
+    for number, (t, j) in enumerate(cells):
+        assert steps[1, number] == (table[j - 1, t - j] if j else 0.0)
     assert not steps[0].any()
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.booleans(), st.integers(0, 2**32 - 1))
+def test_both_engines_agree_on_two_classes(p, m, by_score, seed):
+    rng = np.random.default_rng(seed)
+    sizes, weight = np.array([m, p]), -2.0
+    scores = np.concatenate([np.sort(rng.normal(size=size))[::-1] for size in (m, p)])
+    found = []
+    for engine in (two_classes, levels):
+        steps = engine.tabulate(parse("ap"), (0, 1), (m, p))
+        total, shares = engine.forward(scores, sizes, steps, weight, by_score)
+        along = engine.means(shares, sizes, steps)
+        slopes, mean_slopes, worst = (np.zeros(p + m) for _ in range(3))
+        engine.slopes(shares, sizes, slopes)
+        engine.mean_slopes(shares, sizes, steps, along, mean_slopes)
+        best = engine.best(scores, sizes, steps, weight, worst)
+        found.append(np.concatenate([[total, along[-1], best], slopes, mean_slopes, worst]))
+    np.testing.assert_allclose(*found, rtol=1e-11, atol=1e-11)
+
+
+def test_many_classes_neither_overflow_nor_underflow():
+    labels = np.repeat([0, 1, 2], [700, 2, 2])
+    model = GoodBad(np.zeros(704), labels, space="interleavings")
+    expected = gammaln(705) - gammaln(701) - 2 * gammaln(3)
+    assert model.log_partition() == pytest.approx(expected, rel=1e-13)

@@ -1,28 +1,23 @@
-"""Random utilities: items with independent noisy scores, integrated exactly in one dimension.
+"""Independent noisy scores, integrated exactly in one dimension.
 
 Given the utility u of one item, every other item beats it independently, so that its position is
 Poisson-binomial; the rest is an integral over u by the trapezoid rule, which converges
-exponentially. Plackett-Luce and Gaussian scores differ only in the noise.
+exponentially.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
-from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from permdist._check import count, finite
 from permdist._interrupts import parts
 from permdist._kernels import kernel
 from permdist._limits import need_memory
-from permdist._typing import FloatArray, IntArray
-from permdist.distributions.base import Distribution
-from permdist.measures import AUC, KendallTau, Measure, Positional, parse
-from permdist.rankings import order_by_scores
+
+if TYPE_CHECKING:
+    from permdist._typing import BoolArray, FloatArray
+    from permdist.measures import Positional
 
 
 class Noise(NamedTuple):
@@ -39,167 +34,8 @@ class Noise(NamedTuple):
     step: float
 
 
-class RandomUtility(Distribution):
-    """A distribution in which items are ranked by independent noisy scores.
-
-    Parameters
-    ----------
-    scores : array of float, shape (n,)
-    names : sequence of str, optional
-    """
-
-    def __init__(self, scores: ArrayLike, names: Sequence[str] | None = None) -> None:
-        values = finite("scores", scores, ndim=1)
-        if len(values) == 0:
-            raise ValueError("scores: expected at least one item, got none")
-        super().__init__(len(values), names)
-        values = values.copy()
-        values.flags.writeable = False
-        self._scores = values
-
-    @property
-    def scores(self) -> FloatArray:
-        """The items' scores."""
-        return self._scores
-
-    @abstractmethod
-    def _noise(self) -> Noise:
-        """Evaluate the noise, in units of its scale, at nodes that cover all of it."""
-
-    @property
-    def _unit(self) -> float:
-        """The scale of the noise."""
-        return 1.0
-
-    def mode(self) -> IntArray:
-        """Give the order of the scores; equal scores by item number."""
-        return order_by_scores(self._scores)
-
-    def rank_marginals(self) -> FloatArray:
-        """Give ``M[i, r]``, the probability that item i is at position r.
-
-        Exact to about 1e-15, relative for all but the smallest; O(n^2 log n) for each node.
-        """
-        return self._marginals.copy()
-
-    @cached_property
-    def _marginals(self) -> FloatArray:
-        return _integrate(self._noise(), self.n_items)
-
-    def top_k(self, k: int) -> FloatArray:
-        """Give each item's probability to be among the first k."""
-        kept = min(count("k", k), self.n_items)
-        if "_marginals" in self.__dict__:
-            return self._marginals[:, :kept].sum(axis=1)
-        return _integrate(self._noise(), kept).sum(axis=1)
-
-    @property
-    def _has_marginals(self) -> bool:
-        return True
-
-    @property
-    def _has_pairwise(self) -> bool:
-        return True
-
-    def expect_gradient(self, measure: str | Measure, labels: ArrayLike) -> FloatArray:
-        """Differentiate `expect` by the scores.
-
-        Parameters
-        ----------
-        measure : Measure or str
-            Positional (NDCG, Precision, WTA, binary AUC), or AUC or Kendall's tau.
-        labels : array of int, shape (n,)
-
-        Returns
-        -------
-        array of float, shape (n,)
-        """
-        chosen, label = parse(measure), self._labels(labels)
-        if not chosen.defined(label):
-            return np.zeros(self.n_items)
-        if isinstance(chosen, AUC | KendallTau):
-            better = label[:, None] > label[None, :]
-            slopes = self._pairwise_slopes() * (better.astype(float) - better.T) / better.sum()
-            factor = 1.0 if isinstance(chosen, AUC) else 2.0
-            return factor * slopes.sum(axis=1)
-        form = chosen.positional(label)
-        if form is None:
-            raise ValueError(
-                f"measure: no exact gradient of {chosen.name!r} for these labels; there is one "
-                "for ndcg, precision, wta, auc and tau"
-            )
-        return self.expected_sum(form)[1]
-
-    def expected_sum(self, form: Positional) -> tuple[float, FloatArray]:
-        """Give the expected value of a sum over positions, and its gradient, in one go.
-
-        Costs O(items x positions that count) at each node of the quadrature.
-
-        Parameters
-        ----------
-        form : Positional
-            Of a measure and labels, by its `positional` method.
-
-        Examples
-        --------
-        >>> from permdist import GaussianScores
-        >>> from permdist.measures import NDCG
-        >>> value, gradient = GaussianScores([1.0, 0.0]).expected_sum(NDCG().positional([1, 0]))
-        >>> round(value, 4), gradient.round(4)
-        (0.9115, array([ 0.0811, -0.0811]))
-        """
-        noise = self._noise()
-        counted = int(np.max(np.flatnonzero(form.weights), initial=0)) + 1
-        weights = np.ascontiguousarray(form.weights[:counted])
-        total, gradient = 0.0, np.zeros(self.n_items)
-        for a, b in parts(len(noise.above), 4.0 * self.n_items * counted):
-            density, slope, above, below = (table[a:b] for table in noise[:4])
-            inputs = density, slope, above, below, form.gains, weights
-            total = _expected_sum(*inputs, total, gradient)
-        return form.offset + noise.step * total, noise.step / self._unit * gradient
-
-    @abstractmethod
-    def _pairwise_slopes(self) -> FloatArray:
-        """Differentiate ``P[i, j]`` by score i, shape (n, n); by score j it is the negative."""
-
-    def _expect_exactly(self, measure: Measure, labels: IntArray) -> float | None:
-        good = labels > 0
-        two_kinds = len(np.unique(labels)) == 2 and labels.min() == 0
-        by_places = measure.positional(labels) is not None or isinstance(measure, AUC | KendallTau)
-        if by_places or not measure.additive or not (measure.binary or two_kinds):
-            return super()._expect_exactly(measure, labels)
-        # Goods and bads above an item are independent: sum the steps over both numbers. Few items
-        # have few orders, but to list them takes longer.
-        p, m = int(good.sum()), int((~good).sum())
-        noise = self._noise()
-        top = np.unique(labels)[-1:] if not measure.binary else np.array([1])
-        counts = np.moveaxis(np.mgrid[0 : m + 1, 0:p], 0, -1)
-        kinds, totals = np.array([0, top[0]]), np.array([m, p])
-        steps = measure.step(kinds, totals, 1, counts)
-        tables = (
-            np.ascontiguousarray(noise.above[:, good]),
-            np.ascontiguousarray(noise.below[:, good]),
-            np.ascontiguousarray(noise.above[:, ~good]),
-            np.ascontiguousarray(noise.below[:, ~good]),
-            np.ascontiguousarray(noise.density[:, good]) * noise.step,
-        )
-        steps, total = np.ascontiguousarray(steps.T), 0.0
-        cost = p * p * np.log2(p + 1.0) + m * m + p * m
-        for a, b in parts(len(noise.above), cost):
-            above, below, above_bad, below_bad, weighted = (table[a:b] for table in tables)
-            total = _expect_steps(above, below, above_bad, below_bad, weighted, steps, total)
-        return measure.offset(kinds, totals) + total
-
-    def __repr__(self) -> str:
-        shown = np.array2string(self._scores, precision=4, threshold=8, separator=", ")
-        return f"{type(self).__name__}({shown}{self._options()})"
-
-    def _options(self) -> str:
-        return ""
-
-
 def nodes(scores: FloatArray, low: float, high: float, gap: float, step: float) -> FloatArray:
-    """Give the multiples of `step` from ``low`` before to ``high`` after the scores, ascending.
+    """Return the multiples of `step` from ``low`` before to ``high`` after the scores, ascending.
 
     Where neighboring scores are more than `gap` apart their noise does not meet, and what lies
     between is left out.
@@ -213,19 +49,19 @@ def nodes(scores: FloatArray, low: float, high: float, gap: float, step: float) 
 
 
 def need_pairs(n_items: int) -> None:
-    """Refuse a table of all pairs of items that does not fit into memory."""
+    """Raise MemoryError if a table of all pairs of items does not fit into memory."""
     need_memory(f"pairwise: all pairs of {n_items:,} items", 24.0 * n_items**2)
 
 
 def at_nodes(x: FloatArray, scores: FloatArray) -> FloatArray:
-    """Give the distance of every node from every score, shape (nodes, n), if all of it fits."""
+    """Return the distance of every node from every score, shape (nodes, n), if all of it fits."""
     # The noise has four tables of this size, and making them takes about as many.
     need_memory(f"scores: the noise of {len(scores):,} items", 64.0 * len(x) * len(scores))
     return x[:, None] - scores
 
 
-def _integrate(noise: Noise, kept: int) -> FloatArray:
-    """Give the probabilities of the first `kept` positions, shape (n, kept)."""
+def marginals(noise: Noise, kept: int) -> FloatArray:
+    """Return the probabilities of the first `kept` positions, shape (n, kept)."""
     nodes, n = noise.above.shape
     need_memory(f"scores: the positions of {n:,} items", 16.0 * n * kept)
     weighted, result = noise.density * noise.step, np.zeros((n, kept))
@@ -233,6 +69,43 @@ def _integrate(noise: Noise, kept: int) -> FloatArray:
     for a, b in parts(nodes, 0.1 * n * kept * np.log2(n + 1.0)):
         _marginals(noise.above[a:b], noise.below[a:b], weighted[a:b], result)
     return result
+
+
+def expected_sum(noise: Noise, form: Positional) -> tuple[float, FloatArray]:
+    """Return the expected value of a sum over positions, and its gradient by the scores (n,).
+
+    Scores are in units of the noise. Costs O(items x positions that count) per node.
+    """
+    n = noise.above.shape[1]
+    counted = int(np.max(np.flatnonzero(form.weights), initial=0)) + 1
+    weights = np.ascontiguousarray(form.weights[:counted])
+    total, gradient = 0.0, np.zeros(n)
+    for a, b in parts(len(noise.above), 4.0 * n * counted):
+        density, slope, above, below = (table[a:b] for table in noise[:4])
+        inputs = density, slope, above, below, form.gains, weights
+        total = _expected_sum(*inputs, total, gradient)
+    return form.offset + noise.step * total, noise.step * gradient
+
+
+def expected_steps(noise: Noise, good: BoolArray, steps: FloatArray) -> float:
+    """Return the expected sum of steps (p, m + 1) over the goods and bads above each good item.
+
+    Goods and bads above an item are independent: the steps are summed over both numbers.
+    """
+    p, m = int(good.sum()), int((~good).sum())
+    tables = (
+        np.ascontiguousarray(noise.above[:, good]),
+        np.ascontiguousarray(noise.below[:, good]),
+        np.ascontiguousarray(noise.above[:, ~good]),
+        np.ascontiguousarray(noise.below[:, ~good]),
+        np.ascontiguousarray(noise.density[:, good]) * noise.step,
+    )
+    total = 0.0
+    cost = p * p * np.log2(p + 1.0) + m * m + p * m
+    for a, b in parts(len(noise.above), cost):
+        above, below, above_bad, below_bad, weighted = (table[a:b] for table in tables)
+        total = _expect_steps(above, below, above_bad, below_bad, weighted, steps, total)
+    return total
 
 
 # ---- kernels ----------------------------------------------------------------------------------

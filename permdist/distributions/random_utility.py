@@ -1,0 +1,165 @@
+"""Random utilities: items with independent noisy scores.
+
+Plackett-Luce and Gaussian scores differ only in the noise; `permdist.sums.utilities` integrates it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from permdist._check import count, finite
+from permdist.distributions.base import Distribution
+from permdist.measures import AUC, KendallTau, Measure, parse
+from permdist.rankings import order_by_scores
+from permdist.sums.utilities import expected_steps, expected_sum, marginals
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures import Positional
+    from permdist.sums.utilities import Noise
+
+
+class RandomUtility(Distribution):
+    """A distribution in which items are ranked by independent noisy scores.
+
+    Parameters
+    ----------
+    scores : array of float, shape (n,)
+    names : sequence of str, optional
+    """
+
+    def __init__(self, scores: ArrayLike, names: Sequence[str] | None = None) -> None:
+        values = finite("scores", scores, ndim=1)
+        if len(values) == 0:
+            raise ValueError("scores: expected at least one item, got none")
+        super().__init__(len(values), names)
+        values = values.copy()
+        values.flags.writeable = False
+        self._scores = values
+
+    @property
+    def scores(self) -> FloatArray:
+        """The items' scores."""
+        return self._scores
+
+    @abstractmethod
+    def _noise(self) -> Noise:
+        """Evaluate the noise, in units of its scale, at nodes that cover all of it."""
+
+    @property
+    def _unit(self) -> float:
+        """The scale of the noise."""
+        return 1.0
+
+    def mode(self) -> IntArray:
+        """Return the order of the scores; equal scores by item number."""
+        return order_by_scores(self._scores)
+
+    def rank_marginals(self) -> FloatArray:
+        """Return ``M[i, r]``, the probability that item i is at position r.
+
+        Exact to about 1e-15, relative for all but the smallest; O(n^2 log n) for each node.
+        """
+        return self._marginals.copy()
+
+    @cached_property
+    def _marginals(self) -> FloatArray:
+        return marginals(self._noise(), self.n_items)
+
+    def top_k(self, k: int) -> FloatArray:
+        """Return each item's probability to be among the first k."""
+        kept = min(count("k", k), self.n_items)
+        if "_marginals" in self.__dict__:
+            return self._marginals[:, :kept].sum(axis=1)
+        return marginals(self._noise(), kept).sum(axis=1)
+
+    @property
+    def _has_marginals(self) -> bool:
+        return True
+
+    @property
+    def _has_pairwise(self) -> bool:
+        return True
+
+    def expect_gradient(self, measure: str | Measure, labels: ArrayLike) -> FloatArray:
+        """Differentiate `expect` by the scores.
+
+        Parameters
+        ----------
+        measure : Measure or str
+            Positional (NDCG, Precision, WTA, binary AUC), or AUC or Kendall's tau.
+        labels : array of int, shape (n,)
+
+        Returns
+        -------
+        array of float, shape (n,)
+        """
+        chosen, label = parse(measure), self._labels(labels)
+        if not chosen.defined(label):
+            return np.zeros(self.n_items)
+        if isinstance(chosen, AUC | KendallTau):
+            better = label[:, None] > label[None, :]
+            slopes = self._pairwise_slopes() * (better.astype(float) - better.T) / better.sum()
+            factor = 1.0 if isinstance(chosen, AUC) else 2.0
+            return factor * slopes.sum(axis=1)
+        form = chosen.positional(label)
+        if form is None:
+            raise ValueError(
+                f"measure: no exact gradient of {chosen.name!r} for these labels; there is one "
+                "for ndcg, precision, wta, auc and tau"
+            )
+        return self.expected_sum(form)[1]
+
+    def expected_sum(self, form: Positional) -> tuple[float, FloatArray]:
+        """Return the expected value of a sum over positions, and its gradient.
+
+        Costs O(items x positions that count) per node of the quadrature.
+
+        Parameters
+        ----------
+        form : Positional
+            Of a measure and labels, by its `positional` method.
+
+        Examples
+        --------
+        >>> from permdist import GaussianScores
+        >>> from permdist.measures import NDCG
+        >>> value, gradient = GaussianScores([1.0, 0.0]).expected_sum(NDCG().positional([1, 0]))
+        >>> round(value, 4), gradient.round(4)
+        (0.9115, array([ 0.0811, -0.0811]))
+        """
+        value, gradient = expected_sum(self._noise(), form)
+        return value, gradient / self._unit
+
+    @abstractmethod
+    def _pairwise_slopes(self) -> FloatArray:
+        """Differentiate ``P[i, j]`` by score i, shape (n, n); by score j it is the negative."""
+
+    def _expect_exactly(self, measure: Measure, labels: IntArray) -> float | None:
+        good = labels > 0
+        two_kinds = len(np.unique(labels)) == 2 and labels.min() == 0
+        by_places = measure.positional(labels) is not None or isinstance(measure, AUC | KendallTau)
+        if by_places or not measure.additive or not (measure.binary or two_kinds):
+            return super()._expect_exactly(measure, labels)
+        # Few items have few orders, but to list them takes longer.
+        p, m = int(good.sum()), int((~good).sum())
+        top = np.unique(labels)[-1] if not measure.binary else 1
+        values, totals = np.array([0, top]), np.array([m, p])
+        steps = measure.step(values, totals, 1, np.moveaxis(np.mgrid[0 : m + 1, 0:p], 0, -1))
+        total = expected_steps(self._noise(), good, np.ascontiguousarray(steps.T))
+        return measure.offset(values, totals) + total
+
+    def __repr__(self) -> str:
+        shown = np.array2string(self._scores, precision=4, threshold=8, separator=", ")
+        return f"{type(self).__name__}({shown}{self._options()})"
+
+    def _options(self) -> str:
+        return ""

@@ -1,0 +1,10 @@
+"""The exact engines: sums over orders, interleavings, sign vectors and noisy scores.
+
+Nothing here knows distributions or learners; these are thin callers.
+
+- `shape`, `lattice`: any log-weight per state and next class.
+- `interleavings`: the good-bad pair model over interleavings of one query's classes; `levels` and
+  `two_classes` are its engines, `batch` runs them over many queries.
+- `pairs`: the good-bad pair model over sign vectors, in closed form.
+- `utilities`: quadrature over independent noisy scores.
+"""

@@ -1,0 +1,282 @@
+"""Sums over the interleavings of many queries: one loop, for any number of classes each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permdist._kernels import kernel
+from permdist._ragged import bounds, pack
+from permdist.sums.interleavings import tabulate
+from permdist.sums.levels import best as best_of_levels
+from permdist.sums.levels import forward as forward_levels
+from permdist.sums.levels import layout
+from permdist.sums.levels import mean_slopes as mean_slopes_of_levels
+from permdist.sums.levels import means as means_of_levels
+from permdist.sums.levels import slopes as slopes_of_levels
+from permdist.sums.shape import MAX_CELLS, cells_of
+from permdist.sums.two_classes import best as best_of_two
+from permdist.sums.two_classes import forward as forward_two
+from permdist.sums.two_classes import mean_slopes as mean_slopes_of_two
+from permdist.sums.two_classes import means as means_of_two
+from permdist.sums.two_classes import slopes as slopes_of_two
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.measures import Measure
+
+    Work = Callable[[int, int], None]
+    Spread = Callable[[Work, FloatArray], None]
+
+LOG_SUM, MEAN, BEST = range(3)
+PER_LEVEL_CELL = 8.0  # the cost of a cell of three classes and more, in cells of two classes
+FEW = 40  # sorted by insertion
+
+
+class BatchInterleavings:
+    """The interleavings of the classes of every query of a batch.
+
+    F is relative to the best order of the labels. Each method takes the scores, shape
+    (documents,), and a function that calls ``work(first, last)`` on ranges of queries of given
+    costs; it returns a value per query and the derivatives of each by its own scores.
+
+    Parameters
+    ----------
+    labels : array of int, shape (documents,)
+        Of contiguous queries; each has at least two different ones.
+    ptr : array of int, shape (queries + 1,)
+        Where each query starts.
+    scale : array of float, shape (queries,)
+        The factor of score differences in each query.
+    measure : Measure
+    n_orders : int
+        How many fixed orders of the classes to average over; 0 to sort them by score each time.
+
+    Attributes
+    ----------
+    offsets : array of float, shape (queries,)
+        The constant to which each measure's steps add.
+    members : array of int, shape (documents,)
+        The documents by query and, inside, by label.
+    """
+
+    def __init__(
+        self,
+        labels: IntArray,
+        ptr: IntArray,
+        scale: FloatArray,
+        measure: Measure,
+        n_orders: int = 0,
+    ) -> None:
+        self._scale, self._n_orders = scale, n_orders
+        totals, members, offsets, tables, table_at = [], [], [], [], []
+        where: dict[Any, int] = {}
+        size = 0
+        for a, b in bounds(ptr):
+            values, total = np.unique(labels[a:b], return_counts=True)
+            totals.append(total)
+            members.append(a + np.argsort(labels[a:b], kind="stable"))
+            offsets.append(measure.offset(values, total))
+            key = values.tobytes(), total.tobytes()
+            if key not in where:
+                _refuse_many(total)
+                table = tabulate(measure, values, total)
+                where[key] = size
+                tables.append(table.ravel())
+                size += table.size
+            table_at.append(where[key])
+        cells = np.array([cells_of(total) for total in totals])
+        many = np.array([len(total) > 2 for total in totals], dtype=bool)
+        self._refuse_total(cells * many, totals)
+        self.offsets = np.array(offsets)
+        sizes, size_ptr = pack(totals)
+        self.members, item_ptr = pack(members)
+        table = np.concatenate(tables) if tables else np.zeros(0)
+        at = np.array(table_at, dtype=np.int64)
+        self._layout = sizes, size_ptr, self.members, item_ptr, table, at
+        self._arrangements = np.zeros(0, dtype=np.int64)
+        self._cost = np.where(many, PER_LEVEL_CELL * cells, cells / 2.0 + 20.0 * np.diff(ptr))
+        self._cost *= max(1, n_orders)
+
+    def draw_orders(self, rng: np.random.Generator) -> None:
+        """Draw the fixed orders, query by query and class by class."""
+        sizes, size_ptr, members, item_ptr = self._layout[:4]
+        drawn = []
+        for q, (a, b) in enumerate(bounds(item_ptr)):
+            cuts = np.cumsum(sizes[size_ptr[q] : size_ptr[q + 1]])[:-1]
+            classes = np.split(members[a:b], cuts)
+            for _ in range(self._n_orders):
+                drawn += [rng.permutation(part) for part in classes]
+        self._arrangements = pack(drawn)[0]
+
+    def log_sums(
+        self, scores: FloatArray, weight: float, spread: Spread
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return ``log sum_y exp(F(y) + weight * (measure(y) - offset))``."""
+        return self._run(LOG_SUM, scores, weight, spread)
+
+    def means(self, scores: FloatArray, spread: Spread) -> tuple[FloatArray, FloatArray]:
+        """Return the mean of the measure, less its offset, under ``exp F``."""
+        return self._run(MEAN, scores, 0.0, spread)
+
+    def best(
+        self, scores: FloatArray, weight: float, spread: Spread
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the largest ``F(y) + weight * (measure(y) - offset)``, and a subgradient."""
+        return self._run(BEST, scores, weight, spread)
+
+    def _run(
+        self, task: int, scores: FloatArray, weight: float, spread: Spread
+    ) -> tuple[FloatArray, FloatArray]:
+        values, gradient = np.empty(len(self._scale)), np.zeros(len(scores))
+        inputs = scores, *self._layout, self._arrangements, self._n_orders, self._scale
+
+        def work(first: int, last: int) -> None:
+            _sum_queries(first, last, *inputs, task, weight, values, gradient)
+
+        spread(work, self._cost)
+        return values, gradient
+
+    def _refuse_total(self, cells: FloatArray, totals: list[IntArray]) -> None:
+        # Two classes grow with the product of their sizes, which is no more than there are pairs.
+        total = float(cells.sum()) * max(1, self._n_orders)
+        if total > MAX_CELLS:
+            _refuse(total, totals[int(cells.argmax())])
+
+
+def _refuse_many(total: IntArray) -> None:
+    """Refuse a query before a table of its size is made."""
+    if len(total) > 2 and cells_of(total) > MAX_CELLS:
+        _refuse(cells_of(total), total)
+
+
+def _refuse(cells: float, total: IntArray) -> None:
+    raise ValueError(
+        f"graded: interleaving the levels takes {cells:,.0f} cells at every step, the limit is "
+        f"{MAX_CELLS:,} (a query has levels of {total.tolist()} documents); use graded=False, "
+        "space='restart', or fewer different labels"
+    )
+
+
+# ---- kernels ------------------------------------------------------------------------------------
+
+
+@kernel
+def _sum_queries(
+    first_query: int,
+    last_query: int,
+    scores: FloatArray,
+    sizes: IntArray,
+    size_ptr: IntArray,
+    items: IntArray,
+    item_ptr: IntArray,
+    tables: FloatArray,
+    table_at: IntArray,
+    arrangements: IntArray,
+    n_orders: int,
+    scales: FloatArray,
+    task: int,
+    weight: float,
+    values: FloatArray,
+    gradient: FloatArray,
+) -> None:
+    """Fill in values (queries,) and gradient (documents,) of some queries.
+
+    Query q has classes of ``sizes[size_ptr[q]:size_ptr[q + 1]]`` documents, from the lowest level
+    up: ``items[item_ptr[q]:item_ptr[q + 1]]``, class after class. With n_orders, arrangements
+    holds them in that many orders; otherwise they are sorted by score.
+    """
+    orders = max(1, n_orders)
+    for q in range(first_query, last_query):
+        size = sizes[size_ptr[q] : size_ptr[q + 1]]
+        members = items[item_ptr[q] : item_ptr[q + 1]]
+        levels, n, factor = len(size), len(members), 2.0 * scales[q]
+        strides, first = layout(size)
+        states = strides[levels]
+        steps = tables[table_at[q] : table_at[q] + levels * states].reshape(levels, states)
+        who = np.empty((orders, n), np.int64)
+        logs, means = np.zeros(orders), np.zeros(orders)
+        slopes, mean_slopes = np.zeros((orders, n)), np.zeros((orders, n))
+        scaled = np.empty(n)
+        for k in range(orders):
+            if n_orders == 0:
+                for c in range(levels):
+                    _sort_down(members, scores, first[c], first[c + 1], who[k])
+            else:
+                start = item_ptr[q] * orders + k * n
+                who[k] = arrangements[start : start + n]
+            for i in range(n):
+                scaled[i] = factor * scores[who[k, i]]
+            if task == BEST:
+                if levels == 2:
+                    logs[k] = best_of_two(scaled, size, steps, weight, slopes[k])
+                else:
+                    logs[k] = best_of_levels(scaled, size, steps, weight, slopes[k])
+                continue
+            if levels == 2:
+                logs[k], shares = forward_two(scaled, size, steps, weight, False)
+            else:
+                logs[k], shares = forward_levels(scaled, size, steps, weight, False)
+            if task == LOG_SUM or orders > 1:
+                if levels == 2:
+                    slopes_of_two(shares, size, slopes[k])
+                else:
+                    slopes_of_levels(shares, size, slopes[k])
+            if task == MEAN:
+                if levels == 2:
+                    along = means_of_two(shares, size, steps)
+                    mean_slopes_of_two(shares, size, steps, along, mean_slopes[k])
+                else:
+                    along = means_of_levels(shares, size, steps)
+                    mean_slopes_of_levels(shares, size, steps, along, mean_slopes[k])
+                means[k] = along[-1]
+        values[q] = _mix(logs, means, slopes, mean_slopes, who, factor, task, gradient)
+
+
+@kernel
+def _mix(
+    logs: FloatArray,
+    means: FloatArray,
+    slopes: FloatArray,
+    mean_slopes: FloatArray,
+    who: IntArray,
+    factor: float,
+    task: int,
+    gradient: FloatArray,
+) -> float:
+    """Average the sums over several orders, or their means; add the derivatives to gradient.
+
+    Shapes: logs and means (orders,), the others (orders, items). Slopes are by scores times
+    factor.
+    """
+    orders, n = who.shape
+    largest = logs.max()
+    chances = np.exp(logs - largest)
+    total = chances.sum()
+    chances /= total
+    mean = (chances * means).sum()
+    for k in range(orders):
+        for i in range(n):
+            more = factor * slopes[k, i]
+            if task == MEAN:
+                more = factor * mean_slopes[k, i] + (means[k] - mean) * more
+            gradient[who[k, i]] += chances[k] * more
+    return mean if task == MEAN else largest + np.log(total / orders)
+
+
+@kernel
+def _sort_down(members: IntArray, scores: FloatArray, start: int, end: int, out: IntArray) -> None:
+    """Sort documents by descending score, equal ones as they are; few of them by insertion."""
+    if end - start > FEW:
+        part = members[start:end]
+        out[start:end] = part[np.argsort(-scores[part], kind="mergesort")]
+        return
+    for i in range(start, end):
+        item, place = members[i], i
+        while place > start and scores[out[place - 1]] < scores[item]:
+            out[place] = out[place - 1]
+            place -= 1
+        out[place] = item
