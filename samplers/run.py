@@ -258,8 +258,8 @@ def _default_thin(name: str, n_items: int) -> int:
 def _compare(found: dict[str, Any], header: dict[str, Any], *, free_seed: bool) -> None:
     """Check that a checkpoint belongs to this run."""
     for key, value in header.items():
-        if key == "seed" and free_seed:
-            continue
+        if key == "distribution" or (key == "seed" and free_seed):
+            continue  # the fingerprint tells distributions apart, `repr` need not
         if found.get(key) != value:
             shown = found.get("distribution") if key == "fingerprint" else found.get(key)
             mine = header["distribution"] if key == "fingerprint" else value

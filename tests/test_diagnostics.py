@@ -39,7 +39,7 @@ def test_dataset(chains):
 
 def test_dataset_refusals(chains):
     plain = dataclasses.replace(chains, dist=None)
-    with pytest.raises(TypeError, match="labels: expected the items' relevance labels"):
+    with pytest.raises(TypeError, match="labels: pass the relevance labels of the items"):
         plain.to_dataset(["ap"])
     with pytest.raises(ValueError, match="labels: expected 5 labels"):
         chains.to_dataset(["ap"], labels=[1, 0])
@@ -130,7 +130,7 @@ def test_comparison(chains):
     assert diagnostics.compare_to_exact(chains, wrong).worst_score > 5
     with pytest.raises(ValueError, match="expected 5 items, got 2"):
         diagnostics.compare_to_exact(chains, PlackettLuce([0.0, 1.0]))
-    with pytest.raises(ValueError, match="they carry none"):
+    with pytest.raises(ValueError, match="loaded without their distribution"):
         diagnostics.compare_to_exact(dataclasses.replace(chains, dist=None))
 
 

@@ -11,17 +11,13 @@ from hypothesis import strategies as st
 from naive import accept_reject_law, enumerated_chance, outcomes, signs_of
 
 from permdist.samplers import RestartSampler
+from permdist.samplers.kernels.binding import bind
 from permdist.samplers.restart import _blocks, flip_once
 
 
 def rejection_free_law(order, labels):
     """Enumerate one step of the library's own code: sign vectors and their probabilities."""
-    import types
-
-    chance = enumerated_chance()
-    made = types.FunctionType(
-        flip_once.py_func.__code__, {**flip_once.py_func.__globals__, **chance}
-    )
+    made = bind(flip_once, enumerated_chance(), lambda copy, _: copy)
     is_good = np.asarray(labels) > 0
     law = {}
 

@@ -324,7 +324,7 @@ def test_folders_that_cannot_be_checkpoints(tmp_path):
     with pytest.raises(ValueError, match="holds other files and no run"):
         run_chains(good_bad(12), 100, checkpoint=tmp_path / "other", **options)
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["thesis.tex"]
-    with pytest.raises(OSError, match="cannot be made"):
+    with pytest.raises(OSError, match="cannot be created"):
         run_chains(good_bad(12), 100, checkpoint=tmp_path / "file" / "below", **options)
     (tmp_path / "future").mkdir()
     (tmp_path / "future" / "run.json").write_text(json.dumps({"format": 99}))
