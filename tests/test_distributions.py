@@ -231,7 +231,7 @@ def test_estimates_are_floats():
             ValueError,
             "over sign vectors only AUC factorizes",
         ),
-        (lambda: WeightedOrders(3), TypeError, "log_weight: expected a function"),
+        (lambda: WeightedOrders(3), TypeError, "pass exactly one of log_weight and step"),
         (
             lambda: WeightedOrders(3, lambda o: o).log_prob([0, 1, 2]),
             ValueError,

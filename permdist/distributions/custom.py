@@ -74,7 +74,7 @@ class WeightedOrders(Distribution):
     ) -> None:
         super().__init__(count("n_items", n_items), names)
         if (log_weight is None) == (step is None):
-            raise TypeError("log_weight: expected a function, or one as step, and not both")
+            raise TypeError("pass exactly one of log_weight and step")
         self._log_weight, self._step, self._swap = log_weight, step, swap
         self._pair_weights: FloatArray | None = None
 
@@ -140,7 +140,7 @@ class WeightedOrders(Distribution):
         return self._swap
 
     def single_log_weight(self) -> tuple[Callable[[IntArray], float], bool]:
-        """Give the log-weight as a function of one order, and whether it is compiled.
+        """Return the log-weight as a function of one order, and whether it is compiled.
 
         It is compiled if `log_weight` is, and `swap` where it is given.
         """
@@ -153,7 +153,7 @@ class WeightedOrders(Distribution):
         return self._single_log_weight, False
 
     def _single_log_weight(self, order: IntArray) -> float:
-        """Give the log-weight of one order, in plain Python."""
+        """Return the log-weight of one order, in plain Python."""
         if self._step is None:
             return float(self.log_weight(order))
         above, total = np.zeros((1, self.n_items), dtype=bool), 0.0
@@ -163,7 +163,7 @@ class WeightedOrders(Distribution):
         return total
 
     def log_weight(self, orders: ArrayLike) -> Any:
-        """Give the log-weight of each order, not normalized."""
+        """Return the log-weight of each order, not normalized."""
         order = self._check_orders(orders)
         flat = order.reshape(-1, self.n_items)
         if self._log_weight is not None:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.polynomial import legendre
-from scipy.special import log_ndtr, ndtr
+from scipy.special import ndtr
 
 from permdist._check import choice, scale_of
-from permdist._interrupts import parts, patiently
-from permdist._kernels import kernel
-from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist.ballots import Collection, default_to
 from permdist.distributions.base import DEFAULT_DRAWS, Estimate
@@ -23,6 +19,7 @@ from permdist.distributions.random_utility import RandomUtility
 from permdist.measures import Measure, parse
 from permdist.rankings import check_orders, order_by_scores
 from permdist.sums.lattice import NotExactError
+from permdist.sums.nested import MAX_SPREAD, REACH, log_probs, posterior_means
 from permdist.sums.utilities import Noise, at_nodes, need_pairs, nodes
 from permdist.targets.base import unknown
 
@@ -34,11 +31,6 @@ if TYPE_CHECKING:
     from permdist._typing import BoolArray, FloatArray, IntArray, RandomState
     from permdist.targets import Target
 
-REACH = 9.0  # standard deviations beyond which a Gaussian is below 1e-18 of its peak
-NODES, POINTS = 16, 10  # of a panel, and between two neighboring nodes
-WORK = 60.0  # elementary operations that a node of a panel takes
-STEEP = 8.0  # a change of the log integrand that the points between two nodes still resolve
-MAX_SPREAD = 20_000.0
 # Standard deviations between scores that no noise bridges: Phi(-80 / sqrt(2)) is 0.
 IMPASSABLE = 80.0
 
@@ -85,7 +77,7 @@ class GaussianScores(RandomUtility):
         return np.argsort(-utilities, axis=1)
 
     def pairwise(self) -> FloatArray:
-        """Give ``P[i, j] = Phi((s_i - s_j) / (sqrt(2) scale))``; 0 on the diagonal."""
+        """Return ``P[i, j] = Phi((s_i - s_j) / (sqrt(2) scale))``; 0 on the diagonal."""
         need_pairs(self.n_items)
         result = ndtr((self._narrowed[:, None] - self._narrowed[None, :]) / np.sqrt(2.0))
         np.fill_diagonal(result, 0.0)
@@ -113,7 +105,7 @@ class GaussianScores(RandomUtility):
         return self._scale
 
     def rank_marginals(self, *, method: str = "exact") -> FloatArray:
-        """Give ``M[i, r]``, the probability that item i is at position r.
+        """Return ``M[i, r]``, the probability that item i is at position r.
 
         Parameters
         ----------
@@ -146,7 +138,7 @@ class GaussianScores(RandomUtility):
         draws: int = DEFAULT_DRAWS,
         rng: RandomState = None,
     ) -> Estimate:
-        """Give the expected value of a measure.
+        """Return the expected value of a measure.
 
         As for any distribution; besides, ``method="softrank"`` uses SoftRank's rank
         probabilities, for measures that depend on positions alone.
@@ -161,7 +153,7 @@ class GaussianScores(RandomUtility):
         return Estimate(form.offset + float(form.gains @ marginals @ form.weights))
 
     def log_prob(self, orders: ArrayLike) -> Any:
-        """Give the log-probability of each order.
+        """Return the log-probability of each order.
 
         The nested integrals ``h_k(s) = int_(-inf)^s phi_k(t) h_(k+1)(t) dt`` are worked out from
         the last place up. Their logarithms are kept as polynomials on short panels, so that
@@ -177,7 +169,7 @@ class GaussianScores(RandomUtility):
                     f"probability of an order that puts an item above one {IMPASSABLE:g} standard "
                     "deviations better; it is about 0"
                 )
-            values[~kept] = _log_probs(flat[~kept], self._standard)
+            values[~kept] = log_probs(flat[~kept], self._standard)
         return values.reshape(order.shape[:-1])[()]
 
     def _listed_log_prob(self, orders: IntArray) -> Any:
@@ -204,7 +196,7 @@ class GaussianScores(RandomUtility):
             within = np.searchsorted(members, orders[kept, start:end])
             scores = (self._scores[members] - self._scores[members].max()) / self._scale
             if end - start > 1:
-                values[kept] += _log_probs(within, scores)
+                values[kept] += log_probs(within, scores)
         return values, kept
 
     @cached_property
@@ -224,14 +216,7 @@ class GaussianScores(RandomUtility):
         order = check_orders(orders, self.n_items)
         flat = order.reshape(-1, self.n_items)
         standard = self._standard
-        edges = _panels(standard)
-        last, mirrored = _last(standard, edges), _last(-standard, -edges[::-1])
-        need_memory(f"orders: gradients of {len(flat):,} orders", 8.0 * flat.size)
-        tables = standard, edges, last, mirrored, *_rules(), _integration_weights()
-        result = np.empty(flat.shape)
-        cost = 2.0 * WORK * last.size
-        for a, b in parts(len(flat), cost):
-            result[a:b] = patiently(cost * (b - a), _posterior_means, flat[a:b], *tables)
+        result = posterior_means(flat, standard)
         return ((result - standard) / self._scale).reshape(order.shape)
 
     @property
@@ -305,251 +290,6 @@ class GaussianScores(RandomUtility):
     def _target(self) -> Target:
         # Nested integrals cost far more than independent draws: these go without log-weights.
         return replace(super()._target(), log_weights=unknown)
-
-
-def _log_probs(orders: IntArray, standard: FloatArray) -> FloatArray:
-    """Return log-probabilities of orders (rankings, n) for scores in standard deviations."""
-    edges = _panels(standard)
-    last, result = _last(standard, edges), np.empty(len(orders))
-    cost, tables = WORK * last.size, (standard, edges, last, *_rules())
-    # Rankings that share their last places share the integrals over them: side by side, then.
-    by_end = np.lexsort(orders.T)
-    for a, b in parts(len(orders), cost):  # one order of many items may take long by itself
-        here = by_end[a:b]
-        result[here] = patiently(cost * (b - a), _nested, orders[here], *tables)
-    return result
-
-
-# ---- panels: Chebyshev nodes inside, Gauss-Legendre points between neighboring nodes ----------
-
-
-def _panels(means: FloatArray) -> FloatArray:
-    """Give the edges of panels that cover all utilities, in standard deviations."""
-    width = 0.5 if len(means) > 30 else 1.0
-    low, high = float(means.min()) - REACH - 1.0, float(means.max()) + REACH
-    if not high - low < MAX_SPREAD:
-        raise NotExactError(
-            f"scores: expected them within {MAX_SPREAD:,.0f} standard deviations for the "
-            f"probability of an order, got {high - low:,.6g}"
-        )
-    steps = np.arange(int(np.ceil((high - low) / width)) + 1, dtype=np.float64)
-    return low + width * steps
-
-
-def _last(means: FloatArray, edges: FloatArray) -> FloatArray:
-    """Give the innermost integrals, log Phi, at the nodes, shape (n, panels, nodes)."""
-    # This table, its mirror image, and two more to work with.
-    size = 40.0 * len(means) * len(edges) * NODES
-    need_memory(f"scores: the integrals of {len(means):,} items", size)
-    return log_ndtr(_panel_nodes(edges)[None] - means[:, None, None])
-
-
-def _panel_nodes(edges: FloatArray) -> FloatArray:
-    """Give the Chebyshev nodes of each panel, both ends included, shape (panels, NODES)."""
-    unit = _rules()[0]
-    return np.asarray(edges[:-1, None] + (edges[1] - edges[0]) * unit, dtype=np.float64)
-
-
-@cache
-def _rules() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Give nodes in 0..1, points between them, their weights, and nodes-to-points interpolation."""
-    unit = (1.0 - np.cos(np.pi * np.arange(NODES) / (NODES - 1))) / 2.0
-    x, w = legendre.leggauss(POINTS)
-    gaps = np.diff(unit)
-    points = unit[:-1, None] + gaps[:, None] * (x + 1.0) / 2.0
-    weights = gaps[:, None] * w / 2.0
-    barycentric = (-1.0) ** np.arange(NODES)
-    barycentric[[0, -1]] *= 0.5
-    factors = barycentric / (points[..., None] - unit)
-    return unit, points, weights, factors / factors.sum(axis=-1, keepdims=True)
-
-
-@cache
-def _integration_weights() -> FloatArray:
-    """Give the weights that integrate a polynomial through the nodes over 0..1."""
-    _, _, weights, matrix = _rules()
-    return np.einsum("gp,gpn->n", weights, matrix)
-
-
-@kernel
-def _interpolate(values: FloatArray, unit: FloatArray, x: float) -> float:
-    """Evaluate the polynomial through values (nodes,) at a point x of 0..1."""
-    above, below = 0.0, 0.0
-    for node in range(len(unit)):
-        gap = x - unit[node]
-        if gap == 0.0:
-            return values[node]
-        weight = 1.0 / gap
-        if node % 2 == 1:
-            weight = -weight
-        if node == 0 or node == len(unit) - 1:
-            weight *= 0.5
-        above += weight * values[node]
-        below += weight
-    return above / below
-
-
-@kernel
-def _next_level(
-    inner: FloatArray,
-    mean: float,
-    edges: FloatArray,
-    unit: FloatArray,
-    points: FloatArray,
-    weights: FloatArray,
-    matrix: FloatArray,
-    outer: FloatArray,
-) -> None:
-    """One integration: log h_k at all nodes from log h_(k+1), both (panels, nodes)."""
-    panels, n_nodes = inner.shape
-    width = edges[1] - edges[0]
-    constant = -0.5 * np.log(2.0 * np.pi) + np.log(width)
-    n_points = points.shape[1]
-    logs = np.empty(n_points)
-    fractions = (points[0] - unit[0]) / (unit[1] - unit[0])
-    shares = weights[0] / (unit[1] - unit[0])
-    # To the left of all panels the integrand grows like an exponential: its integral is its
-    # value over its rate. Whatever is wrong with that is far too small to matter.
-    first = (inner[0, 1] - inner[0, 0]) / (width * points[0, 0] + 1e-300)
-    rate = max((mean - edges[0]) + min(max(first, 0.0), 1e3), 1.0)
-    reached = inner[0, 0] - 0.5 * (edges[0] - mean) ** 2 + constant - np.log(width) - np.log(rate)
-    for panel in range(panels):
-        outer[panel, 0] = reached
-        for gap in range(n_nodes - 1):
-            left, right = unit[gap], unit[gap + 1]
-            at_left = edges[panel] + width * left - mean
-            at_right = edges[panel] + width * right - mean
-            log_left = inner[panel, gap] - 0.5 * at_left * at_left
-            log_right = inner[panel, gap + 1] - 0.5 * at_right * at_right
-            change = abs(log_right - log_left)
-            if change > STEEP:
-                # Pieces over which the integrand changes little, from its larger end on.
-                largest = max(log_left, log_right)
-                pieces = int(change / STEEP) + 1
-                size = (right - left) / pieces
-                total = 0.0
-                for piece in range(min(pieces, 5)):  # beyond, below 1e-17 of it
-                    start = (
-                        left + piece * size if log_left > log_right else right - (piece + 1) * size
-                    )
-                    for p in range(n_points):
-                        x = start + size * fractions[p]
-                        t = edges[panel] + width * x - mean
-                        value = _interpolate(inner[panel], unit, x) - 0.5 * t * t
-                        total += size * shares[p] * np.exp(value - largest)
-                part = largest + constant + np.log(total)
-                top, low = max(reached, part), min(reached, part)
-                reached = top + np.log1p(np.exp(low - top))
-                outer[panel, gap + 1] = reached
-                continue
-            largest = -np.inf
-            for p in range(n_points):
-                value = 0.0
-                for node in range(n_nodes):
-                    value += matrix[gap, p, node] * inner[panel, node]
-                t = edges[panel] + width * points[gap, p] - mean
-                logs[p] = value - 0.5 * t * t
-                largest = max(largest, logs[p])
-            total = 0.0
-            for p in range(n_points):
-                total += weights[gap, p] * np.exp(logs[p] - largest)
-            part = largest + constant + np.log(total)
-            top, low = max(reached, part), min(reached, part)
-            reached = top + np.log1p(np.exp(low - top))
-            outer[panel, gap + 1] = reached
-
-
-@kernel
-def _nested(
-    orders: IntArray,
-    means: FloatArray,
-    edges: FloatArray,
-    last: FloatArray,
-    unit: FloatArray,
-    points: FloatArray,
-    weights: FloatArray,
-    matrix: FloatArray,
-) -> FloatArray:
-    """Log-probabilities of orders (rankings, n); last (n, panels, nodes) is log Phi.
-
-    Places that a ranking shares with the one before it, from the end, are not integrated again.
-    """
-    rankings, n = orders.shape
-    out = np.empty(rankings)
-    levels = np.empty((n, *last.shape[1:]))  # log integral over the places from k on
-    for row in range(rankings):
-        place = n - 1
-        if row > 0:
-            while place >= 0 and orders[row, place] == orders[row - 1, place]:
-                place -= 1
-        while place >= 0:
-            item = orders[row, place]
-            if place == n - 1:
-                levels[place] = last[item]
-            else:
-                inner, outer = levels[place + 1], levels[place]
-                _next_level(inner, means[item], edges, unit, points, weights, matrix, outer)
-            place -= 1
-        out[row] = levels[0, -1, -1]
-    return out
-
-
-@kernel
-def _posterior_means(
-    orders: IntArray,
-    means: FloatArray,
-    edges: FloatArray,
-    last: FloatArray,
-    mirrored: FloatArray,
-    unit: FloatArray,
-    points: FloatArray,
-    weights: FloatArray,
-    matrix: FloatArray,
-    integrate: FloatArray,
-) -> FloatArray:
-    """Mean utility of each item given the order, shape (rankings, n).
-
-    The density of the utility at a place is the integral over all places below it, times its
-    Gaussian, times the integral over all places above, which is the mirror image of the first.
-    """
-    rankings, n = orders.shape
-    panels, n_nodes = last.shape[1:]
-    out = np.empty((rankings, n))
-    below = np.zeros((n, panels, n_nodes))  # log integral over the places from k on
-    above = np.zeros((n, panels, n_nodes))  # log integral over the places up to k, mirrored
-    flipped = -edges[::-1]
-    width = edges[1] - edges[0]
-    for row in range(rankings):
-        below[n - 1] = last[orders[row, n - 1]]
-        for k in range(n - 2, -1, -1):
-            mean = means[orders[row, k]]
-            _next_level(below[k + 1], mean, edges, unit, points, weights, matrix, below[k])
-        above[0] = mirrored[orders[row, 0]]
-        for k in range(1, n):
-            mean = -means[orders[row, k]]
-            _next_level(above[k - 1], mean, flipped, unit, points, weights, matrix, above[k])
-        for k in range(n):
-            item = orders[row, k]
-            largest = -np.inf
-            for sweep in range(2):
-                total, moment = 0.0, 0.0
-                for panel in range(panels):
-                    for node in range(n_nodes):
-                        t = edges[panel] + width * unit[node]
-                        value = -0.5 * (t - means[item]) ** 2
-                        if k < n - 1:
-                            value += below[k + 1, panel, node]
-                        if k > 0:
-                            value += above[k - 1, panels - 1 - panel, n_nodes - 1 - node]
-                        if sweep == 0:
-                            largest = max(largest, value)
-                        elif value > largest - 745.0:
-                            share = integrate[node] * np.exp(value - largest)
-                            total += share
-                            moment += share * t
-                if sweep == 1:
-                    out[row, item] = moment / total
-    return out
 
 
 offer_strategy(GaussianScores, "gaussian_scores")

@@ -11,7 +11,6 @@ from scipy.special import expit
 
 from permdist._check import as_rng, batch_shape, count
 from permdist._interrupts import parts
-from permdist._kernels import kernel
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist.ballots import Collection, default_to
@@ -25,6 +24,7 @@ from permdist.rankings.partial import (
     refuse_short,
     refuse_top_as_subset,
 )
+from permdist.sums import luce
 from permdist.sums.utilities import Noise, at_nodes, need_pairs, nodes
 from permdist.targets.plackett_luce import plackett_luce_target
 
@@ -116,9 +116,9 @@ class PlackettLuce(RandomUtility):
         compute: Callable[..., FloatArray]
         inputs: tuple[Any, ...]
         if self._is_plain:
-            compute, inputs = _log_prob, (self._centered, np.exp(self._centered), not subset)
+            compute, inputs = luce.log_prob, (self._centered, np.exp(self._centered), not subset)
         else:
-            compute, inputs = _log_prob_spread, (self._scores, not subset)
+            compute, inputs = luce.log_prob_spread, (self._scores, not subset)
         if flat.size <= FEW_ENTRIES:
             values = compute(flat, *inputs)
         else:
@@ -145,7 +145,7 @@ class PlackettLuce(RandomUtility):
         need_memory(f"orders: gradients of {len(flat):,} orders", 8.0 * len(flat) * self.n_items)
         result = np.empty((len(flat), self.n_items))
         for a, b in parts(len(flat), 10.0 * self.n_items):
-            result[a:b] = _log_prob_gradient(flat[a:b], self._centered, not subset)
+            result[a:b] = luce.log_prob_gradient(flat[a:b], self._centered, not subset)
         return result.reshape(*lists.shape[:-1], self.n_items)
 
     def sample_top_k(
@@ -177,7 +177,7 @@ class PlackettLuce(RandomUtility):
         worths, drawn = np.exp(self._centered), np.empty((number, kept), dtype=np.int64)
         for a, b in parts(number, 20.0 * kept if by_tree else 10.0 * self.n_items):
             if by_tree:
-                drawn[a:b] = _draw_top(worths, generator.random((b - a, kept)))
+                drawn[a:b] = luce.draw_top(worths, generator.random((b - a, kept)))
             else:
                 drawn[a:b] = self._sample(b - a, generator)[:, :kept]
         return drawn.reshape(*shape, kept)
@@ -189,7 +189,7 @@ class PlackettLuce(RandomUtility):
         else:
             np.log(keys, out=keys)
             keys -= self._centered
-        return _argsort_rows(keys) if self.n_items <= 24 else np.argsort(keys, axis=1)
+        return luce.argsort_rows(keys) if self.n_items <= 24 else np.argsort(keys, axis=1)
 
     @property
     def _is_plain(self) -> bool:
@@ -203,7 +203,7 @@ class PlackettLuce(RandomUtility):
         return scores - scores.max()
 
     def pairwise(self) -> FloatArray:
-        """Give ``P[i, j] = 1 / (1 + exp(s_j - s_i))``; 0 on the diagonal."""
+        """Return ``P[i, j] = 1 / (1 + exp(s_j - s_i))``; 0 on the diagonal."""
         need_pairs(self.n_items)
         with np.errstate(over="ignore"):
             result = expit(self._scores[:, None] - self._scores[None, :])
@@ -238,7 +238,7 @@ class PlackettLuce(RandomUtility):
         return weights
 
     def log_partition(self) -> float:
-        """Give 0: the stages are normalized one by one."""
+        """Return 0: the stages are normalized one by one."""
         return 0.0
 
     @classmethod
@@ -342,181 +342,6 @@ class PlackettLuce(RandomUtility):
 
 
 # ---- kernels: lists (rankings, k) of different items, scores and worths (n,) -------------------
-
-
-@kernel
-def _log_prob(lists: IntArray, scores: FloatArray, worths: FloatArray, rest: bool) -> FloatArray:
-    """Log-probabilities, from the bottom up; with `rest`, unlisted items are below the list.
-
-    Sums of worths are multiplied up, and a logarithm is taken only when the product leaves the
-    range of plain numbers.
-    """
-    rankings, k = lists.shape
-    out = np.empty(rankings)
-    everything = worths.sum()
-    partial = rest and k < len(worths)
-    for row in range(rankings):
-        total = 0.0
-        if partial:
-            listed = 0.0
-            for place in range(k):
-                listed += worths[lists[row, place]]
-            total = everything - listed
-            if total < 1e-3 * everything:  # too much cancellation: add up what is left
-                taken = np.zeros(len(worths), np.bool_)
-                for place in range(k):
-                    taken[lists[row, place]] = True
-                total = 0.0
-                for item in range(len(worths)):
-                    if not taken[item]:
-                        total += worths[item]
-        value, product = 0.0, 1.0
-        for place in range(k - 1, -1, -1):
-            item = lists[row, place]
-            total += worths[item]
-            value += scores[item]
-            product *= total
-            if product < 1e-150 or product > 1e150:
-                value -= np.log(product)
-                product = 1.0
-        out[row] = value - np.log(product)
-    return out
-
-
-@kernel
-def _log_prob_spread(lists: IntArray, scores: FloatArray, rest: bool) -> FloatArray:
-    """Give log-probabilities for scores of any spread: sums are relative to their largest term."""
-    rankings, k = lists.shape
-    out = np.empty(rankings)
-    for row in range(rankings):
-        largest, total = -np.inf, 0.0
-        if rest and k < len(scores):
-            taken = np.zeros(len(scores), np.bool_)
-            for place in range(k):
-                taken[lists[row, place]] = True
-            for item in range(len(scores)):
-                if not taken[item] and scores[item] > largest:
-                    largest = scores[item]
-            for item in range(len(scores)):
-                if not taken[item]:
-                    total += np.exp(scores[item] - largest)
-        value = 0.0
-        for place in range(k - 1, -1, -1):
-            s = scores[lists[row, place]]
-            if s > largest:
-                total = total * np.exp(largest - s) + 1.0
-                largest = s
-            else:
-                total += np.exp(s - largest)
-            # One logarithm carries the small difference where the item itself dominates.
-            value += (s - largest) - np.log(total)
-        out[row] = value
-    return out
-
-
-@kernel
-def _log_prob_gradient(lists: IntArray, scores: FloatArray, rest: bool) -> FloatArray:
-    """Differentiate, (rankings, n): 1 if listed, less the chances to win each stage."""
-    rankings, k = lists.shape
-    n = len(scores)
-    out = np.zeros((rankings, n))
-    logs = np.empty(k)
-    for row in range(rankings):
-        taken = np.zeros(n, np.bool_)
-        for place in range(k):
-            taken[lists[row, place]] = True
-        largest, total = -np.inf, 0.0
-        if rest:
-            for item in range(n):
-                if not taken[item] and scores[item] > largest:
-                    largest = scores[item]
-            for item in range(n):
-                if not taken[item]:
-                    total += np.exp(scores[item] - largest)
-        for place in range(k - 1, -1, -1):
-            s = scores[lists[row, place]]
-            if s > largest:
-                total = total * np.exp(largest - s) + 1.0
-                largest = s
-            else:
-                total += np.exp(s - largest)
-            logs[place] = largest + np.log(total)
-        # sum over stages of exp(-log total), relative to the largest of them so far
-        peak, stages = -np.inf, 0.0
-        for place in range(k):
-            if -logs[place] > peak:
-                stages = stages * np.exp(peak + logs[place]) + 1.0
-                peak = -logs[place]
-            else:
-                stages += np.exp(-logs[place] - peak)
-            item = lists[row, place]
-            out[row, item] = 1.0 - np.exp(scores[item] + peak) * stages
-        if rest:
-            for item in range(n):
-                if not taken[item]:
-                    out[row, item] = -np.exp(scores[item] + peak) * stages
-    return out
-
-
-@kernel
-def _argsort_rows(keys: FloatArray) -> IntArray:
-    """Sort short rows by insertion: keys (rows, n), which are used up."""
-    rows, n = keys.shape
-    out = np.empty((rows, n), np.int64)
-    for row in range(rows):
-        for i in range(n):
-            key = keys[row, i]
-            j = i
-            while j > 0 and keys[row, j - 1] > key:
-                keys[row, j] = keys[row, j - 1]
-                out[row, j] = out[row, j - 1]
-                j -= 1
-            keys[row, j] = key
-            out[row, j] = i
-    return out
-
-
-@kernel
-def _draw_top(worths: FloatArray, uniforms: FloatArray) -> IntArray:
-    """Draw the first places one by one, uniforms (draws, k), from a tree of sums of worths.
-
-    A drawn item is taken out by adding up the sums on its way to the root anew, which leaves no
-    rounding behind, and put back at the end of the draw.
-    """
-    draws, k = uniforms.shape
-    n = len(worths)
-    leaves = 1
-    while leaves < n:
-        leaves *= 2
-    tree = np.zeros(2 * leaves)
-    tree[leaves : leaves + n] = worths
-    for node in range(leaves - 1, 0, -1):
-        tree[node] = tree[2 * node] + tree[2 * node + 1]
-    out = np.empty((draws, k), np.int64)
-    for draw in range(draws):
-        for place in range(k):
-            target = uniforms[draw, place] * tree[1]
-            node = 1
-            while node < leaves:
-                left = tree[2 * node]
-                # Rounding may leave a target beyond the last item: never enter an empty branch.
-                if target < left or tree[2 * node + 1] == 0.0:
-                    node = 2 * node
-                else:
-                    target -= left
-                    node = 2 * node + 1
-            out[draw, place] = node - leaves
-            tree[node] = 0.0
-            while node > 1:
-                node //= 2
-                tree[node] = tree[2 * node] + tree[2 * node + 1]
-        for place in range(k):
-            node = out[draw, place] + leaves
-            tree[node] = worths[out[draw, place]]
-            while node > 1:
-                node //= 2
-                tree[node] = tree[2 * node] + tree[2 * node + 1]
-    return out
 
 
 offer_strategy(PlackettLuce, "plackett_luces")

@@ -42,7 +42,7 @@ class Shape:
 
     @classmethod
     def of_orders(cls, n_items: int) -> Shape:
-        """Give every item a class of its own: the paths are all orders."""
+        """Return the shape with every item in a class of its own: the paths are all orders."""
         return cls(tuple(np.array([item]) for item in range(n_items)))
 
     @cached_property
