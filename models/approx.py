@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from permdist._check import as_rng
 from permdist.models import objectives, solvers
 from permdist.models.base import Card, Settings
-from permdist.models.descent import Descent
+from permdist.models.descent import Descent, Task
 from permdist.models.options import option
 from permdist.models.rules import POSITIVE, MeasureName, OneOf, Whole
 from permdist.models.shared import Seeded
@@ -113,7 +113,8 @@ class Approx(Seeded, Descent):
             return
         for stage in range(int(self.annealing) - 1, -1, -1):
             softer = replace(objective, alpha=float(self.alpha) / 4.0**stage)
-            found = self._by_lbfgs(softer.bind(batch, self.n_jobs), features, start, watch)
+            bound = softer.bind(batch, self.n_jobs)
+            found = self._by_lbfgs(Task(bound, features, start, watch))
             start = found.w
         self._keep(found)
 

@@ -12,8 +12,8 @@ from permdist.models.objectives import Likelihood
 from permdist.models.options import Declared, option
 from permdist.models.rules import MeasureName, Number
 from permdist.models.shared import Graded, PairScaled, Seeded
-from permdist.models.spaces import Space, parse_space
-from permdist.models.spaces.base import SpaceName
+from permdist.models.spaces import SPACES, Space, parse_space
+from permdist.models.specs import SpecName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
         kw_only=False,
     )
     space: str | Space | None = option(
-        SpaceName(),
+        SpecName(SPACES, optional=True),
         "The rankings that are summed over, with their options, as an object of "
         '`permdist.models.spaces` or as text: ``"pairs"``, all sign vectors of good-bad pairs '
         '(AUC only, or no measure at all); ``"interleavings"`` of the classes, each sorted by '

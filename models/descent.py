@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from permdist.models import solvers
 from permdist.models.base import Ranker
-from permdist.models.objectives.base import Objective, ObjectiveName, parse_objective
+from permdist.models.objectives.base import OBJECTIVES, Objective, parse_objective
 from permdist.models.options import option
 from permdist.models.rules import OneOf
 from permdist.models.shared import Iterative, Penalized, Threaded, WarmStarted
+from permdist.models.specs import SpecName
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
     from permdist.models.batch import Batch
     from permdist.models.history import Watch
+
+
+class Task(NamedTuple):
+    """What a solver is to minimize, where it starts, and where it notes its iterations."""
+
+    bound: solvers.Objective
+    features: FloatArray
+    start: FloatArray | None
+    watch: Watch
 
 
 class Descent(Penalized, Iterative, WarmStarted, Threaded, Ranker):
@@ -54,30 +64,19 @@ class Descent(Penalized, Iterative, WarmStarted, Threaded, Ranker):
     ) -> None:
         bound = self.build_objective().bind(batch, self.n_jobs)
         begin = self._start(features, batch) if start is None else start
-        self._keep(self._solve(bound, features, begin, watch))
+        self._keep(self._solve(Task(bound, features, begin, watch)))
 
     def _keep(self, solution: solvers.Solution) -> None:
         self.coef_, self.converged_ = solution.w, solution.converged
 
-    def _solve(
-        self,
-        bound: solvers.Objective,
-        features: FloatArray,
-        start: FloatArray | None,
-        watch: Watch,
-    ) -> solvers.Solution:
+    def _solve(self, task: Task) -> solvers.Solution:
         """Minimize the objective; smooth ones by L-BFGS."""
-        return self._by_lbfgs(bound, features, start, watch)
+        return self._by_lbfgs(task)
 
-    def _by_lbfgs(
-        self,
-        bound: solvers.Objective,
-        features: FloatArray,
-        start: FloatArray | None,
-        watch: Watch,
-    ) -> solvers.Solution:
-        watch.first(np.zeros(features.shape[1]) if start is None else start)
-        found = solvers.lbfgs(bound, features, start, self._penalty(), **self._limits(watch))
+    def _by_lbfgs(self, task: Task) -> solvers.Solution:
+        watch = task.watch
+        watch.first(np.zeros(task.features.shape[1]) if task.start is None else task.start)
+        found = solvers.lbfgs(*task[:3], self._penalty(), **self._limits(watch))
         if self.warns_if_flat and found.message == solvers.UNCHANGED:
             self._warn(
                 "the loss does not change with the scores; is the measure the same for all "
@@ -88,15 +87,9 @@ class Descent(Penalized, Iterative, WarmStarted, Threaded, Ranker):
             self._warn(text)
         return found._replace(w=watch.best) if watch.stops_early else found
 
-    def _by_planes(
-        self,
-        bound: solvers.Objective,
-        features: FloatArray,
-        start: FloatArray | None,
-        watch: Watch,
-    ) -> solvers.Solution:
-        C = self._penalty()
-        found = solvers.cutting_planes(bound, features, start, C, **self._limits(watch))
+    def _by_planes(self, task: Task) -> solvers.Solution:
+        watch = task.watch
+        found = solvers.cutting_planes(*task[:3], self._penalty(), **self._limits(watch))
         early = watch.stops_early and watch.best is not None
         if not (found.converged or early):
             gap = (found.value - found.lower) / found.value
@@ -131,7 +124,7 @@ class LinearRanker(Descent):
     measure_judges: ClassVar[bool] = True
 
     objective: str | Objective = option(
-        ObjectiveName(),
+        SpecName(OBJECTIVES),
         "One of `permdist.objectives`, or its text form.",
         default="listnet",
         kw_only=False,
@@ -146,12 +139,5 @@ class LinearRanker(Descent):
         """Return the objective with the learner's parameters."""
         return parse_objective(self.objective)
 
-    def _solve(
-        self,
-        bound: solvers.Objective,
-        features: FloatArray,
-        start: FloatArray | None,
-        watch: Watch,
-    ) -> solvers.Solution:
-        solve = self._by_lbfgs if self.solver == "lbfgs" else self._by_planes
-        return solve(bound, features, start, watch)
+    def _solve(self, task: Task) -> solvers.Solution:
+        return self._by_lbfgs(task) if self.solver == "lbfgs" else self._by_planes(task)

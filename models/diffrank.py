@@ -9,7 +9,7 @@ import numpy as np
 from permdist._kernels import kernel
 from permdist.models.base import Card
 from permdist.models.feature_rank import LARGEST, FeatureRank
-from permdist.models.feature_ranks import Intervals, quasi_knn
+from permdist.models.feature_ranks import Intervals
 from permdist.models.options import option
 from permdist.models.rules import Whole
 
@@ -78,14 +78,8 @@ class DiffRank(FeatureRank):
     def _learn(
         self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
     ) -> None:
-        if start is not None:
-            raise ValueError("warm_start_from: rankings are added here, not coefficients")
-        centers = quasi_knn(features, batch.labels, batch.ptr, self.intervals).centers
-        h = Intervals(centers).ranks(features, batch.ptr)
-        held_out, held_out_scores = watch.held_out, None
-        if held_out is not None:
-            held_out_h = Intervals(centers).ranks(held_out.X, held_out.ptr)
-            held_out_scores = np.zeros(len(held_out.X))
+        centers, h, held_out_h = self._weak_rankings(features, batch, watch, start)
+        held_out_scores = np.zeros(held_out_h.shape[1])
         order = np.lexsort((-batch.labels, batch.query_of))
         prec = len(features) if self.prec is None else min(int(self.prec), len(features))
         unit = 1.0 / np.maximum(1.0, np.diff(batch.ptr) - 1.0)[batch.query_of]
@@ -103,8 +97,7 @@ class DiffRank(FeatureRank):
             combined = combined + weight * step
             loss, potential, wrong = _differences(combined, *layout)
             weights.append(float(weight))
-            if held_out is not None and held_out_scores is not None:
-                held_out_scores = held_out_scores + weight * held_out_h[k]
+            held_out_scores = held_out_scores + weight * held_out_h[k]
             stop = watch.note(
                 len(weights),
                 held_out_scores,

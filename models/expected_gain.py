@@ -17,6 +17,7 @@ from permdist.models.spaces.utilities import UTILITIES
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
+    from permdist.models.descent import Task
     from permdist.models.history import Watch
 
 
@@ -71,18 +72,13 @@ class ExpectedGain(Conditional):
     def _starts_from_pairs(self) -> bool:
         return True  # whatever the space: far from any good ranking the gain is flat
 
-    def _solve(
-        self,
-        bound: solvers.Objective,
-        features: FloatArray,
-        start: FloatArray | None,
-        watch: Watch,
-    ) -> solvers.Solution:
+    def _solve(self, task: Task) -> solvers.Solution:
         runs: dict[int, Watch] = {}
+        watch = task.watch
 
         def solve(begin: FloatArray) -> solvers.Solution:
             run = watch.again()
-            found = self._by_lbfgs(bound, features, begin, run)
+            found = self._by_lbfgs(task._replace(start=begin, watch=run))
             runs[id(found.w)] = run
             return found
 
@@ -92,7 +88,7 @@ class ExpectedGain(Conditional):
             return found.value
 
         rng = as_rng(self.random_state)
-        begin = np.zeros(features.shape[1]) if start is None else start
+        begin = np.zeros(task.features.shape[1]) if task.start is None else task.start
         best = solvers.multistart(solve, begin, self.n_starts, rng, merit=merit)
         watch.adopt(runs[id(best.w)])
         self.restarts_ = list(best.starts)

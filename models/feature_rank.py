@@ -102,6 +102,19 @@ class FeatureRank(Ranker):
             rank_within(combined + weight * h[number % len(h)], ptr, combined)
         return combined
 
+    def _weak_rankings(
+        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the centers, and the rankings of training and validation data by each feature."""
+        if start is not None:
+            raise ValueError("warm_start_from: rankings are added here, not coefficients")
+        centers = quasi_knn(features, batch.labels, batch.ptr, self.intervals).centers
+        weak, held_out = Intervals(centers), watch.held_out
+        judged = np.zeros((len(centers), 0))
+        if held_out is not None:
+            judged = weak.ranks(held_out.X, held_out.ptr)
+        return centers, weak.ranks(features, batch.ptr), judged
+
     def _control(
         self, h: FloatArray, combined: FloatArray, quality: FloatArray, taus: Any, batch: Batch
     ) -> FloatArray:
@@ -111,15 +124,8 @@ class FeatureRank(Ranker):
     def _learn(
         self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
     ) -> None:
-        if start is not None:
-            raise ValueError("warm_start_from: rankings are added here, not coefficients")
-        centers = quasi_knn(features, batch.labels, batch.ptr, self.intervals).centers
-        h = Intervals(centers).ranks(features, batch.ptr)
-        held_out, held_out_h = watch.held_out, None
-        held_out_ranks = np.zeros(0)
-        if held_out is not None:
-            held_out_h = Intervals(centers).ranks(held_out.X, held_out.ptr)
-            held_out_ranks = np.zeros(len(held_out.X))
+        centers, h, held_out_h = self._weak_rankings(features, batch, watch, start)
+        held_out, held_out_ranks = watch.held_out, np.zeros(held_out_h.shape[1])
         measure = KendallTau(ties="average")
 
         def taus(ranks: FloatArray) -> FloatArray:
@@ -138,7 +144,7 @@ class FeatureRank(Ranker):
             quality = taus(combined)
             weights.append(float(weight))
             scores = None
-            if held_out is not None and held_out_h is not None:
+            if held_out is not None:
                 rank_within(held_out_ranks + weight * held_out_h[k], held_out.ptr, held_out_ranks)
                 scores = held_out_ranks
             stop = watch.note(
@@ -175,6 +181,19 @@ class BLFeatureRank(FeatureRank):
     >>> len(learner.weights_) == 2 * queries.n_features
     True
     """
+
+    def _weak_rankings(
+        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the centers, and the rankings of training and validation data by each feature."""
+        if start is not None:
+            raise ValueError("warm_start_from: rankings are added here, not coefficients")
+        centers = quasi_knn(features, batch.labels, batch.ptr, self.intervals).centers
+        weak, held_out = Intervals(centers), watch.held_out
+        judged = np.zeros((len(centers), 0))
+        if held_out is not None:
+            judged = weak.ranks(held_out.X, held_out.ptr)
+        return centers, weak.ranks(features, batch.ptr), judged
 
     def _control(
         self, h: FloatArray, combined: FloatArray, quality: FloatArray, taus: Any, batch: Batch

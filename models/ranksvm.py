@@ -12,8 +12,7 @@ from permdist.models.rules import Flag, Number, OneOf
 from permdist.models.shared import PairScaled
 
 if TYPE_CHECKING:
-    from permdist._typing import FloatArray
-    from permdist.models.history import Watch
+    from permdist.models.descent import Task
 
 
 class RankSVM(PairScaled, Descent):
@@ -77,12 +76,5 @@ class RankSVM(PairScaled, Descent):
         """Return the objective with the learner's parameters."""
         return objectives.PairHinge(self.loss == "squared_hinge", self.scale)
 
-    def _solve(
-        self,
-        bound: solvers.Objective,
-        features: FloatArray,
-        start: FloatArray | None,
-        watch: Watch,
-    ) -> solvers.Solution:
-        solve = self._by_lbfgs if self.loss == "squared_hinge" else self._by_planes
-        return solve(bound, features, start, watch)
+    def _solve(self, task: Task) -> solvers.Solution:
+        return self._by_lbfgs(task) if self.loss == "squared_hinge" else self._by_planes(task)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from permdist._check import short_text
+from permdist._registry import Registry
+from permdist.models.rules import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from permdist._registry import Registry
 
 _TEXT = re.compile(r"(?P<name>[a-z][a-z0-9_-]*)(?:\[(?P<options>.*)\])?", re.IGNORECASE)
 _COMMA = re.compile(r",(?![^\[]*\])")  # not inside the brackets of a value
@@ -47,37 +47,64 @@ class Spec:
 S = TypeVar("S", bound=Spec)
 
 
-def parse_spec(what: str, value: Any, kind: type[S], known: Registry[Callable[..., S]]) -> S:
-    """Return an object from its text form; an object is returned as it is.
+class SpecRegistry(Registry[Any], Generic[S]):
+    """Classes of such objects by their `alias`, to be made from texts.
 
     Parameters
     ----------
     what : str
-        What it is called in error messages, ``"space"`` say.
-    value : str or Spec
+        What one of them is called in error messages, ``"space"`` say.
     kind : class
-        What it must be.
-    known : Registry
-        Those that can be named.
+        What they all are.
+    load : callable, optional
+        Adds the library's own.
     """
-    if isinstance(value, kind):
-        return value
-    if not isinstance(value, str):
-        raise TypeError(f"{what}: expected a name or an object of permdist, got {value!r:.100}")
-    match = _TEXT.fullmatch(short_text(what, value).strip())
-    if match is None:
-        raise ValueError(f"{what}: cannot read {value!r}, expected 'name' or 'name[option=value]'")
-    options: dict[str, Any] = {}
-    for part in filter(None, map(str.strip, _COMMA.split(match["options"] or ""))):
-        key, sign, text = (piece.strip() for piece in part.partition("="))
-        if not sign or not key.isidentifier():
-            raise ValueError(f"{what}: cannot read option {part!r} of {value!r}")
-        options[key] = _read(text)
-    make = known.find(match["name"].lower())
-    try:
-        return make(**options)
-    except TypeError as error:
-        raise ValueError(f"{what}: {value!r}: {error}") from error
+
+    def __init__(self, what: str, kind: type, load: Callable[[], Any] | None = None) -> None:
+        super().__init__(what, load)
+        self._what, self._kind = what, kind
+
+    def register(self, kind: type[S]) -> type[S]:
+        """Let learners find a class by its `alias`; usable as a decorator."""
+        self.add(kind.alias, kind)
+        return kind
+
+    def parse(self, value: Any) -> S:
+        """Return an object from its text form; an object is returned as it is."""
+        what = self._what
+        if isinstance(value, self._kind):
+            return value  # type: ignore[return-value]
+        if not isinstance(value, str):
+            raise TypeError(f"{what}: expected a name or an object of permdist, got {value!r:.100}")
+        match = _TEXT.fullmatch(short_text(what, value).strip())
+        if match is None:
+            raise ValueError(
+                f"{what}: cannot read {value!r}, expected 'name' or 'name[option=value]'"
+            )
+        options: dict[str, Any] = {}
+        for part in filter(None, map(str.strip, _COMMA.split(match["options"] or ""))):
+            key, sign, text = (piece.strip() for piece in part.partition("="))
+            if not sign or not key.isidentifier():
+                raise ValueError(f"{what}: cannot read option {part!r} of {value!r}")
+            options[key] = _read(text)
+        make = self.find(match["name"].lower())
+        try:
+            return make(**options)
+        except TypeError as error:
+            raise ValueError(f"{what}: {value!r}: {error}") from error
+
+
+@dataclasses.dataclass(frozen=True)
+class SpecName(Rule):
+    """One of the objects of a registry, or its text form; None where it is optional."""
+
+    registry: SpecRegistry[Any]
+    optional: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise ValueError or TypeError for anything else."""
+        if not (value is None and self.optional):
+            self.registry.parse(value)
 
 
 def _read(text: str) -> Any:

@@ -12,9 +12,8 @@ from permdist.models.rules import SMALLEST, MeasureName, Number
 from permdist.models.shared import Graded, PairScaled
 
 if TYPE_CHECKING:
-    from permdist._typing import FloatArray
     from permdist.measures import Measure
-    from permdist.models.history import Watch
+    from permdist.models.descent import Task
 
 
 class SVMMap(PairScaled, Graded, Descent):
@@ -73,14 +72,8 @@ class SVMMap(PairScaled, Graded, Descent):
         """Return the objective with the learner's parameters."""
         return objectives.RankingHinge(self.judge, self.scale)
 
-    def _solve(
-        self,
-        bound: solvers.Objective,
-        features: FloatArray,
-        start: FloatArray | None,
-        watch: Watch,
-    ) -> solvers.Solution:
-        return self._by_planes(bound, features, start, watch)
+    def _solve(self, task: Task) -> solvers.Solution:
+        return self._by_planes(task)
 
 
 class SVMNDCG(SVMMap):

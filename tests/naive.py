@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import naive_trec
 import numpy as np
+import pytest
 
 from permdist.rankings import BucketOrder
 
@@ -722,3 +723,10 @@ def bound(learner, batch):
         return float(values.sum()), gradient
 
     return total
+
+
+def refuses(call, error, message):
+    """Check that a call raises an error whose text contains a message."""
+    with pytest.raises(error) as caught:
+        call()
+    assert message in str(caught.value)

@@ -13,9 +13,6 @@ from permdist import GaussianScores, PlackettLuce
 from permdist.measures import parse
 from permdist.models.batch import Batch
 from permdist.models.spaces import SPACES, parse_space
-from permdist.models.spaces.interleavings import InterleavingSums, LatticeSums
-from permdist.models.spaces.pairs import PairSums
-from permdist.models.spaces.restart import RestartSums
 from permdist.models.spaces.utilities import UtilitySums
 from permdist.rankings import enumerate_orders
 from permdist.samplers import RestartSampler
@@ -87,7 +84,7 @@ def test_interleavings(labels, scaled, name, kappa):
         classes = [[int(i) for i in ranked if label[i] == g] for g in np.unique(label)]
         orders = list(merged(classes))
         expected.append(listed(score, label, batch.scale[q], orders, measure, kappa))
-    check(InterleavingSums(batch, measure), scores, expected, kappa)
+    check(parse_space("interleavings").sums(batch, measure), scores, expected, kappa)
 
 
 @pytest.mark.parametrize(("labels", "scaled"), CASES)
@@ -96,7 +93,7 @@ def test_interleavings(labels, scaled, name, kappa):
 def test_lattices(labels, scaled, name, kappa):
     batch, measure = make_batch(labels, scaled), parse(name)
     scores = np.random.default_rng(1).normal(size=len(batch.labels))
-    space = LatticeSums(batch, measure, orders=3, rng=5)
+    space = parse_space("lattice[orders=3]").sums(batch, measure, random_state=5)
     generator = np.random.default_rng(5)
     expected = []
     for q, (a, b) in enumerate(batch.bounds):
@@ -115,7 +112,7 @@ def test_lattices(labels, scaled, name, kappa):
 def test_restarts(labels, scaled, kappa):
     batch, measure = make_batch(labels, scaled), parse("ap")
     scores = np.random.default_rng(2).normal(size=len(batch.labels))
-    space = RestartSums(batch, measure, sample_size=12, rng=7)
+    space = parse_space("restart[sample_size=12]").sums(batch, measure, random_state=7)
     generator, expected = np.random.default_rng(7), []
     for q, (a, b) in enumerate(batch.bounds):
         score, label = scores[a:b], batch.labels[a:b]
@@ -138,7 +135,7 @@ def test_pairs(kappa):
         shares = np.array([row[2] for row in rows])
         chances = np.exp(exponents - logsumexp(exponents))
         expected.append((logsumexp(exponents + kappa * (1 - shares)), chances @ shares))
-    check(PairSums(batch, measure), scores, expected, kappa)
+    check(parse_space("pairs").sums(batch, measure), scores, expected, kappa)
 
 
 KINDS = [("plackett-luce", PlackettLuce), ("gaussian", GaussianScores)]
@@ -162,11 +159,11 @@ def test_utilities(kind, make):
 
 
 def spaces_of(batch, name):
-    yield InterleavingSums(batch, parse(name))
-    yield LatticeSums(batch, parse(name), orders=2, rng=0)
-    yield RestartSums(batch, parse(name), sample_size=20, rng=0)
+    yield parse_space("interleavings").sums(batch, parse(name))
+    yield parse_space("lattice[orders=2]").sums(batch, parse(name), random_state=0)
+    yield parse_space("restart[sample_size=20]").sums(batch, parse(name), random_state=0)
     if name == "auc":
-        yield PairSums(batch, parse(name))
+        yield parse_space("pairs").sums(batch, parse(name))
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1.0, 20.0]), st.sampled_from(["ap", "auc"]))
@@ -189,7 +186,7 @@ def test_the_structured_hinge_lies_below_and_is_the_limit(seed, kappa):
     rng = np.random.default_rng(seed)
     batch, measure = make_batch(BINARY), parse("ap")
     scores = rng.normal(size=len(batch.labels))
-    values = InterleavingSums(batch, measure).log_sums(scores, kappa)[0]
+    values = parse_space("interleavings").sums(batch, measure).log_sums(scores, kappa)[0]
     for q, (a, b) in enumerate(batch.bounds):
         score, label = scores[a:b], batch.labels[a:b]
         orders = enumerate_orders(b - a)
@@ -204,7 +201,11 @@ def test_the_structured_hinge_lies_below_and_is_the_limit(seed, kappa):
 def test_lattices_estimate_the_sum_over_all_orders():
     batch, measure = make_batch([[1, 0, 0, 1, 0]]), parse("ap")
     scores = np.random.default_rng(0).normal(size=5)
-    many = LatticeSums(batch, measure, orders=4000, rng=0).log_sums(scores, 2.0)[0][0]
+    many = (
+        parse_space("lattice[orders=4000]")
+        .sums(batch, measure, random_state=0)
+        .log_sums(scores, 2.0)[0][0]
+    )
     orders = enumerate_orders(5).tolist()
     value, _ = listed(scores, batch.labels, 0.8, orders, measure, 2.0)
     # Each pattern of goods and bads stands for 2! 3! orders.
@@ -227,7 +228,7 @@ def test_same_bits_on_any_number_of_threads(name):
 
 
 def test_pairs_need_auc():
-    space = PairSums(make_batch(BINARY), parse("ap"))
+    space = parse_space("pairs").sums(make_batch(BINARY), parse("ap"))
     space.log_sums(np.zeros(14), 0.0)
     with pytest.raises(ValueError, match="over pairs only AUC factorizes"):
         space.log_sums(np.zeros(14), 1.0)

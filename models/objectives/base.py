@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permdist._check import finite, grades
 from permdist._groups import group_queries
 from permdist._ragged import pointers
-from permdist._registry import Registry
 from permdist._typing import FloatArray
 from permdist.models.batch import Batch
-from permdist.models.rules import Rule
-from permdist.models.specs import Spec, parse_spec
+from permdist.models.specs import Spec, SpecRegistry
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -113,32 +111,8 @@ def _load() -> None:
     for name in objectives.__all__:
         kind = getattr(objectives, name)
         if isinstance(kind, type) and issubclass(kind, Objective) and kind is not Objective:
-            OBJECTIVES.add(kind.alias, kind)
+            OBJECTIVES.register(kind)
 
 
-OBJECTIVES: Registry[Callable[..., Objective]] = Registry("objective", _load)
-
-
-def register_objective(kind: type[Objective]) -> type[Objective]:
-    """Let learners find a class of objectives by its `alias`; usable as a decorator."""
-    OBJECTIVES.add(kind.alias, kind)
-    return kind
-
-
-def parse_objective(value: Any) -> Objective:
-    """Return an objective from its text form, such as ``"listnet[k=2]"``.
-
-    Examples
-    --------
-    >>> parse_objective("listnet[k=2]").k
-    2
-    """
-    return parse_spec("objective", value, Objective, OBJECTIVES)  # type: ignore[type-abstract]
-
-
-class ObjectiveName(Rule):
-    """An objective or its text form."""
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise ValueError or TypeError for anything else."""
-        parse_objective(value)
+OBJECTIVES: SpecRegistry[Objective] = SpecRegistry("objective", Objective, _load)
+register_objective, parse_objective = OBJECTIVES.register, OBJECTIVES.parse

@@ -3,7 +3,9 @@
 from permdist.models.batch import Batch
 from permdist.models.spaces.base import SPACES, Space, Sums, parse_space, register_space
 from permdist.models.spaces.hinge import StructuredHinge
-from permdist.models.spaces.named import Interleavings, Lattice, Pairs, Restart
+from permdist.models.spaces.interleavings import Interleavings, Lattice
+from permdist.models.spaces.pairs import Pairs
+from permdist.models.spaces.restart import Restart
 from permdist.models.spaces.utilities import UtilitySums
 
 __all__ = [

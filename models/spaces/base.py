@@ -8,15 +8,13 @@ a good model keeps its digits.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from permdist._limits import need_memory
-from permdist._registry import Registry
 from permdist.models.batch import in_threads
-from permdist.models.rules import Rule, shown
-from permdist.models.specs import Spec, parse_spec
+from permdist.models.specs import Spec, SpecRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,36 +97,8 @@ class Space(Spec, ABC):
     ) -> Sums: ...
 
 
-SPACES: Registry[Callable[..., Space]] = Registry("space")
-
-
-def register_space(kind: type[Space]) -> type[Space]:
-    """Let learners find a class of spaces by its `alias`; usable as a decorator."""
-    SPACES.add(kind.alias, kind)
-    return kind
-
-
-def parse_space(value: Any) -> Space:
-    """Return a space from its text form, such as ``"lattice[orders=16]"``.
-
-    Examples
-    --------
-    >>> parse_space("lattice[orders=16]").orders
-    16
-    """
-    return parse_spec("space", value, Space, SPACES)  # type: ignore[type-abstract]
-
-
-class SpaceName(Rule):
-    """A space, its text form, or None for a learner's default."""
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise ValueError or TypeError for anything else."""
-        if isinstance(value, Space | str):
-            parse_space(value)
-        elif value is not None:
-            known = ", ".join(SPACES)
-            raise ValueError(f"{name}: expected a space or one of {known}, got {shown(value)}")
+SPACES: SpecRegistry[Space] = SpecRegistry("space", Space)
+register_space, parse_space = SPACES.register, SPACES.parse
 
 
 def need_draws(name: str, size: int, batch: Batch) -> None:

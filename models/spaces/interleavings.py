@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
-from permdist._check import as_rng, count
-from permdist.models.spaces.base import Sums
+from permdist._check import as_rng
+from permdist.models.rules import Seed, Whole
+from permdist.models.spaces.base import Space, Sums, need_draws, register_space
 from permdist.sums.batch import BatchInterleavings
 
 if TYPE_CHECKING:
@@ -13,22 +15,25 @@ if TYPE_CHECKING:
     from permdist.measures import Measure
     from permdist.models.batch import Batch
 
+    Jobs = int | None
+
 
 class InterleavingSums(Sums):
     """All ways to interleave the classes, each sorted by score.
 
     ``log_sums`` is convex in the scores: for every pattern of labels, sorting inside the classes
     gives the largest F, so the sum is over maxima of linear functions. It has kinks where scores
-    of a class tie.
+    of a class tie. With `orders`, the classes are in so many random orders instead, drawn once:
+    ``log_sums`` is then smooth, and the mean of the sums an unbiased estimate of that over all.
     """
 
-    n_orders = 0  # sorted anew for every call
-
-    def __init__(self, batch: Batch, measure: Measure, n_jobs: int | None = None) -> None:
+    def __init__(
+        self, batch: Batch, measure: Measure, n_jobs: Jobs, orders: int = 0, rng: RandomState = None
+    ) -> None:
         super().__init__(batch, measure, n_jobs)
-        self._sums = BatchInterleavings(
-            batch.labels, batch.ptr, batch.scale, measure, self.n_orders
-        )
+        self._sums = BatchInterleavings(batch.labels, batch.ptr, batch.scale, measure, orders)
+        if orders:
+            self._sums.draw_orders(as_rng(rng))
 
     def log_sums(self, scores: FloatArray, kappa: float) -> tuple[FloatArray, FloatArray]:
         """Sum over all interleavings."""
@@ -41,28 +46,44 @@ class InterleavingSums(Sums):
         return values + self._sums.offsets, gradient
 
 
-class LatticeSums(InterleavingSums):
-    """All ways to interleave the classes, for several fixed orders of each class, and their mean.
+@register_space
+@dataclass(frozen=True)
+class Interleavings(Space):
+    """All interleavings of the classes of equal labels, each class sorted by score."""
 
-    The orders are drawn once. ``log_sums`` is smooth, convex, and the mean of the sums is an
-    unbiased estimate of the mean over all orders.
+    alias: ClassVar[str] = "interleavings"
+    kinked: ClassVar[bool] = True
+
+    def _sums(self, batch: Batch, measure: Measure, n_jobs: Jobs, _rng: RandomState) -> Sums:
+        return InterleavingSums(batch, measure, n_jobs)
+
+
+@register_space
+@dataclass(frozen=True)
+class Lattice(Space):
+    """All interleavings, for each of several random orders of every class, drawn once.
 
     Parameters
     ----------
     orders : int
-        How many.
-    rng : int, Generator or None
+        How many orders of each class.
+    random_state : int, optional
+        The seed of the orders; the learner's own by default.
+
+    Examples
+    --------
+    >>> Lattice(orders=16).name
+    'lattice[orders=16]'
     """
 
-    def __init__(
-        self,
-        batch: Batch,
-        measure: Measure,
-        n_jobs: int | None = None,
-        *,
-        orders: int = 4,
-        rng: RandomState = None,
-    ) -> None:
-        self.n_orders = count("orders", orders)
-        super().__init__(batch, measure, n_jobs)
-        self._sums.draw_orders(as_rng(rng))
+    alias: ClassVar[str] = "lattice"
+    orders: int = 4
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        Whole().check("orders", self.orders)
+        Seed().check("random_state", self.random_state)
+
+    def _sums(self, batch: Batch, measure: Measure, n_jobs: Jobs, rng: RandomState) -> Sums:
+        need_draws("orders", self.orders, batch)
+        return InterleavingSums(batch, measure, n_jobs, self.orders, rng)

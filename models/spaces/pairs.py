@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from permdist.measures import AUC, Measure
-from permdist.models.spaces.base import Sums, best_slopes
+from permdist.models.spaces.base import Space, Sums, best_slopes, register_space
 from permdist.sums.pairs import BatchPairs
 
 if TYPE_CHECKING:
-    from permdist._typing import FloatArray
+    from permdist._typing import FloatArray, RandomState
     from permdist.models.batch import Batch
 
 
@@ -50,3 +51,17 @@ class PairSums(Sums):
                 f"space: over pairs only AUC factorizes, the measure is {self.measure.name!r}; "
                 "use space='interleavings', 'lattice' or 'restart'"
             )
+
+
+@register_space
+@dataclass(frozen=True)
+class Pairs(Space):
+    """All sign vectors of pairs with different labels, transitive or not.
+
+    Everything is in closed form, for AUC; other measures have no sum here.
+    """
+
+    alias: ClassVar[str] = "pairs"
+
+    def _sums(self, batch: Batch, measure: Measure, n_jobs: int | None, _rng: RandomState) -> Sums:
+        return PairSums(batch, measure, n_jobs)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from permdist._check import as_rng, count
+from permdist._check import as_rng
 from permdist._kernels import kernel
-from permdist.models.spaces.base import Sums, best_slopes
+from permdist.models.rules import Number, Seed, Whole
+from permdist.models.spaces.base import Space, Sums, best_slopes, need_draws, register_space
 from permdist.samplers import RestartSampler
 
 if TYPE_CHECKING:
@@ -16,15 +18,16 @@ if TYPE_CHECKING:
     from permdist.measures import Measure
     from permdist.models.batch import Batch
 
+    Jobs = int | None
+
 
 class RestartSums(Sums):
     """The rankings of a restart sample, and the best one.
 
     Parameters
     ----------
-    sampler : RestartSampler, optional
-        By default one for the measure.
-    sample_size : int
+    sampler : RestartSampler
+    size : int
         Rankings of each query.
     rng : int, Generator or None
     """
@@ -33,15 +36,13 @@ class RestartSums(Sums):
         self,
         batch: Batch,
         measure: Measure,
-        n_jobs: int | None = None,
-        *,
-        sampler: RestartSampler | None = None,
-        sample_size: int = 100,
-        rng: RandomState = None,
+        n_jobs: Jobs,
+        sampler: Any,
+        size: int,
+        rng: RandomState,
     ) -> None:
         super().__init__(batch, measure, n_jobs)
-        sampler = RestartSampler(measure) if sampler is None else sampler
-        size, generator = count("sample_size", sample_size), as_rng(rng)
+        generator = as_rng(rng)
         self._size = size + 1
         parts, losses = [], []
         for q, (a, b) in enumerate(batch.bounds):
@@ -74,6 +75,55 @@ class RestartSums(Sums):
 
         self._in_threads(work, np.diff(self.batch.ptr).astype(float))
         return values, gradient
+
+
+@register_space
+@dataclass(frozen=True)
+class Restart(Space):
+    """A fixed sample of rankings, drawn by a `permdist.samplers.RestartSampler`, and the best one.
+
+    Parameters
+    ----------
+    sample_size : int
+        Rankings of each query.
+    rungs, skew, walk, stride : int, float, int, int
+        The restart states, which of them are favored, the rankings of each walk and the flips
+        between two of them, as in `RestartSampler`.
+    sampler : RestartSampler, optional
+        One of your own in place of that; it has no text form.
+    random_state : int, optional
+        The seed of the sample; the learner's own by default.
+
+    Examples
+    --------
+    >>> Restart(sample_size=30).name
+    'restart[sample_size=30]'
+    """
+
+    alias: ClassVar[str] = "restart"
+    sample_size: int = 100
+    rungs: int = 11
+    skew: float = -10.0
+    walk: int = 10
+    stride: int = 1
+    sampler: RestartSampler | None = None
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        Whole().check("sample_size", self.sample_size)
+        Whole(2).check("rungs", self.rungs)
+        Number().check("skew", self.skew)
+        Whole().check("walk", self.walk)
+        Whole().check("stride", self.stride)
+        Seed().check("random_state", self.random_state)
+        if not isinstance(self.sampler, RestartSampler | None):
+            raise TypeError(f"sampler: expected a RestartSampler, got {self.sampler!r:.100}")
+
+    def _sums(self, batch: Batch, measure: Measure, n_jobs: Jobs, rng: RandomState) -> Sums:
+        need_draws("sample_size", self.sample_size, batch)
+        walks = {name: getattr(self, name) for name in ("rungs", "skew", "walk", "stride")}
+        sampler = RestartSampler(measure, **walks) if self.sampler is None else self.sampler
+        return RestartSums(batch, measure, n_jobs, sampler, self.sample_size, rng)
 
 
 def exponents(orders: IntArray, labels: IntArray) -> FloatArray:

@@ -144,9 +144,8 @@ def smear(sample: RestartSample, bins: int = 40, ax: Axes | None = None) -> Axes
 
     Examples
     --------
-    >>> from permdist import plots
-    >>> from permdist.samplers import RestartSampler
-    >>> sampler = RestartSampler("ndcg", rungs=3, skew=0.0)
+    >>> from permdist import plots, samplers
+    >>> sampler = samplers.RestartSampler("ndcg", rungs=3, skew=0.0)
     >>> axes = plots.smear(sampler.sample([1, 0, 0, 1, 0, 0, 0, 0], 300, rng=0))
     >>> axes.get_xlabel()
     'loss (1 - ndcg)'
