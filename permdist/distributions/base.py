@@ -206,7 +206,7 @@ class Distribution(Items, ABC):
         """
         chosen, label = parse(measure), self._labels(labels)
         choice("method", method, METHODS)
-        if not chosen.defined(label):
+        if not self._defines(chosen, label):
             return Estimate(chosen(np.arange(self.n_items), label))
         if method != "sample":
             value = self._expect_exactly(chosen, label)
@@ -220,6 +220,10 @@ class Distribution(Items, ABC):
                     )
                 raise NotExactError(self._refusal(f"expect({chosen.name!r})"))
         return _mean(chosen(self.sample(count("draws", draws, minimum=2), rng), label))
+
+    def _defines(self, measure: Measure, labels: IntArray) -> bool:
+        """Check whether the measure says anything about these labels."""
+        return measure.defined(labels)
 
     def _expect_exactly(self, measure: Measure, labels: IntArray) -> float | None:
         """Return the exact expectation, or None where it is not affordable."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,7 +156,7 @@ class GoodBad(PairModel, Distribution):
     ) -> FloatArray:
         """Differentiate `expect` by the scores, shape (n,)."""
         chosen, label = parse(measure), self._labels(labels)
-        if not chosen.defined(label):
+        if not self._defines(chosen, label):
             return np.zeros(self.n_items)
         if self._sums is not None and np.array_equal(label, self._own_labels):
             return self._scatter(self._sums.expect_slopes(self._steps(chosen)))
@@ -203,6 +203,11 @@ class GoodBad(PairModel, Distribution):
         result = np.empty(self.n_items)
         result[self._arranged.by_level] = 2.0 * self._scale * slopes
         return result
+
+    def _defines(self, measure: Measure, labels: IntArray) -> bool:
+        if labels is not self._own_labels:
+            return super()._defines(measure, labels)
+        return _is_defined(measure, *(tuple(part.tolist()) for part in self._arranged[1:4:2]))
 
     def _expect_exactly(self, measure: Measure, labels: IntArray) -> float | None:
         own = self._sums is not None and np.array_equal(labels, self._own_labels)
@@ -321,6 +326,12 @@ class GoodBad(PairModel, Distribution):
             exact=self._is_small,
             log_weights=self._relative_weight if wide else self.log_weight,
         )
+
+
+@lru_cache(maxsize=256)
+def _is_defined(measure: Measure, values: tuple[int, ...], totals: tuple[int, ...]) -> bool:
+    """Check whether a measure says anything about so many items of each label."""
+    return measure.defined(np.repeat(values, totals))
 
 
 # ---- kernels: geometry as in shape.Shape, level_of (n,), totals (levels,) -----------------------

@@ -124,25 +124,7 @@ def means(shares: FloatArray, sizes: IntArray, steps: FloatArray) -> FloatArray:
 @kernel
 def slopes(shares: FloatArray, sizes: IntArray, out: FloatArray) -> None:
     """Differentiate the log-sum, relative to the order of the labels, by the scores (n,)."""
-    strides, first = layout(sizes)
-    levels, states = len(sizes), len(shares)
-    chances = np.zeros(states)
-    chances[-1] = 1.0
-    counts = sizes.copy()
-    out[:] = 0.0
-    for state in range(states - 1, 0, -1):
-        if chances[state] > 0.0:
-            lower, higher = 0, 0
-            for c in range(levels):
-                higher += sizes[c] - counts[c]
-            for c in range(levels):
-                higher -= sizes[c] - counts[c]
-                if shares[state, c] > 0.0:
-                    flow = chances[state] * shares[state, c]
-                    chances[state - strides[c]] += flow
-                    out[first[c] + counts[c] - 1] += flow * (higher - lower)
-                lower += counts[c]
-        count_down(counts, sizes)
+    _descend(shares, sizes, shares, np.empty(0), False, out)
 
 
 @kernel
@@ -150,6 +132,19 @@ def mean_slopes(
     shares: FloatArray, sizes: IntArray, steps: FloatArray, along: FloatArray, out: FloatArray
 ) -> None:
     """Differentiate the last of the `means` along by the scores (n,)."""
+    _descend(shares, sizes, steps, along, True, out)
+
+
+@kernel
+def _descend(
+    shares: FloatArray,
+    sizes: IntArray,
+    steps: FloatArray,
+    along: FloatArray,
+    of_mean: bool,
+    out: FloatArray,
+) -> None:
+    """Go back from the complete state; steps and along are read only if `of_mean`."""
     strides, first = layout(sizes)
     levels, states = len(sizes), len(shares)
     chances, pulls = np.zeros(states), np.zeros(states)
@@ -166,11 +161,12 @@ def mean_slopes(
                 share = shares[state, c]
                 if share > 0.0:
                     before = state - strides[c]
-                    flow = chances[state] * share
+                    moved = flow = chances[state] * share
                     chances[before] += flow
-                    surplus = along[before] + steps[c, before] - along[state]
-                    moved = pulls[state] * share + flow * surplus
-                    pulls[before] += moved
+                    if of_mean:
+                        surplus = along[before] + steps[c, before] - along[state]
+                        moved = pulls[state] * share + flow * surplus
+                        pulls[before] += moved
                     out[first[c] + counts[c] - 1] += moved * (higher - lower)
                 lower += counts[c]
         count_down(counts, sizes)
