@@ -110,7 +110,7 @@ class Table(Attribute):
 class Truth(Attribute):
     """True or False."""
 
-    def read(self, name: str, value: Any, width: int) -> bool:
+    def read(self, name: str, value: Any, width: int) -> bool:  # noqa: ARG002
         """Return a bool."""
         if not isinstance(value, bool | np.bool_):
             raise ValueError(f"{name}: expected True or False, got {shown(value)}")
@@ -124,7 +124,7 @@ class Count(Attribute):
     low: int = 0
     high: int = LARGEST_COUNT
 
-    def read(self, name: str, value: Any, width: int) -> int:
+    def read(self, name: str, value: Any, width: int) -> int:  # noqa: ARG002
         """Return an int."""
         try:
             Whole(self.low, self.high).check(name, value)
@@ -136,7 +136,7 @@ class Count(Attribute):
 class History(Attribute):
     """A dict of lists of numbers, one for each iteration; a measure may be undefined, NaN."""
 
-    def read(self, name: str, value: Any, width: int) -> dict[str, list[float]]:
+    def read(self, name: str, value: Any, width: int) -> dict[str, list[float]]:  # noqa: ARG002
         """Return a dict of lists of floats."""
         if not isinstance(value, dict) or "objective" not in value:
             raise ValueError(f"{name}: expected a dict with 'objective', got {shown(value)}")

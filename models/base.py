@@ -131,7 +131,7 @@ class Ranker(Declared):
         `start` has the coefficients to start from, where the user has given any.
         """
 
-    def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
+    def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:  # noqa: ARG002
         """Score documents by their features, already normalized; ptr matters with `by_query`."""
         return features @ self.coef_
 

@@ -13,12 +13,13 @@ import numpy as np
 
 from permdist import _ragged
 from permdist._interrupts import patiently
+from permdist._inversions import different_pairs
 from permdist.measures.placements import place_by_scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from permdist._typing import BoolArray, FloatArray, IntArray
+    from permdist._typing import FloatArray, IntArray
     from permdist.measures import Measure
 
 SMALL = 150_000.0  # less than this, in steps of some nanoseconds, is done before threads wake up
@@ -81,11 +82,6 @@ class Batch:
         """The number of different labels of each query."""
         return np.bincount(self._classes[0], minlength=len(self))
 
-    @property
-    def is_binary(self) -> BoolArray:
-        """Whether each query has exactly two different labels."""
-        return self.n_levels == 2
-
     @cached_property
     def levels(self) -> IntArray:
         """The labels of each query, numbered from 0 without gaps."""
@@ -95,9 +91,8 @@ class Batch:
     @cached_property
     def n_pairs(self) -> FloatArray:
         """The number of pairs of documents with different labels, of each query."""
-        query, size, _ = self._classes
-        equal = np.bincount(query, size.astype(np.float64) ** 2, minlength=len(self))
-        return (self.sizes**2 - equal) / 2.0
+        classes = _ragged.bounds(_ragged.pointers(self.n_levels))
+        return np.array([different_pairs(self._classes[1][a:b]) for a, b in classes], dtype=float)
 
     def measured(self, measure: Measure, scores: FloatArray) -> FloatArray:
         """Measure the ranking of each query by score, ties by the measure's own rule."""

@@ -19,9 +19,9 @@ import numpy as np
 from permdist._check import choice, finite, grades
 from permdist._groups import group_queries
 from permdist._interrupts import patiently
+from permdist._inversions import different_pairs
 from permdist._kernels import kernel
 from permdist.measures import AP, AUC, NDCG, Measure, parse
-from permdist.measures.auc import different_pairs
 from permdist.sums.lattice import Lattice
 from permdist.sums.levels import layout
 from permdist.sums.shape import MAX_CELLS, Shape, cells_of, fits, level_steps

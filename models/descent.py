@@ -46,7 +46,7 @@ class Descent(Penalized, Iterative, WarmStarted, Threaded, Ranker):
     def build_objective(self) -> Objective:
         """Return the objective with the learner's parameters."""
 
-    def _start(self, features: FloatArray, batch: Batch) -> FloatArray | None:
+    def _start(self, features: FloatArray, batch: Batch) -> FloatArray | None:  # noqa: ARG002
         """Choose where to start from, if the user has not; zeros by default."""
         return None
 

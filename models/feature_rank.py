@@ -116,7 +116,12 @@ class FeatureRank(Ranker):
         return centers, weak.ranks(features, batch.ptr), judged
 
     def _control(
-        self, h: FloatArray, combined: FloatArray, quality: FloatArray, taus: Any, batch: Batch
+        self,
+        h: FloatArray,
+        combined: FloatArray,
+        quality: FloatArray,
+        taus: Any,
+        batch: Batch,  # noqa: ARG002
     ) -> FloatArray:
         """Choose what is added; `BLFeatureRank` looks further than the weak ranker."""
         return h

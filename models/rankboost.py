@@ -105,7 +105,7 @@ class RankBoost(Threaded, Ranker):
     def _batch(self, labels: IntArray, ptr: IntArray) -> Batch:
         return Batch.of(labels, ptr, scale=self.scale)
 
-    def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
+    def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:  # noqa: ARG002
         if hasattr(self, "coef_"):
             return features @ self.coef_
         return _add_stumps(features, self.stumps_, 0, np.zeros(len(features)))

@@ -61,7 +61,7 @@ class Solution(NamedTuple):
     starts: tuple[float, ...] = ()
 
 
-def _ignore(w: FloatArray, **values: float) -> bool:
+def _ignore(w: FloatArray, **values: float) -> bool:  # noqa: ARG001
     return False
 
 

@@ -101,7 +101,7 @@ class SpecName(Rule):
     registry: SpecRegistry[Any]
     optional: bool = False
 
-    def check(self, name: str, value: Any) -> None:
+    def check(self, name: str, value: Any) -> None:  # noqa: ARG002
         """Raise ValueError or TypeError for anything else."""
         if not (value is None and self.optional):
             self.registry.parse(value)

@@ -74,7 +74,7 @@ class _Checkout:
     """Finds `permdist.samplers` and `permdist.models` in a checkout."""
 
     @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:  # noqa: ARG004
         """Return where one of the two packages is, None for anything else."""
         if name not in ("permdist.samplers", "permdist.models"):
             return None

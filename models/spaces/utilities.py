@@ -36,7 +36,7 @@ class UtilitySums(Sums):
         super().__init__(batch, measure, n_jobs)
         self._make = UTILITIES[kind]
 
-    def log_sums(self, scores: FloatArray, kappa: float) -> tuple[FloatArray, FloatArray]:
+    def log_sums(self, scores: FloatArray, kappa: float) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         """Refuse: these sums belong to the good-bad pair model."""
         raise ValueError("distribution: only expected gains are defined for random utilities")
 

@@ -351,9 +351,6 @@ class Distribution(Items, ABC):
     def _has_pairwise(self) -> bool:
         return self._is_small
 
-    def _need_orders(self, what: str) -> None:
-        """Do nothing: draws are orders."""
-
     def _exact(self, what: str) -> Lattice:
         if not self._is_small:
             raise NotExactError(self._refusal(what))

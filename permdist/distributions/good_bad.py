@@ -297,7 +297,7 @@ class GoodBad(PairModel, Distribution):
         wide = abs(self._reference) > MAX_EXPONENT
         if wide:  # the same probabilities, with scores as close together as these allow
             scores = self._narrowed * (0.5 / self.scale)
-            shift = GoodBad(scores, self.labels, scale=self.scale)._reference
+            shift = GoodBad(scores, self.labels, scale=self.scale)._reference  # noqa: SLF001
         if self._is_small:
             normalizer = self._relative_partition if wide else self.log_partition()
         labels, levels, totals = np.unique(self.labels, return_inverse=True, return_counts=True)

@@ -222,12 +222,6 @@ class PairSigns(PairModel):
             )
         return 1.0 if isinstance(chosen, AUC) else 2.0
 
-    def _need_orders(self, what: str) -> None:
-        raise TypeError(
-            f"{what}: over pairs a draw is a sign matrix, not an order; use GoodBad, over "
-            "interleavings or orders"
-        )
-
     def __repr__(self) -> str:
         return self._shown()
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from permdist._inversions import different_pairs
 from permdist._kernels import kernel
 from permdist._ragged import bounds, pointers, rows_of
-from permdist.measures.auc import different_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
