@@ -118,9 +118,9 @@ class FeatureRank(Ranker):
     def _control(
         self,
         h: FloatArray,
-        combined: FloatArray,
-        quality: FloatArray,
-        taus: Any,
+        combined: FloatArray,  # noqa: ARG002
+        quality: FloatArray,  # noqa: ARG002
+        taus: Any,  # noqa: ARG002
         batch: Batch,  # noqa: ARG002
     ) -> FloatArray:
         """Choose what is added; `BLFeatureRank` looks further than the weak ranker."""

@@ -22,7 +22,7 @@ def identities_section(report: Report, examples: int, random_state: int = 0) -> 
     """
     from permdist.identities import check_all
 
-    results = check_all(max_examples=examples, seed=random_state)
+    results = check_all(max_examples=examples, rng=random_state)
     report.section(
         "Identities checked",
         f"The identities and bounds that the library relies on, each checked on {examples} random "
