@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from permdist import data, plots
 from permdist.comparison import compare
-from permdist.inspection import KINDS, inspect_query
+from permdist.inspection import DISTRIBUTIONS, inspect_query
 
 LEARNERS = {
     "ConvexLoss": "ConvexLoss[C=1|10|100,kappa=1|10,scale=true]",
@@ -42,7 +42,7 @@ def main():
 
     figure = Figure(figsize=(15, 4.3), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
-    looks = {kind: inspect_query(scores, labels, kind=kind, names=names) for kind in KINDS}
+    looks = {kind: inspect_query(scores, labels, kind=kind, names=names) for kind in DISTRIBUTIONS}
     plots.marginals(looks["plackett-luce"].dist, left)
     left.set_title("Where each document of a query may stand", loc="left")
     for kind, look in looks.items():

@@ -22,7 +22,6 @@ from permdist.models.ranksvm import RankSVM
 from permdist.models.softrank import SoftRank
 from permdist.models.svm_map import SVMNDCG, SVMMap
 from permdist.models.table import LEARNERS, all_learners, register
-from permdist.models.validation import CrossValidation, cross_validate
 
 __all__ = [
     "L3",
@@ -36,7 +35,6 @@ __all__ = [
     "BLFeatureRank",
     "BoltzRank",
     "ConvexLoss",
-    "CrossValidation",
     "Descent",
     "DiffRank",
     "ExpectedGain",
@@ -52,9 +50,16 @@ __all__ = [
     "SVMMap",
     "SoftRank",
     "all_learners",
-    "cross_validate",
     "learned",
     "load",
     "option",
     "register",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name in ("CrossValidation", "cross_validate"):  # deprecated: they warn when called
+        from permdist.models import validation
+
+        return getattr(validation, name)
+    raise AttributeError(f"module 'permdist.models' has no attribute {name!r}")

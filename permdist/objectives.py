@@ -3,7 +3,7 @@
 >>> from permdist import objectives
 >>> value, gradient = objectives.ConvexLoss("ndcg@10")([0.3, 0.9, 0.1], labels=[2, 0, 1])
 >>> gradient.round(3)
-array([-1.01 ,  1.225, -0.215])
+array([-0.793,  0.925, -0.132])
 """
 
 from permdist.models.objectives import *  # noqa: F403

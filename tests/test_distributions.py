@@ -327,7 +327,7 @@ def test_a_users_function_cannot_change_our_arrays():
     mine = np.array([[2, 1, 0]])
     WeightedOrders(3, careless).log_prob(mine)
     assert mine.tolist() == [[2, 1, 0]]
-    with pytest.raises(TypeError, match="and not both"):
+    with pytest.raises(TypeError, match="pass exactly one of log_weight and step"):
         WeightedOrders(3, careless, step=mallows_step)
 
 

@@ -81,7 +81,8 @@ each = pytest.mark.parametrize("measure", EVERY, ids=str)
 
 
 def test_the_list_above_has_every_kind():
-    assert {type(measure) for measure in EVERY} == set(measures.kinds())
+    own = {kind for kind in measures.kinds() if kind.__module__.startswith("permdist.")}
+    assert {type(measure) for measure in EVERY} == own
 
 
 @given(query=strategies.labelled_queries(max_grade=3))

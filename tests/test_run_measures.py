@@ -133,6 +133,8 @@ def test_geometric_means_have_a_floor_and_counts_are_added():
 def test_queries_without_relevant_documents_follow_the_rule():
     qrels, run = {"q": {"n": 0, "a": -1}}, {"q": {"n": 1.0, "x": 2.0}}
     for kind in (*measures.kinds(), *measures.kinds(runs=True)):
+        if not kind.__module__.startswith("permdist."):  # another test's own
+            continue
         name = kind.aliases[0] + ("@5" if "k" in kind.__dataclass_fields__ else "")
         if kind in (measures.AUC, measures.KendallTau, measures.TopKPersistence):
             continue

@@ -121,7 +121,7 @@ def _compiled(
     bare = all(part.targetoptions.get("_nrt") is False for part in parts)
     allowed = {} if bare else {"_nrt": True}
     cached = lasting and bare and None not in map(cache_stamp, parts)
-    label = "_".join([functions[0].__module__, functions[0].__name__])
+    label = "_".join([functions[0].__module__ or "main", functions[0].__name__])
     label = re.sub(r"\W+", "_", "_".join([label, *(part.__name__ for part in kernels)]))
 
     def compile_copy(copy: Any, original: Any) -> Any:
