@@ -6,4 +6,7 @@
 array([-0.793,  0.925, -0.132])
 """
 
+from permdist.models import objectives as _objectives
 from permdist.models.objectives import *  # noqa: F403
+
+__all__ = list(_objectives.__all__)

@@ -115,4 +115,19 @@ def _load() -> None:
 
 
 OBJECTIVES: SpecRegistry[Objective] = SpecRegistry("objective", Objective, _load)
-register_objective, parse_objective = OBJECTIVES.register, OBJECTIVES.parse
+
+
+def register_objective(kind: type[Objective]) -> type[Objective]:
+    """Let learners find a class of objectives by its `alias`; usable as a decorator."""
+    return OBJECTIVES.register(kind)
+
+
+def parse_objective(value: str | Objective) -> Objective:
+    """Return an objective from its text form, such as ``"listnet[k=2]"``.
+
+    Examples
+    --------
+    >>> parse_objective("listnet[k=2]").k
+    2
+    """
+    return OBJECTIVES.parse(value)

@@ -98,7 +98,16 @@ class Space(Spec, ABC):
 
 
 SPACES: SpecRegistry[Space] = SpecRegistry("space", Space)
-register_space, parse_space = SPACES.register, SPACES.parse
+
+
+def register_space(kind: type[Space]) -> type[Space]:
+    """Let learners find a class of spaces by its `alias`; usable as a decorator."""
+    return SPACES.register(kind)
+
+
+def parse_space(value: str | Space) -> Space:
+    """Return a space from its text form, such as ``"lattice[orders=16]"``."""
+    return SPACES.parse(value)
 
 
 def need_draws(name: str, size: int, batch: Batch) -> None:
