@@ -68,7 +68,8 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
         if not self._starts_from_pairs():
             return None
         bound = Likelihood(scale=self.scale).bind(batch, self.n_jobs)
-        return solvers.lbfgs(bound, features, None, self._penalty(), max_iter=50).w
+        C = self._penalty()  # a start need not be an exact minimum
+        return solvers.lbfgs(bound, features, None, C, gain=2e-9, memory=10, max_iter=50).w
 
     @classmethod
     def current(cls, params: Mapping[str, Any], *, stacklevel: int = 3) -> dict[str, Any]:

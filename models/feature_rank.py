@@ -67,6 +67,7 @@ class FeatureRank(Ranker):
     measure_judges: ClassVar[bool] = True
 
     by_query: ClassVar[bool] = True
+    balanced: ClassVar[bool] = False  # whether what is added is looked at before
 
     fitted: ClassVar[tuple[str, ...]] = (
         "n_iter_",
@@ -115,17 +116,6 @@ class FeatureRank(Ranker):
             judged = weak.ranks(held_out.X, held_out.ptr)
         return centers, weak.ranks(features, batch.ptr), judged
 
-    def _control(
-        self,
-        h: FloatArray,
-        combined: FloatArray,  # noqa: ARG002
-        quality: FloatArray,  # noqa: ARG002
-        taus: Any,  # noqa: ARG002
-        batch: Batch,  # noqa: ARG002
-    ) -> FloatArray:
-        """Choose what is added; `BLFeatureRank` looks further than the weak ranker."""
-        return h
-
     def _learn(
         self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
     ) -> None:
@@ -141,7 +131,9 @@ class FeatureRank(Ranker):
         weights: list[float] = []
         for number in range(self.cycles * len(h)):
             k = number % len(h)
-            added = h[k] if not weights else self._control(h[k], combined, quality, taus, batch)
+            added = h[k]
+            if weights and self.balanced:
+                added = _balance(h[k], combined, quality, taus, batch)
             share = np.exp(-quality)
             mean = float(np.clip(share @ taus(added) / share.sum(), -LARGEST, LARGEST))
             weight = 0.5 * np.log((1.0 + mean) / (1.0 - mean))
@@ -200,21 +192,25 @@ class BLFeatureRank(FeatureRank):
             judged = weak.ranks(held_out.X, held_out.ptr)
         return centers, weak.ranks(features, batch.ptr), judged
 
-    def _control(
-        self, h: FloatArray, combined: FloatArray, quality: FloatArray, taus: Any, batch: Batch
-    ) -> FloatArray:
-        own = taus(h)
-        query = batch.query_of
-        # Equation (14) and the one after it; beta is left out where the two taus cancel.
-        total = own + quality
-        beta = np.where(np.abs(total) > 1e-12, quality / np.where(total == 0.0, 1.0, total), 0.5)
-        first, second = np.empty(len(h)), np.empty(len(h))
-        rank_within(quality[query] * combined + own[query] * h, batch.ptr, first)
-        rank_within(beta[query] * combined + (1.0 - beta[query]) * h, batch.ptr, second)
-        candidates = np.array([h, first, second, combined])
-        values = np.array([own, taus(first), taus(second), quality])
-        best = values.argmax(axis=0)
-        result = np.empty(len(h))
-        for q, (a, b) in enumerate(pairwise(batch.ptr)):
-            result[a:b] = candidates[best[q], a:b]
-        return result
+    balanced: ClassVar[bool] = True
+
+
+def _balance(
+    h: FloatArray, combined: FloatArray, quality: FloatArray, taus: Any, batch: Batch
+) -> FloatArray:
+    """Return the best of four rankings per query: two previews of the sum, and its parts."""
+    own = taus(h)
+    query = batch.query_of
+    # Equation (14) and the one after it; beta is left out where the two taus cancel.
+    total = own + quality
+    beta = np.where(np.abs(total) > 1e-12, quality / np.where(total == 0.0, 1.0, total), 0.5)
+    first, second = np.empty(len(h)), np.empty(len(h))
+    rank_within(quality[query] * combined + own[query] * h, batch.ptr, first)
+    rank_within(beta[query] * combined + (1.0 - beta[query]) * h, batch.ptr, second)
+    candidates = np.array([h, first, second, combined])
+    values = np.array([own, taus(first), taus(second), quality])
+    best = values.argmax(axis=0)
+    result = np.empty(len(h))
+    for q, (a, b) in enumerate(pairwise(batch.ptr)):
+        result[a:b] = candidates[best[q], a:b]
+    return result

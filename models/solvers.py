@@ -72,6 +72,8 @@ def lbfgs(
     C: float = np.inf,
     *,
     tol: float = 1e-5,
+    gain: float = 1e-12,
+    memory: int = 20,
     max_iter: int = 200,
     note: Note = _ignore,
 ) -> Solution:
@@ -87,6 +89,10 @@ def lbfgs(
         The larger, the weaker the penalty; infinite for none.
     tol : float
         The largest entry of the gradient, relative to that at the start where this is below 1.
+    gain : float
+        Stop where an iteration gains no more than this, relative to the value.
+    memory : int
+        Past steps that the curvature is estimated from.
     max_iter : int
     note : callable, optional
         Called at every iteration with w, ``objective=`` and ``gradient=``, its largest entry; True
@@ -132,8 +138,8 @@ def lbfgs(
             options={
                 "maxiter": max_iter,
                 "gtol": tol * min(1.0, steepest),
-                "ftol": 1e-12,
-                "maxcor": 20,
+                "ftol": gain,
+                "maxcor": memory,
             },
         )
     converged = bool(result.success) or steepest < FLAT

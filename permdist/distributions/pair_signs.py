@@ -17,8 +17,6 @@ from permdist.measures import AUC, KendallTau, Measure, parse
 from permdist.sums.pairs import BatchPairs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import ArrayLike
 
     from permdist._typing import BoolArray, FloatArray, RandomState
@@ -62,17 +60,7 @@ class PairSigns(PairModel):
     array([[1, 1]], dtype=int8)
     """
 
-    def __init__(
-        self,
-        scores: ArrayLike,
-        labels: ArrayLike,
-        *,
-        scale: float = 1.0,
-        tilt: Measure | str | None = None,
-        kappa: float = 1.0,
-        names: Sequence[str] | None = None,
-    ) -> None:
-        super().__init__(scores, labels, scale=scale, tilt=tilt, kappa=kappa, names=names)
+    def _check_tilt(self) -> None:
         if not (self._tilt is None or isinstance(self._tilt, AUC)):
             raise ValueError(
                 f"tilt: over sign vectors only AUC factorizes, got {self._tilt.name!r}; "

@@ -84,6 +84,7 @@ def autocorrelation(chains: Chains, lags: int = 100, ax: Axes | None = None) -> 
     ----------
     chains : Chains
     lags : int
+        The largest distance between draws.
     ax : matplotlib.axes.Axes, optional
 
     Examples
@@ -140,6 +141,7 @@ def smear(sample: RestartSample, bins: int = 40, ax: Axes | None = None) -> Axes
     ----------
     sample : RestartSample
     bins : int
+        The number of bins of each histogram.
     ax : matplotlib.axes.Axes, optional
 
     Examples
