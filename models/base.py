@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from permdist._deprecation import warn_renamed
 from permdist._files import write_atomically
 from permdist._groups import group_queries
 from permdist._ragged import pointers
@@ -63,6 +64,18 @@ class Card(NamedTuple):
     optimizes: str = ""
     minimizes: str = ""
     cost: str = ""
+
+    @property
+    def optimises(self) -> str:
+        """Old name of `optimizes`."""
+        warn_renamed("Card", "optimises", "optimizes")
+        return self.optimizes
+
+    @property
+    def minimises(self) -> str:
+        """Old name of `minimizes`."""
+        warn_renamed("Card", "minimises", "minimizes")
+        return self.minimizes
 
 
 class Ranker(Declared):

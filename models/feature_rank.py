@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from permdist._deprecation import warn_renamed
 from permdist.measures import KendallTau, Measure
 from permdist.models.attributes import Numbers
 from permdist.models.base import Card, Ranker, Settings
@@ -95,6 +96,12 @@ class FeatureRank(Ranker):
         Numbers(("width", None)),
         "The centers of each feature's intervals, those that some query fills.",
     )
+
+    @property
+    def centres_(self) -> FloatArray:
+        """Old name of `centers_`."""
+        warn_renamed("FeatureRank", "centres_", "centers_")
+        return self.centers_
 
     def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
         h = Intervals(np.asarray(self.centers_)).ranks(features, ptr)

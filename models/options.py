@@ -78,7 +78,7 @@ class Declared(BaseEstimator):  # type: ignore[misc]
 
     fitted: ClassVar[tuple[str, ...]] = ()
     alternatives: ClassVar[tuple[str, ...]] = ()
-    renamed: ClassVar[Mapping[str, str]] = {"normalise": "normalize"}
+    renamed: ClassVar[Mapping[str, str]] = {"normalise": "normalize", "optimiser": "optimizer"}
 
     n_features_in_: int
     views_: tuple[str, ...]

@@ -13,8 +13,10 @@ from permdist.models import (
     L3,
     MLE,
     SVMNDCG,
+    Approx,
     ConvexLoss,
     ExpectedGain,
+    FeatureRank,
     ListNet,
     Ranker,
     SoftRank,
@@ -129,6 +131,17 @@ def test_old_names_of_parameters_work_and_warn(queries, tmp_path):
         MLE(kappa=3.0)
     with pytest.warns(DeprecationWarning, match="normalise"):
         MLE().set_params(normalise="rank")
+    with pytest.warns(DeprecationWarning, match="optimiser is deprecated"):
+        assert Approx(optimiser="stochastic").optimizer == "stochastic"
+    with pytest.warns(DeprecationWarning, match="minimises is deprecated"):
+        assert MLE.card.minimises == MLE.card.minimizes
+    ranks = FeatureRank().fit(queries)
+    with pytest.warns(DeprecationWarning, match="centres_ is deprecated"):
+        assert ranks.centres_ is ranks.centers_
+    ranks.save(tmp_path / "y.json")
+    older = (tmp_path / "y.json").read_text().replace("centers_", "centres_")
+    (tmp_path / "y.json").write_text(older)
+    np.testing.assert_array_equal(load(tmp_path / "y.json").centers_, ranks.centers_)
     with pytest.raises(TypeError, match="unexpected keyword"):
         MLE(nonsense=3)
     fitted = ListNet(normalize="rank", max_iter=3).fit(queries)
