@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from permdist._typing import FloatArray, IntArray
 
-KINDS = ("indicator", "exponential", "logistic", "hinge", "margin")
+TERMS = ("indicator", "exponential", "logistic", "hinge", "margin")
 MAX_PATTERNS = 20_000_000
 MAX_PAIRS = 300_000_000
 SAME = 1e-12
@@ -174,7 +174,7 @@ class TypeTwo(Bound):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        choice("kind", self.kind, KINDS)
+        choice("kind", self.kind, TERMS)
         choice("over", self.over, ("max", "sum"))
         choice("pairs", self.pairs, ("all", "good-bad"))
 
@@ -216,7 +216,7 @@ class TypeTwo(Bound):
         perfect = losses <= SAME
         if float(perfect.sum()) * float((~perfect).sum()) > MAX_PAIRS:
             raise ValueError(f"scores: {n} documents with these labels have too many permutations")
-        kind = KINDS.index(self.kind)
+        kind = TERMS.index(self.kind)
         inputs = exponents[perfect], exponents[~perfect], losses[~perfect], kind
         return float(patiently(4.0 * len(inputs[0]) * len(inputs[1]), _sum_terms, *inputs))
 
@@ -263,7 +263,7 @@ class QueryInterleavings:
 
     def largest(self, kind: str, perfect: float) -> tuple[float, float]:
         """Return the largest term, and the largest F, of an imperfect interleaving."""
-        return self._walk(self._down, perfect, KINDS.index(kind), False)
+        return self._walk(self._down, perfect, TERMS.index(kind), False)
 
     def need_walk(self) -> float:
         """Return the number of interleavings; raise ValueError if they are too many to walk."""
@@ -368,7 +368,7 @@ def _says(labels: IntArray) -> bool:
 
 @kernel
 def _term(kind: int, loss: float, x: float) -> float:
-    """Evaluate one term; kinds are numbered as in KINDS."""
+    """Evaluate one term; kinds are numbered as in TERMS."""
     if kind == 0:
         return loss if x <= 0.0 else 0.0
     if kind == 1:

@@ -18,9 +18,10 @@ class ConvexLoss(LossWeighted, Conditional):
     comes to this structured hinge loss at ``w'`` (for kappa 1), if ``C`` grows like kappa as well;
     at a fixed ``w`` it does not.
 
-    Over the lattice, the default, the sum over merges is exact for each of `orders` random orders
-    of goods and bads. Results depend a little on `orders` and `random_state`, and the log of their
-    mean, an unbiased estimate, is biased low. Over interleavings nothing is drawn.
+    Over ``"lattice"``, the default, the sum over interleavings is exact for each of four random
+    orders of the goods and of the bads. Results depend a little on these orders, that is on their
+    number and on `random_state`; the mean of the sums is an unbiased estimate, and its log is
+    biased low. Over ``"interleavings"`` nothing is drawn.
 
     References
     ----------

@@ -30,7 +30,7 @@ MEASURES: tuple[type[Measure], ...] = (NDCG, AP, Precision, RR, KendallTau)
 def smooth_positions(
     scores: ArrayLike, alpha: float = 10.0, sigmoid: str = "logistic"
 ) -> FloatArray:
-    """Give ``1 + sum_j sigmoid(alpha (s_j - s_i))``, a smooth version of each item's position.
+    """Return ``1 + sum_j sigmoid(alpha (s_j - s_i))``, a smooth version of each item's position.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def smooth_positions(
 
 
 def code_of(measure: Measure) -> int:
-    """Give a measure's number in the kernel; refuse those that have no smooth version."""
+    """Return a measure's number in the kernel; refuse those that have no smooth version."""
     for code, kind in enumerate(MEASURES):
         if isinstance(measure, kind):
             if code in (1, 3) and getattr(measure, "k", None) is not None:
@@ -124,7 +124,7 @@ def _fill(kind: int, slope: bool, scores: FloatArray, i: int, end: int, terms: F
 
 @kernel
 def _positions(scores: FloatArray, kind: int, window: float) -> FloatArray:
-    """Give smooth positions of descending scores, already multiplied by alpha."""
+    """Return smooth positions of descending scores, already multiplied by alpha."""
     n = len(scores)
     result, terms = np.ones(n), np.empty(n)
     end = 0
@@ -279,7 +279,7 @@ def _measure(
 
 @kernel
 def _tau(scores: FloatArray, level: IntArray, kind: int, window: float, back: FloatArray) -> float:
-    """Give the smooth share of pairs in the right order less those in the wrong one."""
+    """Return the smooth share of pairs in the right order less those in the wrong one."""
     n = len(scores)
     levels = level.max() + 1
     counts = np.zeros(levels)

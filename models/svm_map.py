@@ -21,8 +21,8 @@ class SVMMap(PairScaled, Graded, Descent):
 
     Minimizes ``sum_q max_y [1 - AP(y) - (F(best) - F(y))] + |w|^2 / C`` with
     ``F(y) = 1/pairs sum y_gb (s_g - s_b)``, a type-two bound of ``sum_q 1 - AP``. The worst ranking
-    of each query is found exactly, by a longest path over merges of goods and bads in O(goods x
-    bads); cutting planes then close the duality gap.
+    of each query is found exactly, by a longest path over interleavings of both classes in
+    O(goods x bads); cutting planes then close the duality gap.
 
     Attributes
     ----------

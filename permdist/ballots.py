@@ -157,7 +157,7 @@ class Rankings:
         )
 
     def _refuse_unlisted(self) -> None:
-        """Say which items have no place in any ranking; there are more items than places."""
+        """Return which items have no place in any ranking; there are more items than places."""
         few = np.setdiff1d(np.arange(min(self.n_items, len(self.items) + 5)), self.items)
         missing = self.n_items - len(np.unique(self.items))
         raise ValueError(
@@ -235,7 +235,7 @@ def check_names(names: Sequence[str] | None, n_items: int) -> list[str] | None:
 
 
 def check_existence(data: Rankings, names: Sequence[str] | None) -> None:
-    """Say why there is no estimate: it exists iff wins connect every item with every other."""
+    """Explain why there is no estimate: it exists iff wins connect every item with every other."""
     n = data.n_items
     if n == 1:
         return

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from permdist import strategies
 from permdist.measures import parse
-from permdist.models.bounds import KINDS, BasicLoss, TypeOne, TypeTwo
+from permdist.models.bounds import TERMS, BasicLoss, TypeOne, TypeTwo
 
 MEASURES = ["ap", "ndcg", "auc", "ndcg@2", "precision@2", "rr"]
 
@@ -24,7 +24,7 @@ def test_type_two_equals_enumeration(name, pairs):
         labels = rng.integers(0, 2 + trial % 2, n)
         labels[:2] = 0, 1
         scores = 3.0 * rng.normal(size=n)
-        for kind in KINDS:
+        for kind in TERMS:
             for over in ("max", "sum"):
                 bound = TypeTwo(name, kind=kind, over=over, pairs=pairs)
                 expected = naive.type_two(scores, labels, measure, kind, over, pairs)
@@ -61,7 +61,7 @@ def test_the_order_of_the_bounds(query, name):
     for pairs in ("all", "good-bad"):
         lowest = TypeTwo(name, kind="indicator", pairs=pairs).value(scores, labels)
         assert basic <= lowest + 1e-9
-        for kind in KINDS[1:]:
+        for kind in TERMS[1:]:
             largest = TypeTwo(name, kind=kind, pairs=pairs).value(scores, labels)
             total = TypeTwo(name, kind=kind, over="sum", pairs=pairs).value(scores, labels)
             assert lowest <= largest + 1e-9

@@ -185,17 +185,17 @@ class _Sampled:
 
 
 def _factors(n: int) -> FloatArray:
-    """Give the factor of a score in F at each position."""
+    """Return the factor of a score in F at each position."""
     return np.asarray(2.0 * (n - 1.0 - 2.0 * np.arange(n)) / (n * (n - 1.0)), dtype=np.float64)
 
 
 def _places(n: int, shape: Shape) -> FloatArray:
-    """Give that factor for whoever comes next in each state."""
+    """Return that factor for whoever comes next in each state."""
     placed = shape.counts.sum(axis=1)
     return np.append(_factors(n), 0.0)[placed]
 
 
 def _rows(bounds: list[tuple[int, int]]) -> IntArray:
-    """Give the documents of some queries."""
+    """Return the documents of some queries."""
     parts = [np.arange(a, b) for a, b in bounds]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)

@@ -86,7 +86,9 @@ class NoisyMeasure(Objective):
 def _rank_binomial(
     scores: FloatArray, gains: FloatArray, weights: FloatArray, noise: float, gradient: FloatArray
 ) -> float:
-    """Give the expected sum of gains times weights by SoftRank's recursion; subtract its gradient.
+    """Return the expected sum of gains times weights by SoftRank's recursion.
+
+    Its gradient is subtracted from `gradient`.
 
     For each document the chances of the first positions are built up one competitor at a time;
     going back through the same steps gives the derivative by each of them. O(n^2 cut).

@@ -127,7 +127,7 @@ class Restart(Space):
 
 
 def exponents(orders: IntArray, labels: IntArray) -> FloatArray:
-    """Give F's coefficients: items with other labels below less those above, as in the orders."""
+    """Return F's coefficients: items with other labels below less those above, as in the orders."""
     result = np.empty(orders.shape)
     label = labels[orders]
     position = np.arange(orders.shape[1])

@@ -218,7 +218,7 @@ def _diagnose(values: FloatArray) -> dict[str, Any]:
 
 
 def _note(varies: bool, still: Any) -> str:
-    """Say whether a quantity is constant, in all chains or in some."""
+    """Return whether a quantity is constant, in all chains or in some."""
     if not varies:
         return "constant"
     if still.all():
