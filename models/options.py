@@ -80,6 +80,10 @@ class Declared(BaseEstimator):  # type: ignore[misc]
     alternatives: ClassVar[tuple[str, ...]] = ()
     renamed: ClassVar[Mapping[str, str]] = {"normalise": "normalize", "optimiser": "optimizer"}
 
+    _rules: ClassVar[Mapping[str, Rule]] = {}
+    _attributes: ClassVar[Mapping[str, Attribute]] = {}
+    _optional: ClassVar[frozenset[str]] = frozenset()  # parameters that are None by default
+
     n_features_in_: int
     views_: tuple[str, ...]
 
@@ -107,6 +111,10 @@ class Declared(BaseEstimator):  # type: ignore[misc]
                 warn_renamed(cls.__name__, f"the table {table!r}", f"models.{new}(...)")
         if attributes and "fitted" not in cls.__dict__:
             cls.fitted = tuple(dict.fromkeys([*cls.fitted, *attributes]))
+        cls._rules = _declarations(cls, "rule")
+        cls._attributes = _declarations(cls, "attribute")
+        taken = inspect.signature(cls).parameters
+        cls._optional = frozenset(n for n, p in taken.items() if p.default is None)
         if cls.__doc__:
             cls.__doc__ = _documented(cls)
 
@@ -152,10 +160,9 @@ class Declared(BaseEstimator):  # type: ignore[misc]
         Traceback (most recent call last):
         ValueError: max_iter: expected at least 1, got 0
         """
-        rule = _declarations(cls, "rule").get(name)
         # None is a value wherever it is the default.
-        if rule is not None and not (value is None and _default(cls, name) is None):
-            rule.check(name, value)
+        if name in cls._rules and not (value is None and name in cls._optional):
+            cls._rules[name].check(name, value)
 
     # ---- fitted attributes ---------------------------------------------------------------------
 
@@ -172,7 +179,7 @@ class Declared(BaseEstimator):  # type: ignore[misc]
         width : int
             The number of columns that the learner works on.
         """
-        known = _declarations(type(self), "attribute")
+        known = self._attributes
         found: dict[str, Any] = {}
         for name in self.fitted:
             value = state.get(name)
@@ -226,12 +233,6 @@ def _declarations(kind: type, what: str) -> dict[str, Any]:
     for base in reversed(kind.__mro__):  # the tables of older learners
         found |= base.__dict__.get(f"{what}s", {})
     return found
-
-
-def _default(kind: type, name: str) -> Any:
-    """Return the default of a parameter; where it has none, something that is not None."""
-    found = inspect.signature(kind).parameters.get(name)
-    return inspect.Parameter.empty if found is None else found.default
 
 
 def _accepting_old_names(init: Any) -> Any:

@@ -152,7 +152,24 @@ def test_old_names_of_parameters_work_and_warn(queries, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "x.json").coef_, fitted.coef_)
 
 
-def test_features_are_not_copied_when_nothing_asks_for_it(queries):
+def test_features_are_not_copied_and_queries_are_built_once(queries, monkeypatch):
     useful = queries.where([len(np.unique(query.y > 0)) > 1 for query in queries])
-    features, _ = MLE().training_data(useful)
-    assert np.shares_memory(features, useful.X)
+    X, built = np.array(useful.X), []
+    made = data.Queries.__init__
+
+    def counted(self, *args, **options):
+        built.append(1)
+        made(self, *args, **options)
+
+    class Probe(Ranker):
+        """Keeps the features that it is given."""
+
+        def _learn(self, features, batch, watch, start):
+            self.kept, self.coef_ = features, features.T @ batch.labels.astype(float)
+
+    monkeypatch.setattr(data.Queries, "__init__", counted)
+    probe = Probe().fit(X, useful.y, useful.qid)
+    assert np.shares_memory(probe.kept, X)
+    assert len(built) == 1
+    assert np.shares_memory(Probe().fit(useful).kept, useful.X)
+    assert len(built) == 1
