@@ -20,7 +20,7 @@ from permdist._ragged import pointers
 from permdist.data import Queries
 from permdist.measures import Measure, evaluate, parse
 from permdist.models.attributes import LARGEST_WIDTH, Count, History, Numbers, Truth
-from permdist.models.batch import Batch
+from permdist.models.batch import Batch, teaching
 from permdist.models.history import Watch
 from permdist.models.inputs import (
     as_eval_set,
@@ -31,7 +31,6 @@ from permdist.models.inputs import (
     need_range,
     read_features,
 )
-from permdist.models.objectives.base import teaching
 from permdist.models.options import Declared, learned, option
 from permdist.models.rules import Flag, MeasureName, Views, Whole
 

@@ -19,7 +19,7 @@ from permdist.measures.placements import place_by_scores
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from permdist._typing import FloatArray, IntArray
+    from permdist._typing import BoolArray, FloatArray, IntArray
     from permdist.measures import Measure
 
 SMALL = 150_000.0  # less than this, in steps of some nanoseconds, is done before threads wake up
@@ -97,6 +97,12 @@ class Batch:
     def measured(self, measure: Measure, scores: FloatArray) -> FloatArray:
         """Measure the ranking of each query by score, ties by the measure's own rule."""
         return measure.values(place_by_scores(scores, self.labels, self.ptr, measure.ties))
+
+
+def teaching(labels: IntArray, ptr: IntArray) -> BoolArray:
+    """Return which queries have documents of different labels."""
+    starts = ptr[:-1]
+    return np.maximum.reduceat(labels, starts) > np.minimum.reduceat(labels, starts)
 
 
 def in_threads(work: Callable[[int, int], None], cost: FloatArray, n_jobs: int | None) -> None:

@@ -186,19 +186,6 @@ class BLFeatureRank(FeatureRank):
     True
     """
 
-    def _weak_rankings(
-        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the centers, and the rankings of training and validation data by each feature."""
-        if start is not None:
-            raise ValueError("warm_start_from: rankings are added here, not coefficients")
-        centers = quasi_knn(features, batch.labels, batch.ptr, self.intervals).centers
-        weak, held_out = Intervals(centers), watch.held_out
-        judged = np.zeros((len(centers), 0))
-        if held_out is not None:
-            judged = weak.ranks(held_out.X, held_out.ptr)
-        return centers, weak.ranks(features, batch.ptr), judged
-
     balanced: ClassVar[bool] = True
 
 

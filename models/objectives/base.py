@@ -17,13 +17,13 @@ from permdist._check import finite, grades
 from permdist._groups import group_queries
 from permdist._ragged import pointers
 from permdist._typing import FloatArray
-from permdist.models.batch import Batch
+from permdist.models.batch import Batch, teaching
 from permdist.models.specs import Spec, SpecRegistry
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from permdist._typing import BoolArray, IntArray
+    from permdist._typing import IntArray
 
 Bound = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
@@ -97,12 +97,6 @@ class Objective(Spec, ABC):
         """Return the sum over queries and its gradient by the scores; see `values`."""
         values, gradient = self.values(scores, labels, qid)
         return float(values.sum()), gradient
-
-
-def teaching(labels: IntArray, ptr: IntArray) -> BoolArray:
-    """Return which queries have documents of different labels."""
-    starts = ptr[:-1]
-    return np.maximum.reduceat(labels, starts) > np.minimum.reduceat(labels, starts)
 
 
 def _load() -> None:

@@ -65,7 +65,7 @@ def rank_plot(chains: Chains, items: Sequence[str] | None = None) -> Figure:
     ----------
     chains : Chains
     items : sequence of str, optional
-        Names of items; by default a few, from the top to the bottom of the mean ranking.
+        As in `trace`.
 
     Returns
     -------
