@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from permdist._check import short_text
 from permdist._registry import Registry
-from permdist.models.rules import Rule
+from permdist.models.rules import Rule, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +75,7 @@ class SpecRegistry(Registry[Any], Generic[S]):
         if isinstance(value, self._kind):
             return value  # type: ignore[return-value]
         if not isinstance(value, str):
-            raise TypeError(f"{what}: expected a name or an object of permdist, got {value!r:.100}")
+            raise TypeError(f"{what}: expected a name or an object of permdist, got {shown(value)}")
         match = _TEXT.fullmatch(short_text(what, value).strip())
         if match is None:
             raise ValueError(
