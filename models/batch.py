@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from permdist._typing import BoolArray, FloatArray, IntArray
     from permdist.measures import Measure
 
-SMALL = 150_000.0  # less than this, in steps of some nanoseconds, is done before threads wake up
+SMALL = 250_000.0  # less than this, in steps of some nanoseconds, gains nothing from threads
 
 
 @dataclass(frozen=True, eq=False)
