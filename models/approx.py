@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from permdist._check import as_rng
 from permdist.models import objectives, solvers
 from permdist.models.base import Card, Settings
-from permdist.models.descent import Descent, Task
+from permdist.models.descent import Descent
 from permdist.models.options import option
 from permdist.models.rules import POSITIVE, MeasureName, OneOf, Whole
 from permdist.models.shared import Seeded
@@ -105,6 +105,7 @@ class Approx(Seeded, Descent):
                 self.C,
                 ptr=batch.ptr,
                 rng=as_rng(self.random_state),
+                scaling=self._scaling(features, batch.ptr),
                 learning_rate=self.learning_rate,
                 max_iter=self.max_iter,
                 note=watch.linear,
@@ -113,8 +114,7 @@ class Approx(Seeded, Descent):
             return
         for stage in range(int(self.annealing) - 1, -1, -1):
             softer = replace(objective, alpha=float(self.alpha) / 4.0**stage)
-            bound = softer.bind(batch, self.n_jobs)
-            found = self._by_lbfgs(Task(bound, features, start, watch))
+            found = self._by_lbfgs(self._task(softer, features, batch, start, watch))
             start = found.w
         self._keep(found)
 

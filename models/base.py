@@ -33,13 +33,14 @@ from permdist.models.inputs import (
 )
 from permdist.models.options import Declared, learned, option
 from permdist.models.rules import Flag, MeasureName, Views, Whole
+from permdist.models.scaling import Scaling, canonical_order, inverse
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from permdist._typing import FloatArray, IntArray
 
-SAME = 1e-12
+SAME = 1e-12  # scores that differ by less, relative to what they are sums of, differ by rounding
 
 
 Settings = Mapping[str, Sequence[Any]]
@@ -96,6 +97,7 @@ class Ranker(Declared):
     settings: ClassVar[Settings] = {}  # worth trying in a comparison
     measure_judges: ClassVar[bool] = False  # `measure` is for validation, not for the objective
     by_column: ClassVar[bool] = False  # whether columns of the features should be contiguous
+    scales_itself: ClassVar[bool] = False  # whether `_learn` takes features in any units
 
     measure: str | Measure = option(
         MeasureName(),
@@ -129,7 +131,14 @@ class Ranker(Declared):
         "names, and the validation ``measure`` where there is an `eval_set`.",
     )
     converged_: bool = learned(
-        Truth(), "Whether the optimizer stopped because nothing was left to gain."
+        Truth(),
+        "Whether the optimizer has certified its result: the gap between the objective and its "
+        "minimum is within the tolerance.",
+    )
+    null_: bool = learned(
+        Truth(),
+        "Whether the model ranks the training queries no better than random ties would, by "
+        "`measure`.",
     )
 
     # ---- what a learner gives ------------------------------------------------------------------
@@ -158,6 +167,18 @@ class Ranker(Declared):
     def _previous(self) -> FloatArray | None:
         """Return the coefficients of the last fit to start from, if any."""
         return None
+
+    def _scaling(self, features: FloatArray, ptr: IntArray) -> Scaling | None:  # noqa: ARG002
+        """Return the units in which features are to be measured, None for those they have."""
+        return None
+
+    def _rescale(self, spread: FloatArray) -> None:
+        """Turn what was learned from features divided by `spread` into units of the features."""
+        self.coef_ = self.coef_ * inverse(spread)
+
+    def _draws_by_document(self) -> bool:
+        """Whether what is drawn depends on the order of the documents of a query."""
+        return False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -229,14 +250,33 @@ class Ranker(Declared):
         start = before
         if warm_start_from is not None:
             start = self._coefficients_of(warm_start_from, features.shape[1])
-        if start is not None:
-            watch.first(start)
         self.converged_ = True  # unless the learner finds otherwise
-        self._learn(features, batch, watch, start)
+        self._learn_scaled(features, batch, watch, start)
         self.history_, self.n_iter_, self.views_ = watch.history, len(watch), views
+        self.null_ = False
         self._check_fit()
-        self._warn_if_flat(features, batch)
+        self.null_ = self._is_null(features, batch)
         return self
+
+    def _learn_scaled(
+        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
+    ) -> None:
+        """Learn from features in units of their spread, unless the learner sees to that itself."""
+        scaling = None if self.scales_itself else self._scaling(features, batch.ptr)
+        if scaling is None:
+            if start is not None:
+                watch.first(start)
+            self._learn(features, batch, watch, start)
+            return
+        spread, factors = scaling.spread, scaling.factors
+        if watch.held_out is not None:
+            held_out = watch.held_out
+            watch.held_out = Queries(held_out.X * factors, held_out.y, held_out.qid)
+        if start is not None:
+            start = start * spread
+            watch.first(start)
+        self._learn(features * factors, batch, watch, start)
+        self._rescale(spread)
 
     def _held_out(self, held_out: Queries, queries: Queries) -> Queries:
         """Check validation data, and scale its features as those of the training data."""
@@ -247,19 +287,27 @@ class Ranker(Declared):
             )
         return held_out.normalize(self._views())
 
-    def _warn_if_flat(self, features: FloatArray, batch: Batch) -> None:
-        """Warn where no document scores higher than another one of its query."""
+    def _is_null(self, features: FloatArray, batch: Batch) -> bool:
+        """Check whether the model ranks better than ties would; warn where it does not."""
         scores = self._scores(features, batch.ptr)
         starts = batch.ptr[:-1]
         spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
         if not spread.max() > SAME * np.abs(scores).max(initial=0.0):
-            warnings.warn(
-                f"{type(self).__name__}: all documents of a query score the same, nothing was "
-                "learned; are the features constant, is the measure the same for all rankings, "
-                "or C too small?",
-                ConvergenceWarning,
-                stacklevel=4,
+            text = (
+                "all documents of a query score the same, nothing was learned; are the features "
+                "constant, is the measure the same for all rankings, or C too small?"
             )
+        else:
+            found, chance = batch.beyond_chance(self.judge, scores)
+            if not found <= chance + SAME:
+                return False
+            text = (
+                f"the training queries are ranked no better than by chance ({self.judge.name} "
+                f"{found:.4f}, {chance:.4f} at random); try weaker regularization, another "
+                "measure or other features"
+            )
+        warnings.warn(f"{type(self).__name__}: {text}", ConvergenceWarning, stacklevel=4)
+        return True
 
     def predict(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> FloatArray:
         """Return the scores of documents, shape (documents,).
@@ -409,6 +457,9 @@ class Ranker(Declared):
             rows = np.repeat(useful, sizes)
             features, labels, ptr = features[rows], labels[rows], pointers(sizes[useful])
         need_range(features)
+        if self._draws_by_document():
+            order = canonical_order(features, labels, ptr)
+            features, labels = features[order], labels[order]
         if self.by_column:
             features = np.asfortranarray(features)
         return features, self._batch(labels, ptr)

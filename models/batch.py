@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from permdist.measures import Measure
 
 SMALL = 250_000.0  # less than this, in steps of some nanoseconds, gains nothing from threads
+RANDOM_ORDERS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +98,35 @@ class Batch:
     def measured(self, measure: Measure, scores: FloatArray) -> FloatArray:
         """Measure the ranking of each query by score, ties by the measure's own rule."""
         return measure.values(place_by_scores(scores, self.labels, self.ptr, measure.ties))
+
+    def beyond_chance(self, measure: Measure, scores: FloatArray) -> tuple[float, float]:
+        """Return the mean of a measure over queries, and that of a random order.
+
+        Ties of scores count as broken at random in both. The latter is exact for measures that
+        average over ties, and the mean over random orders for others.
+        """
+        shared = with_shared_ties(measure)
+        if shared is not None:
+            found, chance = self.measured(shared, scores), self.measured(shared, 0.0 * scores)
+            return float(np.nanmean(found)), float(np.nanmean(chance))
+        rng = np.random.default_rng(0)
+        drawn = [self.measured(measure, rng.random(len(scores))) for _ in range(RANDOM_ORDERS)]
+        return float(np.nanmean(self.measured(measure, scores))), float(np.nanmean(drawn))
+
+
+def with_shared_ties(measure: Measure) -> Measure | None:
+    """Return the measure with the mean over all ways to break ties; None where it has none."""
+    try:
+        shared = replace(measure, ties="average")
+    except ValueError:
+        return None
+    label, ptr = np.array([1, 0]), np.array([0, 2])
+    first, last, tied = (
+        shared.values(place_by_scores(np.array(scores), label, ptr, "average"))[0]
+        for scores in ((1.0, 0.0), (0.0, 1.0), (0.0, 0.0))
+    )
+    # A measure of somebody's own may not look at ties at all.
+    return shared if abs(first + last - 2.0 * tied) < 1e-9 else None
 
 
 def teaching(labels: IntArray, ptr: IntArray) -> BoolArray:

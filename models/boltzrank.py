@@ -73,6 +73,9 @@ class BoltzRank(Seeded, Descent):
     C: float = 1000.0
     max_iter: int = 100
 
+    def _draws_by_document(self) -> bool:
+        return True
+
     def build_objective(self) -> objectives.Boltzmann:
         """Return the objective with the learner's parameters."""
         names = ("mix", "sharpness", "exact", "sample_size", "random_state")

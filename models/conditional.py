@@ -6,7 +6,6 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from permdist._deprecation import warn_renamed
-from permdist.models import solvers
 from permdist.models.descent import Descent
 from permdist.models.objectives import Likelihood
 from permdist.models.options import Declared, option
@@ -67,9 +66,10 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
         """Start from the likelihood over pairs where w = 0 is a kink: sorted classes all tie."""
         if not self._starts_from_pairs():
             return None
-        bound = Likelihood(scale=self.scale).bind(batch, self.n_jobs)
-        C = self._penalty()  # a start need not be an exact minimum
-        return solvers.lbfgs(bound, features, None, C, gain=2e-9, memory=10, max_iter=50).w
+        return self._pilot(Likelihood(scale=self.scale), features, batch, self._penalty())
+
+    def _draws_by_document(self) -> bool:
+        return self._space().draws
 
     @classmethod
     def current(cls, params: Mapping[str, Any], *, stacklevel: int = 3) -> dict[str, Any]:

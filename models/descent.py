@@ -14,7 +14,8 @@ from permdist.models.base import Ranker
 from permdist.models.objectives.base import OBJECTIVES, Objective, parse_objective
 from permdist.models.options import option
 from permdist.models.rules import OneOf
-from permdist.models.shared import Iterative, Penalized, Threaded, WarmStarted
+from permdist.models.scaling import Scaling
+from permdist.models.shared import Iterative, Penalized, Standardized, Threaded, WarmStarted
 from permdist.models.specs import SpecName
 
 if TYPE_CHECKING:
@@ -24,21 +25,39 @@ if TYPE_CHECKING:
 
 
 class Task(NamedTuple):
-    """What a solver is to minimize, where it starts, and where it notes its iterations."""
+    """What a solver is to minimize, where it starts, and where it notes its iterations.
+
+    Attributes
+    ----------
+    bound : callable
+        The objective, ready for the queries.
+    features : array of float, shape (documents, features)
+    start : array of float, shape (features,), or None
+    watch : Watch
+    scaling : Scaling
+        The units of the features, and the factors of the penalty.
+    ptr : array of int, shape (queries + 1,)
+        Where each query starts.
+    """
 
     bound: solvers.Objective
     features: FloatArray
     start: FloatArray | None
     watch: Watch
+    scaling: Scaling
+    ptr: IntArray
 
 
-class Descent(Penalized, Iterative, WarmStarted, Threaded, Ranker):
+class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker):
     """A linear ranker that minimizes ``objective(X w) + |w|^2 / C``.
 
-    A learner gives `build_objective`, and `_solve` if it is not minimized by L-BFGS; `history_`
-    also has ``gradient``, its largest entry, or ``lower``, a lower bound of the minimum.
+    A learner gives `build_objective`, and `_solve` if it is not minimized by L-BFGS. `history_`
+    also has ``gradient``, its norm in scaled variables, ``gap``, the estimated distance to the
+    minimum relative to what was gained, and ``silent``, the share of queries whose gradient
+    vanishes; or ``lower``, a lower bound of the minimum.
     """
 
+    scales_itself: ClassVar[bool] = True
     warns_if_flat: ClassVar[bool] = True
     advice: ClassVar[str] = "other features"  # where no step can be taken
 
@@ -62,9 +81,31 @@ class Descent(Penalized, Iterative, WarmStarted, Threaded, Ranker):
     def _learn(
         self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
     ) -> None:
-        bound = self.build_objective().bind(batch, self.n_jobs)
         begin = self._start(features, batch) if start is None else start
-        self._keep(self._solve(Task(bound, features, begin, watch)))
+        self._keep(self._solve(self._task(self.build_objective(), features, batch, begin, watch)))
+
+    def _task(
+        self,
+        objective: Objective,
+        features: FloatArray,
+        batch: Batch,
+        start: FloatArray | None,
+        watch: Watch,
+    ) -> Task:
+        """Make an objective ready to be minimized."""
+        bound = objective.bind(batch, self.n_jobs)
+        return Task(bound, features, start, watch, self._scaling(features, batch.ptr), batch.ptr)
+
+    def _scaling(self, features: FloatArray, ptr: IntArray) -> Scaling:
+        """Measure features by their spread; the penalty does so with `standardize`."""
+        return Scaling.of(features, ptr, standardize=self.standardize)
+
+    def _pilot(
+        self, objective: Objective, features: FloatArray, batch: Batch, C: float, tol: float = 1e-4
+    ) -> FloatArray:
+        """Return a rough minimum of another objective, to start from."""
+        bound, scaling = objective.bind(batch, self.n_jobs), self._scaling(features, batch.ptr)
+        return solvers.lbfgs(bound, features, None, C, scaling=scaling, tol=tol, max_iter=100).w
 
     def _keep(self, solution: solvers.Solution) -> None:
         self.coef_, self.converged_ = solution.w, solution.converged
@@ -76,32 +117,50 @@ class Descent(Penalized, Iterative, WarmStarted, Threaded, Ranker):
     def _by_lbfgs(self, task: Task) -> solvers.Solution:
         watch = task.watch
         watch.first(np.zeros(task.features.shape[1]) if task.start is None else task.start)
-        found = solvers.lbfgs(*task[:3], self._penalty(), **self._limits(watch))
+        found = solvers.lbfgs(*task[:3], self._penalty(), ptr=task.ptr, **self._limits(task))
         if self.warns_if_flat and found.message == solvers.UNCHANGED:
             self._warn(
                 "the loss does not change with the scores; is the measure the same for all "
                 "rankings of these queries?"
             )
-        elif len(watch) == 0 and not found.converged:
-            text = f"the optimizer could not take a step ({found.message}); try {self.advice}"
-            self._warn(text)
+        elif not (found.converged or watch.stopped):
+            self._warn(self._remedy(found, len(watch)))
         return found._replace(w=watch.best) if watch.stops_early else found
+
+    def _remedy(self, found: solvers.Solution, steps: int) -> str:
+        """Say why a fit has not converged, and what to do."""
+        if steps == 0:
+            return f"the optimizer could not take a step; try {self.advice}"
+        gap = f"an estimated gap of {found.gap:.2g} of what was gained"
+        if found.message == "max_iter":
+            return (
+                f"max_iter={self.max_iter} iterations ended with {gap}; use a larger max_iter, a "
+                "smaller C or a larger tol"
+            )
+        return (
+            f"the optimizer could not improve further, with {gap}; use a smaller C, a larger tol "
+            f"or {self.advice}"
+        )
 
     def _by_planes(self, task: Task) -> solvers.Solution:
         watch = task.watch
-        found = solvers.cutting_planes(*task[:3], self._penalty(), **self._limits(watch))
+        found = solvers.cutting_planes(*task[:3], self._penalty(), **self._limits(task))
         early = watch.stops_early and watch.best is not None
         if not (found.converged or early):
-            gap = (found.value - found.lower) / found.value
             self._warn(
-                f"stopped with a duality gap of {gap:.2g} of the objective; use a smaller C, "
-                "smaller features (normalize=True) or a larger max_iter"
+                f"stopped with a duality gap of {found.gap:.2g} of the objective; use a smaller C, "
+                "standardize=True, a larger max_iter or a larger tol"
             )
         return found._replace(w=watch.best) if early else found
 
-    def _limits(self, watch: Watch) -> dict[str, Any]:
-        """Return when a solver stops, and where it notes its iterations."""
-        return {"tol": self._tolerance(), "max_iter": self.max_iter, "note": watch.linear}
+    def _limits(self, task: Task) -> dict[str, Any]:
+        """Return the units of a solver, when it stops, and where it notes its iterations."""
+        return {
+            "scaling": task.scaling,
+            "tol": self._tolerance(),
+            "max_iter": self.max_iter,
+            "note": task.watch.linear,
+        }
 
     def _warn(self, text: str) -> None:
         warnings.warn(f"{type(self).__name__}: {text}", ConvergenceWarning, stacklevel=3)

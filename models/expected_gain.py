@@ -89,7 +89,9 @@ class ExpectedGain(Conditional):
 
         rng = as_rng(self.random_state)
         begin = np.zeros(task.features.shape[1]) if task.start is None else task.start
-        best = solvers.multistart(solve, begin, self.n_starts, rng, merit=merit)
+        best = solvers.multistart(
+            solve, begin, self.n_starts, rng, units=task.scaling.factors, merit=merit
+        )
         watch.adopt(runs[id(best.w)])
         self.restarts_ = list(best.starts)
         return best

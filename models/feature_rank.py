@@ -74,6 +74,7 @@ class FeatureRank(Ranker):
         "n_iter_",
         "history_",
         "converged_",
+        "null_",
         "weights_",
         "centers_",
     )

@@ -92,6 +92,8 @@ def from_dict(
             params = kind.current(params)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{source}: {error}") from error
+    if "history_" in state:  # of files that do not say so
+        state.setdefault("null_", False)
     if "centres_" in state:  # as it was spelled before
         state["centers_"] = state.pop("centres_")
     unknown = set(params) - set(kind.parameter_names())

@@ -38,6 +38,8 @@ class Watch:
         The state with the best measure on the validation data, where there is any.
     best_at : int
         The iteration it came from, 0 for where the learner started.
+    stopped : bool
+        Whether validation has ended the fit.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Watch:
         self.history: dict[str, list[float]] = {"objective": [], "seconds": []}
         self.best: Any = None
         self._highest, self.best_at = -float("inf"), 0
+        self.stopped = False
         self._begin = time.perf_counter()
 
     def again(self) -> Watch:
@@ -116,6 +119,7 @@ class Watch:
             if measured > self._highest:
                 self.best, self._highest, self.best_at = state, measured, len(self)
             stop = self.patience is not None and len(self) - self.best_at >= self.patience
+            self.stopped = self.stopped or stop
         if self.verbose:
             print(f"{self.name} {len(self):>4}: {told}", file=sys.stderr)
         return stop

@@ -9,9 +9,10 @@ import numpy as np
 from permdist.models import objectives
 from permdist.models.base import Card
 from permdist.models.descent import Descent
+from permdist.models.scaling import Scaling, inverse
 
 if TYPE_CHECKING:
-    from permdist._typing import FloatArray
+    from permdist._typing import FloatArray, IntArray
     from permdist.measures import Measure
     from permdist.models.batch import Batch
 
@@ -58,6 +59,14 @@ class RankCosine(Descent):
 
     def _start(self, features: FloatArray, batch: Batch) -> FloatArray:
         norms = np.sqrt(np.add.reduceat(batch.labels.astype(float) ** 2, batch.ptr[:-1]))
-        start = features.T @ (batch.labels / norms[batch.query_of])
+        factors = self._scaling(features, batch.ptr).factors
+        start = factors * (features.T @ (batch.labels / norms[batch.query_of]))
         size = float(np.abs(start).max())
-        return start / size if size > 0.0 else start
+        return factors * (start / size if size > 0.0 else start)
+
+    def _scaling(self, features: FloatArray, ptr: IntArray) -> Scaling:  # noqa: ARG002
+        """Measure features by their root mean squares: the angle looks at levels, too."""
+        largest = np.abs(features).max(axis=0)
+        shares = features * inverse(largest)
+        spread = largest * np.sqrt(np.einsum("ij,ij->j", shares, shares) / len(features))
+        return Scaling(spread, spread**2 if self.standardize else np.ones(len(spread)))

@@ -8,9 +8,26 @@ import numpy as np
 
 from permdist.models.options import Declared, option
 from permdist.models.rules import MOST_THREADS, SMALLEST, Flag, Number, Seed, Whole
+from permdist.models.scaling import Scaling
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
+
+
+class Standardized(Declared):
+    """A learner whose result does not depend on the units of the features."""
+
+    standardize: bool = option(
+        Flag(),
+        "Whether to measure every feature by its spread within queries, the standard deviation "
+        "on the training data, so that the fit does not depend on units. `coef_` is in the "
+        "units of the features either way.",
+        default=True,
+    )
+
+    def _scaling(self, features: FloatArray, ptr: IntArray) -> Scaling | None:
+        """Return the units in which features are to be measured."""
+        return Scaling.of(features, ptr) if self.standardize else None
 
 
 class Penalized(Declared):
@@ -18,7 +35,8 @@ class Penalized(Declared):
 
     C: float = option(
         Number(SMALLEST, infinite=True),
-        "The larger, the weaker the regularization ``|w|^2 / C``; ``numpy.inf`` for none.",
+        "The larger, the weaker the regularization ``|w|^2 / C``; ``numpy.inf`` for none. With "
+        "`standardize`, w are the coefficients of standardized features.",
         default=1.0,
     )
 
@@ -26,12 +44,12 @@ class Penalized(Declared):
 class Iterative(Declared):
     """A learner whose optimizer goes on until a tolerance or a number of iterations."""
 
-    max_iter: int = option(Whole(), "The largest number of iterations.", default=200)
+    max_iter: int = option(Whole(), "The largest number of iterations.", default=1000)
     tol: float | None = option(
         Number(0.0, 1.0),
-        "When to stop: the largest entry of the gradient, relative to that at the start where "
-        "this is below 1.",
-        default=1e-5,
+        "When to stop: the estimated gap between the objective and its minimum, relative to what "
+        "was gained since the start, or to a thousandth of the objective where that is more.",
+        default=1e-6,
     )
 
 

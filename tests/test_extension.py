@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from extension import learner, objective, section, space
 from extension.measure import Discounted
+from marks import UNFINISHED_FITS
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from permdist import GoodBad, PlackettLuce, data
@@ -27,6 +28,8 @@ from permdist.objectives import OBJECTIVES, parse_objective
 from permdist.rankings import enumerate_orders
 from permdist.report import unregister_section
 from permdist.report.comparison import comparison_report
+
+pytestmark = UNFINISHED_FITS
 
 
 @pytest.fixture(autouse=True, scope="module")

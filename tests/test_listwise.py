@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from marks import UNFINISHED_FITS
 
 from permdist import GaussianScores, data, strategies
 from permdist.measures import parse
@@ -22,6 +23,8 @@ from permdist.models import (
 )
 from permdist.models.batch import Batch
 from permdist.models.smooth_positions import SIGMOIDS, smooth_positions
+
+pytestmark = UNFINISHED_FITS
 
 LABELS = [np.array([0, 1, 2, 0, 1]), np.array([1, 0, 0]), np.array([2, 0, 1, 1, 0, 0, 0])]
 PTR = np.array([0, 5, 8, 15])

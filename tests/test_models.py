@@ -9,6 +9,7 @@ from pathlib import Path
 import naive
 import numpy as np
 import pytest
+from marks import UNFINISHED_FITS
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold
@@ -45,6 +46,8 @@ from permdist.models import (
 )
 from permdist.models.descent import Descent
 from permdist.models.solvers import lbfgs
+
+pytestmark = UNFINISHED_FITS
 
 LEARNERS = {
     "MLE": MLE(),
@@ -91,7 +94,7 @@ LEARNERS = {
     "Approx": Approx("rr", sigmoid="erf", annealing=2, max_iter=15),
     "ApproxAP": ApproxAP(max_iter=20),
     "ApproxNDCG": ApproxNDCG(max_iter=20),
-    "ApproxNDCG, stochastic": ApproxNDCG(optimizer="stochastic", max_iter=10, learning_rate=0.1),
+    "ApproxNDCG, stochastic": ApproxNDCG(optimizer="stochastic", max_iter=10, learning_rate=0.02),
     "FeatureRank": FeatureRank(),
     "BLFeatureRank": BLFeatureRank(cycles=2),
     "DiffRank": DiffRank(prec=10),
@@ -188,7 +191,8 @@ def test_a_flat_objective_is_reported(queries):
     from sklearn.exceptions import ConvergenceWarning
 
     with pytest.warns(ConvergenceWarning, match="does not change with the scores"):
-        ExpectedGain("precision@500", n_starts=1).fit(queries)
+        found = ExpectedGain("precision@500", n_starts=1).fit(queries)
+    assert found.null_
 
 
 def test_too_many_grades_are_refused():
@@ -216,7 +220,7 @@ def test_maximum_likelihood_over_pairs_is_logistic_regression(queries):
     # |w|^2 / C here is |w|^2 / 2 there, over a C of half of ours; both signs of each pair.
     peer = LogisticRegression(C=0.25, fit_intercept=False, tol=1e-10, max_iter=5000)
     peer.fit(np.concatenate([gaps, -gaps]), np.repeat([1, 0], len(gaps)))
-    ours = MLE(C=1.0, scale=False, tol=1e-8, max_iter=2000).fit(queries)
+    ours = MLE(C=1.0, scale=False, standardize=False, tol=1e-9).fit(queries)
     np.testing.assert_allclose(ours.coef_, peer.coef_[0], rtol=1e-3, atol=1e-4)
 
 
@@ -423,9 +427,10 @@ def test_faults_that_once_were(queries, tmp_path):
     with pytest.raises(ValueError, match="eval_set: expected 8 features, got 3"):
         fitted.fit(queries, eval_set=(queries.X[:, :3], queries.y, queries.qid))
     np.testing.assert_array_equal(fitted.coef_, before)
-    small = MLE(C=1e16).fit(queries.X * 1e-8, queries.y, queries.qid)
-    usual = MLE(C=1.0).fit(queries)
-    np.testing.assert_allclose(small.coef_ * 1e-8, usual.coef_, rtol=1e-2, atol=1e-3)
+    raw = {"standardize": False}
+    small = MLE(C=1e16, **raw).fit(queries.X * 1e-8, queries.y, queries.qid)
+    usual = MLE(C=1.0, **raw).fit(queries)
+    np.testing.assert_allclose(small.coef_ * 1e-8, usual.coef_, rtol=1e-5)
     with pytest.raises(TypeError, match="a collection of queries brings its own"):
         MLE().fit(queries, queries.y)
     for C in (np.inf, np.int64(3), np.float32(2.0)):

@@ -47,7 +47,9 @@ def test_an_objective_is_what_its_learner_minimizes():
     from permdist import data
 
     queries = data.make_letor(12, n_features=4, rng=0)
-    learner = ConvexLoss("ap", space="interleavings", C=2.0).fit(queries)
+    learner = ConvexLoss("ap", space="interleavings", C=2.0, standardize=False, tol=1e-4).fit(
+        queries
+    )
     objective = objectives.ConvexLoss("ap", "interleavings")
     value, _ = objective(learner.predict(queries), queries.y > 0, queries.qid)
     whole = value + learner.coef_ @ learner.coef_ / 2.0

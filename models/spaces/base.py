@@ -66,9 +66,12 @@ class Space(Spec, ABC):
     kinked : bool
         Whether ``log_sums`` has kinks where scores tie, as at w = 0; learners then start from the
         likelihood over pairs.
+    draws : bool
+        Whether what is summed over is drawn, document by document.
     """
 
     kinked: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
 
     def sums(
         self,

@@ -77,6 +77,7 @@ class Lattice(Space):
     """
 
     alias: ClassVar[str] = "lattice"
+    draws: ClassVar[bool] = True
     orders: int = 4
     random_state: int | None = None
 

@@ -101,6 +101,7 @@ class Restart(Space):
     """
 
     alias: ClassVar[str] = "restart"
+    draws: ClassVar[bool] = True
     sample_size: int = 100
     rungs: int = 11
     skew: float = -10.0
