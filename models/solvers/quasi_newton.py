@@ -140,7 +140,7 @@ class _Smooth:
         """Choose the units by the curvature at w."""
         factors = self.scaling.factors
         signs = np.where(np.random.default_rng(0).random(len(w)) < 0.5, -1.0, 1.0)
-        direction = signs * factors / np.sqrt(max(1, np.count_nonzero(factors)))
+        direction = signs * factors / np.sqrt(max(1, int(np.count_nonzero(factors))))
         self.first, gradient = self.raw(w)
         flat = self.flat
         _, further = self.raw(w + PROBE * direction)
