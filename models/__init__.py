@@ -19,6 +19,7 @@ from permdist.models.permurank import PermuRank
 from permdist.models.rank_cosine import RankCosine
 from permdist.models.rankboost import RankBoost
 from permdist.models.ranksvm import RankSVM
+from permdist.models.shared import Standardized
 from permdist.models.softrank import SoftRank
 from permdist.models.svm_map import SVMNDCG, SVMMap
 from permdist.models.table import LEARNERS, all_learners, register
@@ -49,6 +50,7 @@ __all__ = [
     "Ranker",
     "SVMMap",
     "SoftRank",
+    "Standardized",
     "all_learners",
     "learned",
     "load",

@@ -52,6 +52,9 @@ class ListMLE(Seeded, Descent):
     C: float = 100.0
     measure: str | Measure = "ndcg@10"
 
+    def _draws_by_document(self) -> bool:
+        return self.ties == "random"
+
     def build_objective(self) -> objectives.ListMLE:
         """Return the objective with the learner's parameters."""
         return objectives.ListMLE(self.ties, self.random_state)
