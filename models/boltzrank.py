@@ -32,7 +32,7 @@ class BoltzRank(Seeded, Descent):
     --------
     >>> from permdist import data
     >>> queries = data.make_letor(40, rng=0)
-    >>> learner = BoltzRank("ndcg@10", max_iter=20).fit(queries)
+    >>> learner = BoltzRank("ndcg@10", C=10.0).fit(queries)
     >>> learner.history_["objective"][-1] <= learner.history_["objective"][0]
     True
     """
@@ -71,7 +71,7 @@ class BoltzRank(Seeded, Descent):
         default=100,
     )
     C: float = 1000.0
-    max_iter: int = 100
+    max_iter: int = 500
 
     def _draws_by_document(self) -> bool:
         return True
