@@ -19,7 +19,8 @@ class ListMLE(Seeded, Descent):
     """Maximum likelihood of the best ranking under Plackett-Luce; convex.
 
     The loss of a query is ``sum_i [log sum_{j not above i} exp s_j - s_i]`` over its documents from
-    the highest label down.
+    the highest label down. Those of the lowest label are left out of the outer sum: they come last
+    in any order, which has probability 1.
 
     References
     ----------
@@ -46,7 +47,8 @@ class ListMLE(Seeded, Descent):
         OneOf(("together", "random", "index")),
         'Documents with the same label. ``"together"``: each is compared with all others of '
         "its label and below, as Breslow does for tied times; the order inside a label then "
-        'does not matter. ``"random"``: in an order drawn once; ``"index"``: as they stand.',
+        "does not matter, and documents of the lowest label are only what others are compared "
+        'with. ``"random"``: in an order drawn once; ``"index"``: as they stand.',
         default="together",
     )
     C: float = 100.0

@@ -645,11 +645,12 @@ def list_net(scores, labels, k, weight=math.exp):
 
 
 def list_mle(scores, labels):
-    """Every document against those of its label and below."""
+    """Every document above the lowest label against those of its label and below."""
     n = len(scores)
     return sum(
         math.log(sum(math.exp(scores[j]) for j in range(n) if labels[j] <= labels[i])) - scores[i]
         for i in range(n)
+        if labels[i] > min(labels)
     )
 
 

@@ -24,8 +24,8 @@ class ListMLE(Objective):
     Parameters
     ----------
     ties : {"together", "random", "index"}
-        Documents with the same label: each compared with all others of its label and below, in an
-        order drawn once, or as they stand.
+        Documents with the same label: each compared with all others of its label and below, but
+        for those of the lowest, whose order is unknown; in an order drawn once; or as they stand.
     random_state : int, Generator or None
         For ``ties="random"``.
 
@@ -57,9 +57,14 @@ class ListMLE(Objective):
             label, query = batch.labels[order], batch.query_of
             new = np.r_[True, (np.diff(label) != 0) | (np.diff(query) != 0)]
             start = np.maximum.accumulate(np.where(new, start, 0))
+        stop = batch.ptr[1:].copy()
+        if self.ties == "together":
+            # Nothing is known of the order of the last: whatever it is, they come last.
+            lowest = np.minimum.reduceat(batch.labels, batch.ptr[:-1])[batch.query_of]
+            stop -= np.add.reduceat((batch.labels == lowest).astype(np.int64), batch.ptr[:-1])
 
         def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
-            _likelihood(first, last, scores, order, start, batch.ptr, *out)
+            _likelihood(first, last, scores, order, start, stop, batch.ptr, *out)
 
         return sums_in_threads(work, batch, 10.0 * batch.sizes, n_jobs)
 
@@ -71,6 +76,7 @@ def _likelihood(
     scores: FloatArray,
     order: IntArray,
     start: IntArray,
+    stop: IntArray,
     ptr: IntArray,
     values: FloatArray,
     gradient: FloatArray,
@@ -86,7 +92,7 @@ def _likelihood(
             running = high + np.log1p(np.exp(low - high))
             tails[t - a] = running
         value, shares = 0.0, np.zeros(b - a)
-        for t in range(a, b):
+        for t in range(a, stop[q]):
             value += tails[start[t] - a] - scores[order[t]]
             shares[start[t] - a] += 1.0
         values[q] = value
@@ -97,4 +103,6 @@ def _likelihood(
                 new = np.log(shares[t - a]) - tails[t - a]
                 high, low = max(weight, new), min(weight, new)
                 weight = high + np.log1p(np.exp(low - high))
-            gradient[order[t]] = np.exp(scores[order[t]] + weight) - 1.0
+            gradient[order[t]] = np.exp(scores[order[t]] + weight)
+            if t < stop[q]:
+                gradient[order[t]] -= 1.0
