@@ -47,9 +47,10 @@ class ListNet(Descent):
 
     k: int = option(Whole(), "How many places are chosen.", default=1, kw_only=False)
     target: str = option(
-        OneOf(("softmax", "label")),
+        OneOf(("softmax", "label", "gain")),
         "The labels' model: documents are chosen in proportion to ``exp(label / "
-        "temperature)``, as in the paper, or to their labels, so that bad ones never are.",
+        "temperature)``, as in the paper; or to their labels, or to the gains ``2^label - 1`` of "
+        "NDCG, so that bad ones never are.",
         default="softmax",
     )
     temperature: float = option(POSITIVE, "Labels are divided by it.", default=1.0)

@@ -27,9 +27,9 @@ class ListNet(Objective):
     ----------
     k : int
         How many places are chosen.
-    target : {"softmax", "label"}
-        Whether the labels' model chooses in proportion to ``exp(label / temperature)`` or to the
-        labels.
+    target : {"softmax", "label", "gain"}
+        Whether the labels' model chooses in proportion to ``exp(label / temperature)``, to the
+        labels, or to the gains ``2^label - 1`` of NDCG.
     temperature : float
 
     References
@@ -54,6 +54,9 @@ class ListNet(Objective):
         if self.target == "softmax":
             highest = np.maximum.reduceat(targets, batch.ptr[:-1])
             targets = np.exp((targets - highest[batch.query_of]) / float(self.temperature))
+        elif self.target == "gain":
+            highest = np.maximum.reduceat(targets, batch.ptr[:-1])[batch.query_of]
+            targets = np.exp2(targets - highest) - np.exp2(-highest)
         with np.errstate(over="ignore"):
             cost = batch.sizes ** np.minimum(self.k, batch.sizes)
         if cost.sum() > LARGEST:
