@@ -1,6 +1,6 @@
 """Learners on five collections, at their defaults and tuned, beside boosted trees.
 
-    python benchmarks/five_collections.py --data FOLDER --learners ListNet,RankSVM --collections raw,long
+    python benchmarks/five_collections.py --data FOLDER --learners ListNet --collections raw,long
     python benchmarks/five_collections.py --learners all --default-only --results results.jsonl
     python benchmarks/five_collections.py --learners peers --collections mq2008
     python benchmarks/five_collections.py --show
