@@ -20,13 +20,13 @@ from permdist.comparison.fits import Fit, Outcome, Store, fingerprint, in_fit, m
 from permdist.comparison.statistics import CORRECTIONS
 from permdist.comparison.workers import make_pool
 from permdist.data import Fold, Queries
-from permdist.measures import Measure
 from permdist.measures.evaluation import several
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from permdist.comparison.results import Comparison
+    from permdist.measures import Measure
     from permdist.models import Ranker
 
 DEFAULT = ("letor4:map", "letor4:ndcg@10")
