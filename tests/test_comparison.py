@@ -724,7 +724,7 @@ def test_a_damaged_cell_is_computed_again(folds, tmp_path):
     cells[2].write_bytes(b"[" * 100_000)
     again = compare(folds, "MLE[C=1]", measures="map", directory=tmp_path)
     assert _tables(again) == _tables(first)
-    assert all(json.loads(path.read_bytes())["format"] == 2 for path in cells)
+    assert all(json.loads(path.read_bytes())["format"] == 3 for path in cells)
     for damage in (
         lambda stored: stored["test"].update(ap=[]),
         lambda stored: stored["test"]["ap"].pop(),
