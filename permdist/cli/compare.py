@@ -179,7 +179,9 @@ def _folds(data: Path, number: int, seed: int, reading: Reading) -> "list[Fold]"
     if data.is_dir():
         if reading.query_file is not None:
             raise ValueError("--query-file: only for a single file; folds have their own files")
-        return load_letor_folds(data, regroup=reading.regroup, zero_based=reading.zero_based)
+        return load_letor_folds(
+            data, regroup=reading.regroup, zero_based=reading.zero_based, null=reading.null
+        )
     folds = make_folds(reading.load(data), number, rng=seed)
     try:
         check_folds(folds)
