@@ -37,6 +37,7 @@ from permdist.measures import evaluate, parse
 
 MAP, NDCG = parse("ap[ties=average]"), parse("ndcg@10[ties=average]")
 MEASURES = (MAP, NDCG)
+RANDOM = ("random order", "")  # learner and mode of this reference
 PATIENCE, ROUNDS = 50, 500  # of boosted trees
 
 
@@ -329,6 +330,7 @@ def show(collection, records):
     head = f"{'MAP':>6} {'p':>6} {'NDCG@10':>8} {'p':>6} {'fit, s':>8}  null warned"
     print(f"{'learner':<16} {'mode':<8} {head}")
     means = tables[NDCG].mean(axis=1)
+    chance = np.mean(good[RANDOM]["values"][NDCG.name]) if RANDOM in good else -np.inf
     for number in np.argsort(-means, kind="stable"):
         (name, mode), one = list(good.items())[number]
         cells = []
@@ -336,7 +338,9 @@ def show(collection, records):
             p = ps[measure][number]
             cells.append(f"{tables[measure][number].mean():{width}.4f} {_p_text(p):>6}")
         took = f"{one['seconds']:8.2f}" if "seconds" in one else f"{'':8}"
-        marks = f"  {one.get('null') or '':>4} {one.get('warned') or '':>6}".rstrip()
+        marks = f"  {one.get('null') or '':>4} {one.get('warned') or '':>6}"
+        below = means[number] <= chance and (name, mode) != RANDOM
+        marks = f"{marks}  not above random" if below else marks.rstrip()
         print(f"{name:<16} {mode:<8} {' '.join(cells)} {took}{marks}")
     for (name, mode), one in rows.items():
         if "failed" in one:
