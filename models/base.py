@@ -31,8 +31,9 @@ from permdist.models.inputs import (
     need_range,
     read_features,
 )
+from permdist.models.missing import METHODS, Filling, need_values
 from permdist.models.options import Declared, learned, option
-from permdist.models.rules import Flag, MeasureName, Views, Whole
+from permdist.models.rules import Flag, MeasureName, OneOf, Views, Whole
 from permdist.models.scaling import Scaling, canonical_order, inverse
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ class Ranker(Declared):
     n_features_in_ : int
     feature_names_in_ : array of str, shape (features,)
         Where the features of `fit` had names: the columns of a data frame, or those of `Queries`.
+    filling_ : tuple (method, indicators)
+        Where `missing` was not ``"error"``: its value, and the features that have an indicator.
     """
 
     card: ClassVar[Card] = Card()
@@ -111,6 +114,19 @@ class Ranker(Declared):
         "the learner as many versions of every feature, side by side.",
         default=False,
     )
+    missing: str = option(
+        OneOf(METHODS),
+        "What to do with features that are missing, NaN: refuse them, or replace them by 0 or by "
+        "the mean of those that the query has of the feature (0 if it has none). They are "
+        "replaced before `normalize`.",
+        default="error",
+    )
+    missing_indicator: bool = option(
+        Flag(),
+        "Whether every feature with missing values in the training data gets one more column, 1 "
+        "where it is missing and 0 elsewhere. These columns come last, see `filling_`.",
+        default=True,
+    )
     early_stopping: int | None = option(
         Whole(optional=True),
         "Stop after so many iterations without a better measure on `eval_set`, and keep the best.",
@@ -122,7 +138,8 @@ class Ranker(Declared):
 
     coef_: FloatArray = learned(
         Numbers(("width",)),
-        "One per feature; where `normalize` names several methods, one such block for each.",
+        "One per feature; where `normalize` names several methods, one such block for each. The "
+        "coefficients of indicators of missing values come last.",
     )
     n_iter_: int = learned(Count(), "Iterations of the optimizer.")
     history_: dict[str, list[float]] = learned(
@@ -183,6 +200,7 @@ class Ranker(Declared):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing != "error"
         return tags
 
     # ---- the estimator -------------------------------------------------------------------------
@@ -234,8 +252,9 @@ class Ranker(Declared):
             X = as_table("X", X)
         width = X.n_features if isinstance(X, Queries) else np.shape(X)[1] if np.ndim(X) == 2 else 0
         self._check_width(width, names_of(X), warm=before is not None)
-        features = read_features(self, X, reset=True)
+        features = read_features(self, X, reset=True, missing=self.missing)
         queries = as_queries(X if isinstance(X, Queries) else features, y, qid)
+        self._keep_filling(queries.X, warm=before is not None)
         held_out = None if eval_set is None else self._held_out(as_eval_set(eval_set), queries)
         if held_out is None and self.early_stopping is not None:
             raise ValueError("early_stopping: it needs an eval_set to look at")
@@ -285,7 +304,8 @@ class Ranker(Declared):
             raise ValueError(
                 f"eval_set: expected {queries.n_features} features, got {held_out.n_features}"
             )
-        return held_out.normalize(self._views())
+        need_values(self.missing, held_out.X, "eval_set")
+        return self.filling.apply(held_out, self._views())
 
     def _is_null(self, features: FloatArray, batch: Batch) -> bool:
         """Check whether the model ranks better than ties would; warn where it does not."""
@@ -318,19 +338,23 @@ class Ranker(Declared):
             Features with other names than those of `fit`, or in another order, are refused. Where
             only one of the two had names there is a warning, as of scikit-learn's estimators.
         qid : array, shape (documents,), optional
-            Needed only with `normalize`, and by learners that add up rankings: both look at whole
-            queries.
+            Needed only with `normalize`, by learners that add up rankings, and to replace missing
+            values by means: all of them look at whole queries.
         """
         self.need_fit()
-        features = read_features(self, X, reset=False)
-        views = tuple(self.views_)
-        if not self.by_query and views == ("raw",):
-            return self._finite_scores(features, np.array([0, len(features)]))
+        filling = self.filling
+        features = read_features(self, X, reset=False, missing=filling.method)
+        views, wanted = tuple(self.views_), filling.needs_queries(features)
+        if not self.by_query and views == ("raw",) and not wanted:
+            rows = filling.apply_to_rows(features)
+            return self._finite_scores(rows, np.array([0, len(features)]))
         ids = X.qid if isinstance(X, Queries) else qid
         if ids is None:
-            who = type(self).__name__ if self.by_query else "normalize"
+            who = "missing='mean'" if wanted else "normalize"
+            who = type(self).__name__ if self.by_query else who
             raise TypeError(f"qid: {who} needs the query of each document")
-        queries = Queries(features, np.zeros(len(features), int), ids).normalize(views)
+        queries = Queries(features, np.zeros(len(features), int), ids, missing="allow")
+        queries = filling.apply(queries, views)
         return self._finite_scores(queries.X, queries.ptr)
 
     def _finite_scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
@@ -409,7 +433,7 @@ class Ranker(Declared):
 
         self.check_parameters()
         if hasattr(self, "history_"):
-            self.read_state(self.state(), self.n_features_in_ * len(self.views_))
+            self.read_state(self.state(), self.n_columns)
         write_atomically(Path(path), [json.dumps(to_dict(self), allow_nan=False).encode()])
 
     # ---- inside --------------------------------------------------------------------------------
@@ -432,6 +456,33 @@ class Ranker(Declared):
                 f"measure: expected values from 0 to 1, {self.judge.name!r} has {low} to {high}"
             )
 
+    @property
+    def filling(self) -> Filling:
+        """What the fitted learner does with missing values."""
+        return getattr(self, "filling_", Filling())
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns that the fitted learner works on: features, then indicators."""
+        return self.n_features_in_ * len(self.views_) + len(self.filling.indicators)
+
+    def _new_filling(self, features: FloatArray) -> Filling:
+        return Filling.of(features, self.missing, bool(self.missing_indicator))
+
+    def _keep_filling(self, features: FloatArray, *, warm: bool) -> None:
+        """Keep which features have missing values; with a warm start they must be the same."""
+        before = self.filling
+        filling = self._new_filling(features)
+        if warm and filling.indicators != before.indicators:
+            raise ValueError(
+                f"missing: expected missing values of the features {list(before.indicators)} as "
+                f"before (warm_start), got {list(filling.indicators)}; use missing_indicator=False"
+            )
+        if self.missing == "error":
+            self.__dict__.pop("filling_", None)
+        else:
+            self.filling_ = filling
+
     def _views(self) -> tuple[str, ...]:
         """Return the versions of the features that are put side by side."""
         return Views().read("normalize", self.normalize)
@@ -445,7 +496,8 @@ class Ranker(Declared):
         ----------
         queries : Queries
         """
-        queries = queries.normalize(self._views())
+        filling = getattr(self, "filling_", None) or self._new_filling(queries.X)
+        queries = filling.apply(queries, self._views())
         labels, ptr, features = self._seen(queries.y), queries.ptr, queries.X
         useful = teaching(labels, ptr)
         if not useful.any():
@@ -492,7 +544,8 @@ class Ranker(Declared):
             raise ValueError(
                 f"warm_start_from: expected a linear learner, got {type(other).__name__}"
             )
-        if len(other.coef_) != width or tuple(other.views_) != self._views():
+        same = other.filling.indicators == self.filling.indicators
+        if len(other.coef_) != width or tuple(other.views_) != self._views() or not same:
             raise ValueError(
                 f"warm_start_from: expected {width} coefficients for features normalized in the "
                 f"same way, got {len(other.coef_)}"

@@ -14,12 +14,13 @@ from permdist._files import read_bytes
 from permdist.measures import Measure
 from permdist.models.attributes import LARGEST_WIDTH, Count
 from permdist.models.base import Ranker
+from permdist.models.missing import Filling
 from permdist.models.rules import Views, shown
 from permdist.models.specs import Spec
 from permdist.models.table import LEARNERS
 
 FORMAT = 1
-ALWAYS = ("n_features_in_", "feature_names_in_", "views_")
+ALWAYS = ("n_features_in_", "feature_names_in_", "views_", "filling_")
 
 
 def to_dict(learner: Ranker) -> dict[str, Any]:
@@ -143,8 +144,10 @@ def _restore(learner: Ranker, state: dict[str, Any]) -> None:
                 f"feature_names_in_: expected {learner.n_features_in_} names, got {len(names)}"
             )
         learner.feature_names_in_ = np.array(names, dtype=object)
-    width = learner.n_features_in_ * len(learner.views_)
-    for name, value in learner.read_state(state, width).items():
+    if state.get("filling_") is not None:
+        filling = Filling.read("filling_", state["filling_"], learner.n_features_in_)
+        learner.filling_ = filling
+    for name, value in learner.read_state(state, learner.n_columns).items():
         setattr(learner, name, value)
 
 

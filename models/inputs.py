@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from permdist._tables import column_names, dense, differing_columns, refuse_masks
 from permdist.data import Queries
+from permdist.models.missing import need_values
 from permdist.models.rules import LARGEST, SMALLEST
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def as_queries(X: Any, y: Any, qid: Any) -> Queries:
         return X
     if y is None:
         raise TypeError("y: expected relevance labels")
-    return Queries(X, y, qid)
+    return Queries(X, y, qid, missing="allow")  # a learner refuses NaN in its own words
 
 
 def as_eval_set(data: Any) -> Queries:
@@ -36,11 +37,18 @@ def as_eval_set(data: Any) -> Queries:
     return as_queries(*data)
 
 
-def read_features(learner: Any, X: Any, *, reset: bool) -> FloatArray:
+def read_features(learner: Any, X: Any, *, reset: bool, missing: str = "error") -> FloatArray:
     """Return the features, after comparing their number and names with those of the fit.
 
-    With `reset` there is nothing to compare with: the learner keeps their number and names.
+    With `reset` there is nothing to compare with: the learner keeps their number and names. NaN
+    is refused where `missing` is ``"error"``.
     """
+    features = _read(learner, X, reset)
+    need_values(missing, features)
+    return features
+
+
+def _read(learner: Any, X: Any, reset: bool) -> FloatArray:
     names = names_of(X)
     if isinstance(X, Queries):
         if reset:
@@ -51,7 +59,9 @@ def read_features(learner: Any, X: Any, *, reset: bool) -> FloatArray:
         return X.X
     if not reset and names is not None:
         need_names(learner, names)
-    features: FloatArray = validate_data(learner, as_table("X", X), dtype=np.float64, reset=reset)
+    features: FloatArray = validate_data(
+        learner, as_table("X", X), dtype=np.float64, reset=reset, ensure_all_finite="allow-nan"
+    )
     return features
 
 

@@ -86,6 +86,7 @@ class Declared(BaseEstimator):  # type: ignore[misc]
 
     n_features_in_: int
     views_: tuple[str, ...]
+    filling_: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -57,8 +57,13 @@ def first_index(mask: BoolArray) -> str:
     return str(int(where[0])) if mask.ndim == 1 else str(tuple(int(i) for i in where))
 
 
-def finite(name: str, values: ArrayLike, *, ndim: int | None = None) -> FloatArray:
-    """Convert to float64 and refuse NaN, infinities, booleans and the wrong dimension."""
+def finite(
+    name: str, values: ArrayLike, *, ndim: int | None = None, nan: bool = False, remedy: str = ""
+) -> FloatArray:
+    """Convert to float64 and refuse NaN, infinities, booleans and the wrong dimension.
+
+    With `nan`, NaN is accepted; otherwise `remedy` is added to the error about it.
+    """
     array = as_array(name, values)
     if array.dtype.kind == "b":
         raise TypeError(f"{name}: expected numbers, got booleans")
@@ -69,11 +74,12 @@ def finite(name: str, values: ArrayLike, *, ndim: int | None = None) -> FloatArr
         largest = max(abs(int(array.max())), abs(int(array.min())))
         if largest > 2**53:
             raise ValueError(f"{name}: whole numbers beyond 2^53 lose digits as floats: {largest}")
-    bad = ~np.isfinite(result)
+    bad = np.isinf(result) if nan else ~np.isfinite(result)
     if bad.any():
         where = first_index(np.atleast_1d(bad))
         value = np.atleast_1d(result)[np.atleast_1d(bad)][0]
-        raise ValueError(f"{name}: expected finite numbers, got {value} at index {where}")
+        hint = f"; {remedy}" if remedy and np.isnan(value) else ""
+        raise ValueError(f"{name}: expected finite numbers, got {value} at index {where}{hint}")
     return result
 
 

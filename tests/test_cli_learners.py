@@ -364,6 +364,21 @@ def test_compare_prints_tables_and_writes_a_report(files):
     assert learner.coef_.any()
 
 
+def test_compare_averages_ties_and_takes_missing_values(files):
+    lines = (files / "all.txt").read_text().splitlines()
+    holes = [re.sub(r" 1:\S+", " 1:nan", line) for line in lines[::5]]
+    lines[::5] = holes
+    (files / "holes.txt").write_text("\n".join(lines) + "\n")
+    names = "MLE[C=1,missing=mean], ListNet[C=1]"
+    arguments = ("compare", "holes.txt", "-M", names, "--folds", "3", "-o", "holes", "-j", "1")
+    options = ("--null", "missing", "--ties", "average", "--identities", "0", "--json")
+    facts = json.loads(permdist(*arguments, *options, cwd=files))
+    assert facts["ties"] == "average"
+    assert "missing='mean'" in facts["failures"]["ListNet[C=1]"]
+    table = (files / "holes" / "letor4_ndcg_10_ties_average_.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in table[2:]] == ["order of the file", "random order"]
+
+
 def test_compare_on_a_dask_scheduler(files):
     distributed = pytest.importorskip("distributed", reason="dask's scheduler is not installed")
     with distributed.LocalCluster(
@@ -386,6 +401,8 @@ def test_compare_on_a_dask_scheduler(files):
         (("compare", "empty.txt"), "empty.txt: the file is empty"),
         (("compare", "all.txt", "-M", "MLF"), "there is no learner 'MLF'; did you mean 'MLE'?"),
         (("compare", "all.txt", "-m", "mapp"), "did you mean 'map'?"),
+        (("compare", "all.txt", "--ties", "first"), "ties: expected one of index, average"),
+        (("compare", "all.txt", "--null", "nan"), "null: expected one of min, zero, error"),
         (("compare", "all.txt", "-j", "0"), "--jobs: expected a number of processes or -1"),
         (("compare", "all.txt", "-o", "empty.txt"), "expected a folder for the comparison"),
         (("compare", "all.txt", "--baseline", "x", "-M", QUICK), "baseline: expected one of MLE"),

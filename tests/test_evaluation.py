@@ -1,3 +1,5 @@
+import itertools
+
 import naive
 import numpy as np
 import pytest
@@ -5,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from permdist import measures, rankings, strategies
-from permdist.measures import AP, NDCG, evaluate, evaluate_orders
+from permdist.measures import AP, NDCG, evaluate, evaluate_orders, evaluate_random
 
 
 @given(strategies.queries(max_items=7), st.integers(0, 99))
@@ -186,3 +188,49 @@ def test_large_ties_do_not_overflow():
 def test_numbers_beyond_their_range(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+# ---- ties --------------------------------------------------------------------------------------
+
+AVERAGED = ["map", "ndcg@3", "p@2", "rr", "err@3", "auc[empty=skip]", "wta", "recall@2", "rbp"]
+
+
+@given(strategies.queries(max_items=5), st.integers(0, 99))
+def test_one_rule_for_ties_in_all_measures(queries, seed):
+    scores = np.random.default_rng(seed).integers(0, 3, queries.n_documents).astype(float)
+    result = evaluate(scores, queries.y, queries.qid, AVERAGED, ties="average")
+    assert {measure.ties for measure in result.measures} == {"average"}
+    for q, query in enumerate(queries):
+        own = scores[queries.ptr[q] : queries.ptr[q + 1]]
+        expected = [naive.measure_from_scores(measure, own, query.y) for measure in result.measures]
+        assert result.table[q] == pytest.approx(expected, abs=1e-13, nan_ok=True)
+    assert np.array_equal(result["ndcg@3"], result["ndcg@3[ties=average]"])
+
+
+@given(strategies.queries(max_items=5))
+def test_the_expectation_of_a_random_order_is_the_mean_over_all(queries):
+    result = evaluate_random(queries.y, queries.qid, [*AVERAGED, "ap[ties=average]"])
+    for q, query in enumerate(queries):
+        orders = np.array(list(itertools.permutations(range(len(query.y)))))
+        expected = [measure(orders, query.y).mean() for measure in result.measures]
+        assert result.table[q] == pytest.approx(expected, abs=1e-13, nan_ok=True)
+
+
+def test_measures_without_an_average_are_drawn():
+    y, qid = [1, 0, 0, 2, 0, 1, 1, 0, 0], [1, 1, 1, 1, 1, 2, 2, 2, 2]
+    result = evaluate_random(y, qid, ["11pt", "map"])
+    orders = np.array(list(itertools.permutations(range(5))))
+    values = result.measures[0](orders, y[:5])
+    error = values.std() / np.sqrt(200)
+    assert 0 < abs(result.table[0, 0] - values.mean()) < 5 * error
+    assert np.array_equal(result.table, evaluate_random(y, qid, ["11pt", "map"]).table)
+    assert not np.array_equal(result.table, evaluate_random(y, qid, ["11pt", "map"], rng=1).table)
+
+
+def test_rules_for_ties_that_do_not_exist():
+    with pytest.raises(ValueError, match="ties: expected"):
+        evaluate([1, 1], [0, 1], ties="first")
+    with pytest.raises(ValueError, match="ties: 11pt has no average"):
+        evaluate([1, 1], [0, 1], measures="11pt", ties="average")
+    with pytest.raises(KeyError, match="was not evaluated"):
+        evaluate([1, 1], [0, 1], measures="map")["ap[ties=average]"]

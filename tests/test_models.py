@@ -362,7 +362,7 @@ def test_refusals(queries):
     broken = X.copy()
     broken[3, 2] = np.nan
     for call, error, message in (
-        (lambda: MLE().fit(broken, y, qid), ValueError, "Input X contains NaN"),
+        (lambda: MLE().fit(broken, y, qid), ValueError, "X contains NaN: 1 missing value"),
         (lambda: MLE().fit(X, y - 5, qid), ValueError, "expected non-negative integers"),
         (lambda: MLE().fit(X, y[:-1], qid), ValueError, "y"),
         (lambda: MLE().fit(X, np.zeros_like(y), qid), ValueError, "nothing to learn from"),

@@ -169,7 +169,9 @@ def test_equal_reports_are_equal_to_the_byte():
     assert report.html() == report.html()
 
 
-@pytest.mark.parametrize("mark", ["first", "second", "third", "worse", "good", "bad"])
+@pytest.mark.parametrize(
+    "mark", ["first", "second", "third", "worse", "null", "reference", "good", "bad"]
+)
 def test_marks_are_classes_and_are_explained(mark):
     parsed = table([["a", Cell("1", mark=mark)], ["b", 2]])
     assert [facts["class"] for _, facts in parsed.find("td", "mark")] == [f"mark {mark}"]

@@ -77,3 +77,14 @@ def test_single_documents_and_grades():
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
         make_letor(**options)
+
+
+def test_values_may_be_missing():
+    whole, holes = (make_letor(40, missing=share, rng=1) for share in (0.0, 0.3))
+    missing = np.isnan(holes.X)
+    assert holes.has_missing
+    assert abs(missing.mean() - 0.3) < 0.02
+    assert (holes.X[~missing] == whole.X[~missing]).all()
+    assert (holes.y == whole.y).all()
+    with pytest.raises(ValueError, match="missing: expected a share from 0 to below 1, got 1"):
+        make_letor(3, missing=1)

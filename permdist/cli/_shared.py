@@ -80,6 +80,15 @@ class Reading:
         bool,
         typer.Option("--zero-based", help="Features are numbered from 0 in the file, not from 1."),
     ] = False
+    null: Annotated[
+        str,
+        typer.Option(
+            "--null",
+            help="What becomes of values written NULL: min (the lowest in the query), zero, error, "
+            "or missing, for learners with settings such as 'MLE[missing=mean]'; only then values "
+            "may also be written nan.",
+        ),
+    ] = "min"
 
     def load(self, file: Path, n_features: int | None = None) -> "Queries":
         """Read a file."""

@@ -64,6 +64,13 @@ def compare(
         str,
         typer.Option(help="Adjustment for multiple comparisons: holm, bonferroni, bh or none."),
     ] = "holm",
+    ties: Annotated[
+        str | None,
+        typer.Option(
+            help="The rule for equal scores: index (the first in the file), or average (the mean "
+            "over all ways to break ties); by default that of each measure."
+        ),
+    ] = None,
     folds: Annotated[
         int, typer.Option(help="Number of folds to split a single file into.", min=3, max=10_000)
     ] = 5,
@@ -101,10 +108,11 @@ def compare(
     from permdist.comparison import compare, read_entries
     from permdist.comparison.run import DEFAULT
     from permdist.comparison.wording import title
+    from permdist.measures.evaluation import several
     from permdist.report.comparison import comparison_report
 
     entries = read_entries(learners or "all")
-    chosen = read_measures(measures, preset, DEFAULT)
+    chosen = several(read_measures(measures, preset, DEFAULT), ties)
     by = None
     if select is not None:
         several = read_measures([select], preset, (), "--select")
@@ -126,6 +134,7 @@ def compare(
             select=by,
             baseline=baseline,
             correction=correction,
+            ties=ties,
             directory=output,
             random_state=seed,
             n_jobs=None if scheduler else jobs,
@@ -134,7 +143,7 @@ def compare(
     try:
         with waiting("Writing the report"), no_litter():
             for measure, file in tables.items():
-                write_atomically(file, [found.to_frame(measure).to_csv().encode()])
+                write_atomically(file, [found.to_frame(measure, references=True).to_csv().encode()])
             write_atomically(output / "tables.tex", [f"{found.to_latex()}\n".encode()])
             report = comparison_report(
                 found, folds=parts, identities=identities, command=command_line()
@@ -170,7 +179,9 @@ def _folds(data: Path, number: int, seed: int, reading: Reading) -> "list[Fold]"
     if data.is_dir():
         if reading.query_file is not None:
             raise ValueError("--query-file: only for a single file; folds have their own files")
-        return load_letor_folds(data, regroup=reading.regroup, zero_based=reading.zero_based)
+        return load_letor_folds(
+            data, regroup=reading.regroup, zero_based=reading.zero_based, null=reading.null
+        )
     folds = make_folds(reading.load(data), number, rng=seed)
     try:
         check_folds(folds)

@@ -1,4 +1,7 @@
-"""Choosing settings on validation queries, fold by fold, from the outcomes of all fits."""
+"""Choosing settings on validation queries, fold by fold, from the outcomes of all fits.
+
+A null model, which ranks no better than its ties, is chosen only where there is no other.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ import numpy as np
 from permdist._text import plural
 from permdist.comparison.published import recognize
 from permdist.comparison.results import Comparison
-from permdist.comparison.wording import setting_text
-from permdist.measures import Evaluation, Measure
+from permdist.comparison.statistics import SAME
+from permdist.comparison.wording import REFERENCES, setting_text, title
+from permdist.measures import Evaluation, Measure, evaluate, evaluate_random
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +36,7 @@ def assemble(
     correction: str = "holm",
     level: float = 0.95,
     random_state: int = 0,
+    ties: str | None = None,
 ) -> Comparison:
     """Choose the setting of each learner on the validation part of each fold."""
     names: list[str] = []
@@ -51,9 +56,7 @@ def assemble(
         if not all(by_fold):
             failures[entry.name] = failed[0] if failed else "no setting was tried"
             continue
-        best = [
-            max(one, key=lambda pair: _number(pair[1].validation[select.name])) for one in by_fold
-        ]
+        best = [max(one, key=lambda pair: _preference(pair[1], select)) for one in by_fold]
         names.append(entry.name)
         chosen[entry.name] = [fit.setting for fit, _ in best]
         kept[entry.name] = [out for _, out in best]
@@ -71,12 +74,15 @@ def assemble(
         ]
         if failed:
             notes.append(f"{entry.name}: {len(failed)} of {len(mine)} fits failed: {failed[0]}")
-        notes += _notes(entry, best)
+        notes += _fit_notes(entry.name, [out for _, out in mine if not out.error], kept[entry.name])
+        notes += _range_notes(entry, best)
     if not names:
         name, reason = next(iter(failures.items()))
         raise ValueError(f"no learner could be fitted; {name}: {reason}")
     if baseline is not None and baseline not in names:
         raise ValueError(f"baseline: {baseline} could not be fitted: {failures[baseline]}")
+    references = evaluate_references(folds, measures)
+    notes += _chance_notes(evaluations, references, measures[0])
     return Comparison(
         names,
         measures,
@@ -98,17 +104,80 @@ def assemble(
         level=level,
         random_state=random_state,
         n_fits=len({fit.key for fit in fits}),
+        references=references,
+        ties=ties,
     )
 
 
-def _notes(entry: Entry, best: list[tuple[Fit, Outcome]]) -> list[str]:
-    """Describe warnings of the chosen fits, and settings at the end of their range."""
+def evaluate_references(
+    folds: Sequence[Fold], measures: tuple[Measure, ...]
+) -> dict[str, list[Evaluation]]:
+    """Evaluate what needs no learner, on the test part of each fold.
+
+    Returns
+    -------
+    dict of lists of Evaluation
+        The order of the documents in the file, and the expectation of a random order.
+    """
+    tests = [fold.test for fold in folds]
+    by_file = [evaluate(-np.arange(len(one.y)), one.y, one.qid, measures) for one in tests]
+    by_chance = [evaluate_random(one.y, one.qid, measures) for one in tests]
+    return dict(zip(REFERENCES, (by_file, by_chance), strict=True))
+
+
+def _preference(outcome: Outcome, select: Measure) -> tuple[bool, float]:
+    """Return the key by which fits are chosen: models that are not null, then the best value."""
+    value = outcome.validation[select.name]
+    return not outcome.null, -float("inf") if value != value else value
+
+
+def _fit_notes(name: str, outcomes: list[Outcome], chosen: list[Outcome]) -> list[str]:
+    """Count the fits that learned nothing, and those that did not converge."""
     notes = []
-    warned = [text for _, out in best for text in out.warnings]
-    if warned:
-        notes.append(
-            f"{entry.name}: {plural(len(warned), 'warning')} from the chosen fits: {warned[0]}"
+    null = sum(out.null for out in outcomes)
+    if null:
+        kept = sum(out.null for out in chosen)
+        where = (
+            f"every setting is null on {kept} of {plural(len(chosen), 'fold')}"
+            if kept
+            else "none of them was chosen"
         )
+        notes.append(
+            f"{name}: {null} of {plural(len(outcomes), 'fit')} learned nothing (null models, which "
+            f"rank no better than their ties); {where}"
+        )
+    warned = [out for out in outcomes if out.warnings and not out.null]
+    if warned:
+        kept = sum(bool(out.warnings) and not out.null for out in chosen)
+        notes.append(
+            f"{name}: {len(warned)} of {plural(len(outcomes), 'fit')} did not converge, {kept} of "
+            f"them chosen: {warned[0].warnings[0]}"
+        )
+    return notes
+
+
+def _chance_notes(
+    evaluations: dict[str, list[Evaluation]],
+    references: dict[str, list[Evaluation]],
+    measure: Measure,
+) -> list[str]:
+    """Name the learners whose mean is not above that of a random order."""
+    chance = _mean(references[REFERENCES[1]], measure)
+    return [
+        f"{name}: {title(measure)} is {mean:.4f}, not above the {chance:.4f} of a random order"
+        for name, mean in ((name, _mean(parts, measure)) for name, parts in evaluations.items())
+        if mean <= chance + SAME
+    ]
+
+
+def _mean(parts: list[Evaluation], measure: Measure) -> float:
+    """Return the mean over folds of a measure."""
+    return float(np.mean([part.mean(measure) for part in parts]))
+
+
+def _range_notes(entry: Entry, best: list[tuple[Fit, Outcome]]) -> list[str]:
+    """Describe settings that are chosen at the end of their range."""
+    notes = []
     for setting, options in entry.settings.items():
         numbers = {one for one in options if isinstance(one, int | float)}
         if len(numbers) < 3 or any(not isinstance(one, int | float) for one in options):
@@ -122,7 +191,3 @@ def _notes(entry: Entry, best: list[tuple[Fit, Outcome]]) -> list[str]:
                     f"{where}; consider trying values beyond it"
                 )
     return notes
-
-
-def _number(value: float) -> float:
-    return -float("inf") if value != value else value

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from permdist._deprecation import renamed_arguments
 from permdist._tables import differing_columns
 from permdist._text import hint, split_list
+from permdist.comparison.wording import REFERENCES
 from permdist.data import Fold, Queries
 from permdist.models import LEARNERS, Ranker, all_learners
 
@@ -142,6 +143,11 @@ def read_entries(
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise ValueError(f"learners: {min(twice)!r} appears twice; give each a name of its own")
+    taken = sorted(set(names) & set(REFERENCES))
+    if taken:
+        raise ValueError(
+            f"learners: {taken[0]!r} is the name of a reference; give the learner another name"
+        )
     return [_checked(entry) for entry in found]
 
 

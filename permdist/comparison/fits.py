@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from permdist.data import Queries
     from permdist.models import Ranker
 
-FORMAT = 2
+FORMAT = 3
 # Parameters that do not change the result of a fit.
 INDIFFERENT = ("n_jobs", "verbose")
 # Packages whose classes are identified by the version of permdist.
@@ -79,6 +79,9 @@ class Outcome:
     seconds : float
         The duration of the fit.
     warnings : list of str
+        Convergence warnings of the fit.
+    null : bool
+        Whether the fitted learner ranks no better than its ties (`null_`).
     error : str
         Why the fit failed; everything else is then empty.
     """
@@ -88,6 +91,7 @@ class Outcome:
     test: dict[str, list[float]] = field(default_factory=dict)
     seconds: float = 0.0
     warnings: list[str] = field(default_factory=list)
+    null: bool = False
     error: str = ""
 
     def lacks(self, measures: Iterable[Measure]) -> bool:
@@ -204,7 +208,12 @@ def _fit(learner: Ranker, train: Queries, validation: Queries) -> Outcome:
     for one in caught:  # all other warnings are for the user
         if not issubclass(one.category, ConvergenceWarning):
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    return Outcome(learner=to_dict(learner), seconds=seconds, warnings=sorted(set(told)))
+    return Outcome(
+        learner=to_dict(learner),
+        seconds=seconds,
+        warnings=sorted(set(told)),
+        null=bool(getattr(learner, "null_", False)),
+    )
 
 
 # ---- files ---------------------------------------------------------------------------------------
@@ -243,6 +252,7 @@ class Store:
                 test={name: [_float(one) for one in row] for name, row in stored["test"].items()},
                 seconds=float(stored["seconds"]),
                 warnings=[str(one) for one in stored["warnings"]],
+                null=bool(stored["null"]),
             )
         except Exception:  # a damaged file may contain anything; the fit is repeated
             return None
@@ -259,6 +269,7 @@ class Store:
             "setting": {name: repr(value) for name, value in fit.setting.items()},
             "seconds": outcome.seconds,
             "warnings": outcome.warnings,
+            "null": outcome.null,
             "validation": {name: _null(value) for name, value in outcome.validation.items()},
             "test": {name: [_null(one) for one in row] for name, row in outcome.test.items()},
             "learner": outcome.learner,

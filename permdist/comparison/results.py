@@ -24,6 +24,7 @@ from permdist.comparison.statistics import (
 )
 from permdist.comparison.wording import (
     HEAD,
+    REFERENCES,
     fitted_table,
     how_many,
     latex_table,
@@ -33,6 +34,7 @@ from permdist.comparison.wording import (
     title,
 )
 from permdist.measures import Evaluation, Measure, parse
+from permdist.measures.evaluation import find_measure
 from permdist.models.files import from_dict
 
 if TYPE_CHECKING:
@@ -45,7 +47,15 @@ if TYPE_CHECKING:
     from permdist.comparison.fits import Outcome
     from permdist.models import Ranker
 
-PLACES = {"first": "1st", "second": "2nd", "third": "3rd", "": ""}  # by mark
+# By mark.
+PLACES = {
+    "first": "1st",
+    "second": "2nd",
+    "third": "3rd",
+    "": "",
+    "null": "null",
+    "reference": "reference",
+}
 # The columns that a narrow terminal omits, in this order.
 SPARED = ("p (rand.)", "p (Wilcoxon)", "rank", "mean rank", "interval")
 
@@ -87,6 +97,11 @@ class Comparison:
     random_state : int
     n_fits : int
         The number of different fits.
+    references : dict of lists of Evaluation
+        The order of the documents in the file and the expectation of a random order, on the test
+        queries of each fold. They have rows in all tables, but no rank, and are not tested.
+    ties : str or None
+        The rule for equal scores; None is the rule of each measure.
     """
 
     names: list[str]
@@ -106,6 +121,8 @@ class Comparison:
     level: float = 0.95
     random_state: int = 0
     n_fits: int = 0
+    references: dict[str, list[Evaluation]] = field(default_factory=dict)
+    ties: str | None = None
 
     @property
     def seed(self) -> int:
@@ -134,9 +151,12 @@ class Comparison:
     def values(self, measure: str | Measure | None = None) -> FloatArray:
         """Return a measure on every test query, shape (learners, queries), fold after fold."""
         name = self.resolve(measure).name
-        return np.array(
-            [np.concatenate([one[name] for one in self.evaluations[key]]) for key in self.names]
-        )
+        return np.array([_joined(self.evaluations[key], name) for key in self.names])
+
+    def n_null(self, name: str) -> int:
+        """Count the folds on which a learner's chosen model is null: no better than its ties."""
+        choice("name", name, self.names)
+        return sum(outcome.null for outcome in self.outcomes[name])
 
     def learners(self, name: str) -> list[Ranker]:
         """Return the chosen, fitted learner of each fold."""
@@ -144,8 +164,19 @@ class Comparison:
         kind = self.kinds.get(name)
         return [from_dict(outcome.learner, kind=kind) for outcome in self.outcomes[name]]
 
-    def to_frame(self, measure: str | Measure | None = None) -> pd.DataFrame:
+    def to_frame(
+        self, measure: str | Measure | None = None, *, references: bool = False
+    ) -> pd.DataFrame:
         """Return the table of a measure (by default the first), best learner first.
+
+        Learners that are null on every fold come last, whatever their means are.
+
+        Parameters
+        ----------
+        measure : Measure or str, optional
+        references : bool
+            Whether to add the rows of the order of the file and of a random order, with NaN for
+            ranks, p-values and seconds.
 
         Returns
         -------
@@ -154,12 +185,38 @@ class Comparison:
             queries, as LETOR reports it), ``standard_error``, ``low`` and ``high`` (the interval),
             ``mean_rank`` (over queries), ``difference`` (from the baseline), adjusted p-values
             ``p_t``, ``p_wilcoxon`` and ``p_randomization`` (NaN for the baseline itself),
-            ``seconds`` (per fit with the chosen setting) and ``mark`` (of the best three).
+            ``seconds`` (per fit with the chosen setting), ``null`` (the number of folds on which
+            the chosen model is null) and ``mark`` (of the best three, of learners that are null on
+            every fold, and of references).
         """
+        import pandas as pd
+
         name = self.resolve(measure).name
         if name not in self._frames:  # the tests are slow, and the result is needed often
             self._frames[name] = self._make_frame(name)
-        return self._frames[name].copy()
+        frame = self._frames[name].copy()
+        if not references or not self.references:
+            return frame
+        base = float(frame.loc[self.tested_against(measure), "mean"])
+        more = self._reference_frame(name, base)
+        # Reindexed, not concatenated, so that missing values are those of each column's kind.
+        whole = frame.astype({"rank": float}).reindex([*frame.index, *more.index])
+        for column in more.columns:
+            whole.loc[more.index, column] = more[column]
+        whole["null"] = whole["null"].fillna(0).astype(int)
+        return whole.rename_axis(pd.Index(frame.index).name)
+
+    def _reference_frame(self, measure: str, base: float) -> pd.DataFrame:
+        """Return the rows of the references; `base` is the mean of the learner tested against."""
+        import pandas as pd
+
+        used = self._used(measure)[1]
+        found = [
+            interval(_joined(parts, measure)[used], self.folds[used], self.level)
+            for parts in self.references.values()
+        ]
+        frame = pd.DataFrame(found, index=pd.Index(self.references, name="learner"))
+        return frame.assign(difference=frame["mean"] - base, mark="reference")
 
     @cached_property
     def _frames(self) -> dict[str, pd.DataFrame]:
@@ -171,7 +228,8 @@ class Comparison:
         values, used = self._used(measure)
         found = [interval(row, self.folds[used], self.level) for row in values]
         means = np.array([one.mean for one in found])
-        rank = 1 + (np.round(means, 12)[:, None] < np.round(means, 12)).sum(axis=1)
+        rank = self._ranks(means)
+        null = [self.n_null(name) for name in self.names]
         base = self._baseline(means)
         others = np.flatnonzero(np.arange(len(means)) != base)
         tests = {name: np.full(len(means), np.nan) for name in TESTS}
@@ -193,9 +251,12 @@ class Comparison:
                 "seconds": [
                     np.mean([one.seconds for one in self.outcomes[name]]) for name in self.names
                 ],
+                "null": null,
                 "mark": [
-                    list(PLACES)[place - 1] if place <= 3 and mean == mean else ""
-                    for place, mean in zip(rank, means, strict=True)
+                    "null"
+                    if nulls == self.n_folds
+                    else (list(PLACES)[place - 1] if place <= 3 and mean == mean else "")
+                    for place, mean, nulls in zip(rank, means, null, strict=True)
                 ],
             },
             index=pd.Index(self.names, name="learner"),
@@ -239,7 +300,9 @@ class Comparison:
 
         A dagger marks means below the baseline's with p < 1 - level by the adjusted t-test.
         """
-        frames = {title(measure): self.to_frame(measure) for measure in self.measures}
+        frames = {
+            title(measure): self.to_frame(measure, references=True) for measure in self.measures
+        }
         return latex_table(frames, self.is_worse)
 
     def is_worse(self, row: Any) -> bool:
@@ -256,16 +319,22 @@ class Comparison:
         return self.names[self._baseline(means)]
 
     def rows(self, measure: str | Measure | None = None) -> list[list[str]]:
-        """Return the table of a measure as strings; the last item of a row is its mark."""
-        frame, base = self.to_frame(measure), self.tested_against(measure)
+        """Return the table of a measure as strings; the last item of a row is its mark.
+
+        The last two rows are the references.
+        """
+        frame, base = self.to_frame(measure, references=True), self.tested_against(measure)
         return [
             [
                 str(name),
                 f"{row['mean']:.4f}",
                 f"{row['standard_error']:.4f}",
                 f"{row['low']:.3f} to {row['high']:.3f}",
-                str(int(row["rank"])),
-                f"{row['mean_rank']:.2f}",
+                *(
+                    ["", ""]
+                    if row["mark"] == "reference"
+                    else [str(int(row["rank"])), f"{row['mean_rank']:.2f}"]
+                ),
                 *(
                     ["", "", "", ""]
                     if name == base
@@ -274,7 +343,7 @@ class Comparison:
                         *(p_text(row[f"p_{test}"]) for test in TESTS),
                     ]
                 ),
-                f"{row['seconds']:.2f}",
+                "" if row["mark"] == "reference" else f"{row['seconds']:.2f}",
                 row["mark"],
             ]
             for name, row in frame.iterrows()
@@ -338,12 +407,22 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything that the tables show as plain values, for JSON."""
-        tables = {}
+        tables, references = {}, {}
         for measure in self.measures:
-            frame = self.to_frame(measure)
-            tables[measure.name] = {
+            frame = self.to_frame(measure, references=True)
+            rows = {
                 str(name): {key: plain(value) for key, value in row.items()}
                 for name, row in frame.iterrows()
+            }
+            tables[measure.name] = {
+                name: {**row, "rank": int(row["rank"])}
+                for name, row in rows.items()
+                if name not in REFERENCES
+            }
+            references[measure.name] = {
+                name: {key: row[key] for key in ("mean", "standard_error", "low", "high")}
+                for name, row in rows.items()
+                if name in REFERENCES
             }
         return {
             "collection": self.collection,
@@ -355,7 +434,9 @@ class Comparison:
             "level": self.level,
             "random_state": self.random_state,
             "seed": self.random_state,  # its old name, for one release
+            "ties": self.ties,
             "tables": tables,
+            "references": references,
             "friedman": {one.name: plain(self.friedman(one)) for one in self.measures},
             "chosen": {
                 name: [{key: plain(value) for key, value in one.items()} for one in settings]
@@ -392,10 +473,11 @@ class Comparison:
         if measure is None:
             return self.measures[0]
         wanted = parse(measure)
-        if wanted not in self.measures:
+        number = find_measure(self.measures, wanted)
+        if number is None:
             shown = ", ".join(one.name for one in self.measures)
             raise ValueError(f"measure: expected one of {shown}, got {wanted.name!r}")
-        return wanted
+        return self.measures[number]
 
     # ---- inside --------------------------------------------------------------------------------
 
@@ -408,7 +490,19 @@ class Comparison:
     def _baseline(self, means: FloatArray) -> int:
         if self.baseline is not None:
             return self.names.index(self.baseline)
-        return int(np.argmax(np.round(means, 12)))  # the first of those that share rank 1
+        return int(np.argmin(self._ranks(means)))  # the first of those that share rank 1
+
+    def _ranks(self, means: FloatArray) -> IntArray:
+        """Rank learners by their means, those that are null on every fold behind all others."""
+        null = np.array([self.n_null(name) == self.n_folds for name in self.names])
+        rounded = np.round(means, 12)
+        ahead = np.where(null[:, None] == null, rounded[:, None] < rounded, null[:, None] & ~null)
+        return 1 + ahead.sum(axis=1)
 
     def _folds_text(self) -> str:
         return plural(self.n_folds, "fold")
+
+
+def _joined(parts: list[Evaluation], measure: str) -> FloatArray:
+    """Return a measure on every test query, fold after fold."""
+    return np.concatenate([part[measure] for part in parts])

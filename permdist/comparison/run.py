@@ -20,12 +20,13 @@ from permdist.comparison.fits import Fit, Outcome, Store, fingerprint, in_fit, m
 from permdist.comparison.statistics import CORRECTIONS
 from permdist.comparison.workers import make_pool
 from permdist.data import Fold, Queries
-from permdist.measures import Measure, parse
+from permdist.measures.evaluation import several
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from permdist.comparison.results import Comparison
+    from permdist.measures import Measure
     from permdist.models import Ranker
 
 DEFAULT = ("letor4:map", "letor4:ndcg@10")
@@ -41,6 +42,7 @@ def compare(
     baseline: str | None = None,
     correction: str = "holm",
     level: float = 0.95,
+    ties: str | None = None,
     directory: str | Path | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -50,7 +52,9 @@ def compare(
 
     Every learner is fitted with each of its settings on the training part of each fold. On each
     fold the setting with the best value on the validation part is chosen (the first, if several
-    share it) and evaluated on the test part.
+    share it) and evaluated on the test part. A null model, which ranks no better than its ties
+    (`null_`), is chosen only where all settings are null. The tables also show the order of the
+    documents in the file and the expectation of a random order, as references.
 
     Parameters
     ----------
@@ -71,6 +75,10 @@ def compare(
         of test.
     level : float
         The level of the confidence intervals.
+    ties : {"index", "average"}, optional
+        The rule for equal scores in all measures, also in `select`: the document that comes first
+        in the file, or the mean over all ways to break ties, under which the order of the file
+        has no effect. By default the rule of each measure.
     directory : path, optional
         A folder to store finished fits in. A comparison with the same folder reuses them and makes
         only the fits that are missing.
@@ -99,8 +107,8 @@ def compare(
     [['C'], ['C'], ['C']]
     """
     entries = read_entries(learners)
-    chosen = _measures(measures)
-    by = chosen[0] if select is None else parse(select)
+    chosen = several(measures, ties)
+    by = chosen[0] if select is None else several(select, ties)[0]
     taken = tuple(dict.fromkeys((*chosen, by)))
     choice("correction", correction, CORRECTIONS)
     if not 0.0 < float(finite("level", level, ndim=0)) < 1.0:
@@ -124,6 +132,7 @@ def compare(
         correction=correction,
         level=level,
         random_state=random_state,
+        ties=ties,
     )
 
 
@@ -134,11 +143,14 @@ def tune(
     validation: Queries,
     measure: str | Measure,
     *,
+    ties: str | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: bool | Callable[[int, int], object] = False,
 ) -> Tuned:
     """Fit one learner with each of its settings and keep the best one on validation queries.
+
+    A null model, which ranks no better than its ties, is kept only where all settings are null.
 
     Parameters
     ----------
@@ -148,6 +160,8 @@ def tune(
         Without a query in common.
     measure : Measure or str
         The measure by which the setting is chosen.
+    ties : {"index", "average"}, optional
+        The rule for equal scores; by default that of the measure. See `compare`.
     random_state : int
         The random state of a learner given by name.
     n_jobs : int, optional
@@ -166,7 +180,7 @@ def tune(
     >>> tune("MLE[C=1e-6|10]", train, validation, "map").setting
     {'C': 10}
     """
-    entries, by = read_entries(learner), parse(measure)
+    entries, by = read_entries(learner), several(measure, ties)[0]
     if len(entries) != 1:
         raise ValueError(f"learner: expected one, got {len(entries)}")
     count("random_state", random_state, minimum=0)
@@ -175,7 +189,7 @@ def tune(
     parts = [Fold(train, validation, validation)]
     fits = _fits(entries, parts, by, random_state)
     outcomes = _run(fits, parts, Store(None), (by,), n_jobs, progress)
-    found = assemble(entries, fits, outcomes, parts, measures=(by,), select=by)
+    found = assemble(entries, fits, outcomes, parts, measures=(by,), select=by, ties=ties)
     name = entries[0].name
     return Tuned(found.learners(name)[0], found.chosen[name][0], found.notes)
 
@@ -197,14 +211,6 @@ def _fits(entries: list[Entry], parts: list[Fold], by: Measure, random_state: in
         for setting, learner in entry.learners(judge=by.name, random_state=random_state)
         for number, fold in enumerate(parts)
     ]
-
-
-def _measures(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
-    several = [measures] if isinstance(measures, str | Measure) else list(measures)
-    chosen = tuple(dict.fromkeys(parse(measure) for measure in several))
-    if not chosen:
-        raise ValueError("measures: expected at least one")
-    return chosen
 
 
 def _run(

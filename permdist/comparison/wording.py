@@ -28,6 +28,7 @@ HEAD = (
     "p (rand.)",
     "fit, s",
 )
+REFERENCES = ("order of the file", "random order")  # rows of every table, without a learner
 
 
 def title(measure: Measure) -> str:
@@ -37,12 +38,22 @@ def title(measure: Measure) -> str:
     --------
     >>> title(parse("letor4:ndcg@10")), title(parse("ndcg@10")), title(parse("ap[empty=one]"))
     ('letor4:ndcg@10', 'ndcg@10', 'ap[empty=one]')
+    >>> title(parse("letor4:ndcg@10[ties=average]"))
+    'letor4:ndcg@10[ties=average]'
     """
     plain = measure.name.partition("[")[0]
     for preset in ("", "letor4:", "letor3:", "trec:"):
-        if parse(f"{preset}{plain}") == measure:
-            return f"{preset}{plain}"
+        for name in (f"{preset}{plain}", f"{preset}{plain}[ties={measure.ties}]"):
+            if _reads_as(name, measure):
+                return name
     return measure.name
+
+
+def _reads_as(name: str, measure: Measure) -> bool:
+    try:
+        return parse(name) == measure
+    except ValueError:  # a measure without an average over ties
+        return False
 
 
 def setting_text(setting: dict[str, Any]) -> str:
@@ -116,7 +127,9 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     lines = [f"| {' | '.join(HEAD)} |", "| :--- |" + " ---: |" * (len(HEAD) - 1)]
     for row in rows:
         name = re.sub(r"([|*<`\\])", r"\\\1", row[0])  # a bar would end the cell
-        name = f"**{name}**" if row[-1] else name
+        name = {"": name, "null": f"{name} (null)", "reference": f"*{name}*"}.get(
+            row[-1], f"**{name}**"
+        )
         lines.append("| " + " | ".join([name, *row[1:-1]]) + " |")
     return "\n".join(lines)
 
@@ -125,9 +138,12 @@ def latex_table(frames: Mapping[str, pd.DataFrame], is_worse: Callable[[Any], bo
     """Return the tables of several measures, by their names, as one LaTeX table."""
     head = " & ".join(["learner", *(f"{to_tex(name)} & s.e." for name in frames)])
     lines = [r"\begin{tabular}{l" + "rr" * len(frames) + "}", r"\hline", head + r" \\", r"\hline"]
-    for name in next(iter(frames.values())).index:
+    first = next(iter(frames.values()))
+    for name in first.index:
+        lines += [r"\hline"] if name == REFERENCES[0] else []
         # In braces: LaTeX would read a bracket as an option of the line break before it.
-        cells = [f"{{{to_tex(name)}}}"]
+        null = " (null)" if first.loc[name, "mark"] == "null" else ""
+        cells = [f"{{{to_tex(name)}{null}}}"]
         for frame in frames.values():
             row = frame.loc[name]
             text = f"{row['mean']:.4f}"

@@ -53,7 +53,11 @@ class Fold(_Parts):
 
 
 def load_letor_folds(
-    directory: str | os.PathLike[str], *, regroup: bool = False, zero_based: bool = False
+    directory: str | os.PathLike[str],
+    *,
+    regroup: bool = False,
+    zero_based: bool = False,
+    null: str = "min",
 ) -> list[Fold]:
     """Read the cross-validation folds of a LETOR collection.
 
@@ -67,6 +71,8 @@ def load_letor_folds(
         Gather queries whose lines do not stand together, as in `load_letor`.
     zero_based : bool
         Whether the first feature has number 0 in the files, as in `load_letor`.
+    null : {"min", "zero", "error", "missing"}
+        What becomes of values written ``NULL``, as in `load_letor`.
 
     Returns
     -------
@@ -74,7 +80,7 @@ def load_letor_folds(
         All parts have the same number of features.
     """
     root = Path(directory)
-    read = partial(load_letor, regroup=regroup, zero_based=zero_based)
+    read = partial(load_letor, regroup=regroup, zero_based=zero_based, null=null)
     if not root.is_dir():
         raise ValueError(f"{root}: expected a directory with the folds")
     trees = sorted(
@@ -146,4 +152,5 @@ def _widen(queries: Queries, n_features: int) -> Queries:
     if lacking == 0:
         return queries
     X = np.pad(queries.X, ((0, 0), (0, lacking)))
-    return Queries(X, queries.y, queries.qid, doc_ids=queries.doc_ids)
+    missing = "allow" if queries.has_missing else "error"
+    return Queries(X, queries.y, queries.qid, doc_ids=queries.doc_ids, missing=missing)

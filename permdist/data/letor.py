@@ -57,9 +57,10 @@ def load_letor(
     path : path
     n_features : int, optional
         The number of features, where the file may lack the last ones. Absent features are 0.
-    null : {"min", "zero", "error"}
+    null : {"min", "zero", "error", "missing"}
         A value written ``NULL`` becomes the lowest value of that feature in its query (as in
-        LETOR's own conversion; 0 if all are NULL), becomes 0, or is an error.
+        LETOR's own conversion; 0 if all are NULL), becomes 0, is an error, or stays missing: NaN,
+        for learners with the parameter `missing`. Only then may it also be written ``nan``.
     regroup : bool
         Gather queries whose lines do not stand together, instead of refusing the file.
     query_file : path, optional
@@ -90,7 +91,7 @@ def load_letor(
     >>> load_letor(path).doc_ids
     array(['A', 'B'], dtype='<U1')
     """
-    choice("null", null, ("min", "zero", "error"))
+    choice("null", null, ("min", "zero", "error", "missing"))
     if n_features is not None:
         count("n_features", n_features)
     file = Path(path)
@@ -128,7 +129,7 @@ def load_letor(
     late = np.empty((slow, 4), dtype=np.int64)
     into = table, labels, numbers, line_of, text, late
     line, fault, n_late, numeric = patiently(
-        2.0 * len(raw), scan_lines, buffer, *into, with_ids, base
+        2.0 * len(raw), scan_lines, buffer, *into, with_ids, base, null == "missing"
     )
     if fault:
         raise _bad_line(file, line, fault, buffer, base)
@@ -150,10 +151,20 @@ def load_letor(
     if missing.any():
         if null == "error":
             row = int(np.argmax(missing.any(axis=1)))
-            raise ValueError(f"{file}, line {line_of[row]}: a feature is NULL")
-        table = _fill(table, missing, qid, null)
+            raise ValueError(
+                f"{file}, line {line_of[row]}: a feature is NULL; null='missing' keeps it so"
+            )
+        if null != "missing":
+            table = _fill(table, missing, qid, null)
     try:
-        return Queries(table, labels, qid, doc_ids=_doc_ids(buffer, text), regroup=regroup)
+        return Queries(
+            table,
+            labels,
+            qid,
+            doc_ids=_doc_ids(buffer, text),
+            regroup=regroup,
+            missing="allow" if null == "missing" else "error",
+        )
     except RepeatedQueryError as error:
         raise ValueError(
             f"{file}, line {line_of[error.again]}: query {error.qid} starts again after other "

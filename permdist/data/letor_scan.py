@@ -105,13 +105,15 @@ def scan_lines(
     late: IntArray,
     with_ids: bool,
     base: int,
+    nan: bool,
 ) -> tuple[int, int, int, bool]:
     """Fill the arrays with what the lines say.
 
     table (documents, features); labels, numbers (query ids as numbers) and line_of (documents,);
     places (documents, 4): start and end of the query id, start of the comment or -1, number of
     features given; late (values, 4): row, column, start and end of values left to Python.
-    Whether lines have query ids, and which number the first feature has, is known before.
+    Whether lines have query ids, which number the first feature has, and whether values may be
+    written nan, is known before.
 
     Returns (line, fault, number of late values, whether all query ids are numbers).
     """
@@ -185,7 +187,8 @@ def scan_lines(
                 return line, TWICE, n_late, numeric
             given_in[column] = row
             value, kind = _number(text, colon + 1, end)
-            if kind == VALUE and _is_null(text, colon + 1, end):
+            null = kind == VALUE and _is_null(text, colon + 1, end)
+            if null or (nan and kind == INFINITE and _is_nan(text, colon + 1, end)):
                 value = np.nan
             elif kind == DIGITS and n_late < len(late):
                 late[n_late, 0], late[n_late, 1] = row, column
@@ -226,6 +229,14 @@ def _is_null(text: Bytes, start: int, end: int) -> bool:
         return False
     n, u = text[start] & 223, text[start + 1] & 223
     return n == 78 and u == 85 and text[start + 2] & 223 == 76 and text[start + 3] & 223 == 76
+
+
+@kernel
+def _is_nan(text: Bytes, start: int, end: int) -> bool:
+    """Return whether the token is nan, in any case."""
+    if end - start != 3:
+        return False
+    return text[start] & 223 == 78 and text[start + 1] & 223 == 65 and text[start + 2] & 223 == 78
 
 
 @kernel

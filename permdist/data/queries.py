@@ -14,6 +14,7 @@ from permdist._offer import offer_strategy
 from permdist._ragged import bounds
 from permdist._tables import column_names, differing_columns
 from permdist._text import aligned
+from permdist.data.missing import FILLS, fill, has_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,8 +44,9 @@ class Queries:
     Parameters
     ----------
     X : array, data frame or sparse matrix of float, shape (documents, features)
-        Finite. The column names of a data frame become `feature_names`. A scipy sparse matrix or
-        array is made dense, which is refused beyond 4 GiB.
+        Finite, or NaN with ``missing="allow"``. The column names of a data frame become
+        `feature_names`. A scipy sparse matrix or array is made dense, which is refused beyond
+        4 GiB.
     y : array of int, shape (documents,)
         Labels: 0 is bad, anything above is relevant.
     qid : array, shape (documents,), optional
@@ -55,6 +57,9 @@ class Queries:
         The names of the columns of X, if X is not a data frame.
     regroup : bool
         Gather the documents of queries that are not contiguous, instead of refusing them.
+    missing : {"error", "allow"}
+        Whether features may be missing, NaN. Learners take such queries with their parameter
+        `missing`; `fill_missing` replaces the missing values.
 
     Attributes
     ----------
@@ -66,6 +71,8 @@ class Queries:
     qids : array, shape (queries,)
     rows : array of int, shape (documents,)
         The index of each document in the input: 0, 1, 2, ... unless queries were gathered.
+    has_missing : bool
+        Whether any feature is NaN.
 
     Examples
     --------
@@ -87,8 +94,13 @@ class Queries:
         doc_ids: ArrayLike | None = None,
         feature_names: Sequence[str] | None = None,
         regroup: bool = False,
+        missing: str = "error",
     ) -> None:
-        features, labels = finite("X", X, ndim=2), grades("y", y)
+        choice("missing", missing, ("error", "allow"))
+        allow = missing == "allow"
+        remedy = "missing='allow' accepts missing values"
+        features = finite("X", X, ndim=2, nan=allow, remedy=remedy)
+        labels = grades("y", y)
         self.feature_names = _names(X, feature_names, features.shape[1])
         if labels.ndim != 1:
             raise ValueError(f"y: expected 1 dimension(s), got shape {labels.shape}")
@@ -102,6 +114,7 @@ class Queries:
             features, labels = features[groups.order], labels[groups.order]
             ids = ids if ids is None else ids[groups.order]
         self.X, self.y = frozen(features), frozen(labels)
+        self.has_missing = allow and has_missing(features)
         self.doc_ids = None if ids is None else frozen(ids)
         self.qids, self.ptr = frozen(groups.qids), frozen(groups.ptr)
         rows = np.arange(len(labels)) if groups.order is None else groups.order
@@ -164,7 +177,9 @@ class Queries:
             return False
         if self.feature_names != other.feature_names:
             return False
-        pairs = [(self.X, other.X), (self.y, other.y), (self.qid, other.qid)]
+        if not np.array_equal(self.X, other.X, equal_nan=True):
+            return False
+        pairs = [(self.y, other.y), (self.qid, other.qid)]
         if self.doc_ids is not None and other.doc_ids is not None:
             pairs.append((self.doc_ids, other.doc_ids))
         return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
@@ -234,6 +249,8 @@ class Queries:
         choice("method", method, NORMALIZATIONS)
         if method == "raw":
             return self
+        if self.has_missing:
+            raise ValueError("normalize: features are missing (NaN); call fill_missing first")
         if method == "rank":
             return self._with_features(_ranks(self.X, self.ptr), self.feature_names)
         starts, sizes = self.ptr[:-1], self.sizes
@@ -254,6 +271,26 @@ class Queries:
         deviation = np.sqrt(np.add.reduceat(shifted**2, starts, axis=0) / sizes[:, None])
         scaled = shifted / spread_out(np.where(constant, 1.0, deviation))
         return self._with_features(scaled, self.feature_names)
+
+    def fill_missing(self, method: str = "mean") -> Queries:
+        """Replace the missing values (NaN) of features.
+
+        Parameters
+        ----------
+        method : {"zero", "mean"}
+            By 0, or by the mean of the values that the documents of the query have of the feature;
+            0 where none of them has one.
+
+        Examples
+        --------
+        >>> queries = Queries([[1.0], [np.nan], [3.0]], [0, 1, 0], missing="allow")
+        >>> queries.fill_missing().X.ravel()
+        array([1., 2., 3.])
+        """
+        choice("method", method, FILLS)
+        if not self.has_missing:
+            return self
+        return self._with_features(fill(self.X, self.ptr, method), self.feature_names)
 
     def clean(self, *, conflicts: str | None = "features", irrelevant: bool = True) -> Queries:
         """Leave out documents with conflicting labels and queries without a relevant document.
@@ -299,6 +336,7 @@ class Queries:
             ),
             conflicting_documents=int(self._clashes("features").sum()),
             has_doc_ids=self.doc_ids is not None,
+            missing_values=int(np.isnan(self.X).sum()) if self.has_missing else 0,
         )
 
     @classmethod
@@ -333,6 +371,7 @@ class Queries:
             np.concatenate([part.qid for part in several]),
             doc_ids=np.concatenate(known) if len(known) == len(ids) else None,
             feature_names=given[0] if len(given) == len(names) else None,
+            missing="allow" if any(part.has_missing for part in several) else "error",
         )
 
     def __repr__(self) -> str:
@@ -354,10 +393,14 @@ class Queries:
             self.qid[documents],
             doc_ids=ids,
             feature_names=self.feature_names,
+            missing="allow" if self.has_missing else "error",
         )
 
     def _with_features(self, X: FloatArray, names: tuple[str, ...] | None) -> Queries:
-        return Queries(X, self.y, self.qid, doc_ids=self.doc_ids, feature_names=names)
+        allow = "allow" if self.has_missing else "error"
+        return Queries(
+            X, self.y, self.qid, doc_ids=self.doc_ids, feature_names=names, missing=allow
+        )
 
     def _clashes(self, by: str) -> BoolArray:
         """Mark the documents that have a twin with another label in their query."""
@@ -423,6 +466,7 @@ class Description:
     constant_features: tuple[int, ...]
     conflicting_documents: int
     has_doc_ids: bool
+    missing_values: int = 0
 
     def __str__(self) -> str:
         low, middle, high = self.documents_per_query
@@ -438,6 +482,8 @@ class Description:
             "equal features, different labels": f"{self.conflicting_documents:,} documents",
             "document ids": "yes" if self.has_doc_ids else "no",
         }
+        if self.missing_values:
+            rows["missing values"] = f"{self.missing_values:,}"
         return aligned(rows)
 
 

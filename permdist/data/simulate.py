@@ -30,6 +30,7 @@ def make_letor(
     empty: float = 0.1,
     noise: float = 1.0,
     strict: bool = False,
+    missing: float = 0.0,
     rng: RandomState = None,
 ) -> Queries:
     """Simulate a collection of queries about as difficult as LETOR's.
@@ -59,6 +60,8 @@ def make_letor(
         How noisy features and judges are: 0 makes ranking easy, 1 is like LETOR's MQ2008.
     strict : bool
         Use strictly ordered labels instead: 0 (worst) to n - 1 within each query.
+    missing : float in [0, 1)
+        The share of values that are missing, NaN, at random.
     rng : int, Generator or None
 
     Returns
@@ -88,6 +91,8 @@ def make_letor(
         raise ValueError(f"empty: expected a share from 0 to below 1, got {empty}")
     if not 0.0 <= noise < np.inf:
         raise ValueError(f"noise: expected a finite non-negative number, got {noise}")
+    if not 0.0 <= missing < 1.0:
+        raise ValueError(f"missing: expected a share from 0 to below 1, got {missing}")
     # Drawn, joined and scaled.
     size = 40.0 * n_queries * high * n_features
     need_memory(f"n_queries, n_documents, n_features: up to {n_queries * high:,} documents", size)
@@ -108,7 +113,11 @@ def make_letor(
             labels.append(_grade(judged, relevant, empty, max_grade, generator))
         sizes.append(n)
     qid = np.repeat(np.arange(1, n_queries + 1), sizes)
-    return Queries(np.concatenate(parts), np.concatenate(labels), qid).normalize()
+    queries = Queries(np.concatenate(parts), np.concatenate(labels), qid).normalize()
+    if missing == 0.0:
+        return queries
+    X = np.where(generator.random(queries.X.shape) < missing, np.nan, queries.X)
+    return Queries(X, queries.y, queries.qid, missing="allow")
 
 
 class _Design:

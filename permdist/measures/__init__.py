@@ -10,7 +10,13 @@ from permdist.measures.base import Measure, Positional
 from permdist.measures.bing import BinG
 from permdist.measures.bpref import BPref, GMBPref
 from permdist.measures.err import ERR
-from permdist.measures.evaluation import DEFAULT, Evaluation, evaluate, evaluate_orders
+from permdist.measures.evaluation import (
+    DEFAULT,
+    Evaluation,
+    evaluate,
+    evaluate_orders,
+    evaluate_random,
+)
 from permdist.measures.gains import RNDCG, G, NDCGRel
 from permdist.measures.gmap import GMAP
 from permdist.measures.infap import InfAP
@@ -109,6 +115,7 @@ __all__ = [
     "evaluate",
     "evaluate_judged",
     "evaluate_orders",
+    "evaluate_random",
     "evaluate_run",
     "kinds",
     "letor3",

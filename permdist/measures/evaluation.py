@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._check import finite, grades, integers
+from permdist._check import as_rng, choice, finite, grades, integers
 from permdist._groups import Groups, group_queries
 from permdist._ragged import bounds
 from permdist._text import text_table
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
+    from permdist._typing import RandomState
+
 DEFAULT = ("map", "ndcg@10")
+TIES = ("index", "average")
+RANDOM_ORDERS = 200  # drawn where a measure has no exact average over ties
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +104,10 @@ class Evaluation(Mapping[str, FloatArray]):
         names = list(self)
         if str(name) in names:
             return names.index(str(name))
-        try:
-            return names.index(parse(name).name)
-        except (TypeError, ValueError):  # no such measure, or not one of these
-            pass
+        with contextlib.suppress(TypeError, ValueError):  # no such measure
+            number = find_measure(self.measures, parse(name))
+            if number is not None:
+                return number
         raise KeyError(f"{name!r} was not evaluated; there are {', '.join(names)}")
 
     def _used(self, name: str | Measure) -> FloatArray:
@@ -117,6 +122,7 @@ def evaluate(
     qid: ArrayLike | None = None,
     measures: str | Measure | Iterable[str | Measure] = DEFAULT,
     *,
+    ties: str | None = None,
     regroup: bool = False,
 ) -> Evaluation:
     """Evaluate a scoring of documents, query by query.
@@ -124,13 +130,16 @@ def evaluate(
     Parameters
     ----------
     scores : array of float, shape (documents,)
-        Higher is better; ties by the rule of each measure.
+        Higher is better.
     y : array of int, shape (documents,)
         Relevance labels.
     qid : array, shape (documents,), optional
         The query of each document; the documents of a query must be contiguous. Without it all
         documents are one query, if there are no more than 1,000 of them.
     measures : name or Measure, or several of them
+    ties : {"index", "average"}, optional
+        The rule for equal scores in all measures: the document that comes first in the input, or
+        the mean over all ways to break the ties. By default the rule of each measure.
     regroup : bool
         Gather the documents of queries that are not contiguous, instead of refusing them.
 
@@ -149,6 +158,8 @@ def evaluate(
     p@1      0.5000    0.5000        2
     >>> result["ap"]
     array([0.83333333, 0.5       ])
+    >>> evaluate([1.0, 1.0], [0, 1], ties="average").mean("map")
+    0.75
     """
     score, label = finite("scores", scores, ndim=1), grades("y", y)
     groups = _aligned(label, qid, regroup, scores=len(score))
@@ -156,12 +167,12 @@ def evaluate(
         score, label = score[groups.order], label[groups.order]
     placed: dict[str, Placements] = {}
 
-    def place(ties: str) -> Placements:
-        if ties not in placed:
-            placed[ties] = place_by_scores(score, label, groups.ptr, ties)
-        return placed[ties]
+    def place(rule: str) -> Placements:
+        if rule not in placed:
+            placed[rule] = place_by_scores(score, label, groups.ptr, rule)
+        return placed[rule]
 
-    chosen = several(measures)
+    chosen = several(measures, ties)
     return Evaluation(
         groups.qids, chosen, _table([m.values(place(m.ties)) for m in chosen], groups)
     )
@@ -199,6 +210,55 @@ def evaluate_orders(
     return Evaluation(groups.qids, chosen, _table([m.values(placed) for m in chosen], groups))
 
 
+def evaluate_random(
+    y: ArrayLike,
+    qid: ArrayLike | None = None,
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT,
+    *,
+    rng: RandomState = 0,
+) -> Evaluation:
+    """Return the expectation of measures under a uniformly random order, query by query.
+
+    The expectation is exact for every measure with an average over ties. Measures without one,
+    such as `ElevenPoint`, are averaged over 200 random orders of each query.
+
+    Parameters
+    ----------
+    y, qid, measures
+        As in `evaluate`; the documents of a query must be contiguous.
+    rng : int, numpy.random.Generator or None
+        For the random orders.
+
+    Examples
+    --------
+    >>> evaluate_random([1, 0, 0, 1], [7, 7, 9, 9], ["map", "p@1"]).table
+    array([[0.75, 0.5 ],
+           [0.75, 0.5 ]])
+    """
+    label = grades("y", y)
+    groups = _aligned(label, qid, regroup=False)
+    tied = place_by_scores(np.zeros(len(label)), label, groups.ptr, "average")
+    chosen, columns = several(measures), []
+    for measure in chosen:
+        if _has_average(measure):
+            columns.append(replace(measure, ties="average").values(tied))
+            continue
+        generator, total = as_rng(rng), np.zeros(len(groups.qids))
+        for _ in range(RANDOM_ORDERS):
+            scores = generator.random(len(label))
+            total += measure.values(place_by_scores(scores, label, groups.ptr, "index"))
+        columns.append(total / RANDOM_ORDERS)
+    return Evaluation(groups.qids, chosen, _table(columns, groups))
+
+
+def _has_average(measure: Measure) -> bool:
+    try:
+        replace(measure, ties="average")
+    except ValueError:
+        return False
+    return True
+
+
 def _aligned(label: IntArray, qid: ArrayLike | None, regroup: bool, **lengths: int) -> Groups:
     """Check that all inputs have one entry per document, and split them into queries."""
     if label.ndim != 1:
@@ -209,12 +269,26 @@ def _aligned(label: IntArray, qid: ArrayLike | None, regroup: bool, **lengths: i
     return group_queries(qid, len(label), regroup=regroup)
 
 
-def several(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
-    """Parse one or several measures, without duplicates."""
+def find_measure(measures: Sequence[Measure], wanted: Measure) -> int | None:
+    """Return the number of a measure; one by the default rule for ties may find another rule's."""
+    if wanted in measures:
+        return list(measures).index(wanted)
+    plain = [replace(measure, ties=TIES[0]) for measure in measures]
+    return plain.index(wanted) if wanted in plain else None
+
+
+def several(
+    measures: str | Measure | Iterable[str | Measure], ties: str | None = None
+) -> tuple[Measure, ...]:
+    """Parse one or several measures, without duplicates; `ties` replaces their rule for ties."""
     given = [measures] if isinstance(measures, str | Measure) else list(measures)
     if not given:
         raise ValueError("measures: expected at least one measure, got none")
-    return tuple(dict.fromkeys(parse(measure) for measure in given))
+    parsed = [parse(measure) for measure in given]
+    if ties is not None:
+        choice("ties", ties, TIES)
+        parsed = [replace(measure, ties=ties) for measure in parsed]
+    return tuple(dict.fromkeys(parsed))
 
 
 def _table(columns: list[FloatArray], groups: Groups) -> FloatArray:

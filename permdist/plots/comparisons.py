@@ -29,7 +29,8 @@ def intervals(
     """Draw the mean of every learner with its confidence interval, best on top.
 
     The baseline is dark blue; learners significantly below it are red, above it green. Grey
-    diamonds are published results.
+    squares are references, the order of the file and a random order; grey diamonds are published
+    results.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def intervals(
     """
     from permdist.comparison.wording import title
 
-    frame = comparison.to_frame(measure)
+    frame = comparison.to_frame(measure, references=True)
     base = comparison.tested_against(measure)
     printed = comparison.published(measure)
     ax = ax or new_axes(8.0, 1.2 + 0.27 * (len(frame) + len(printed)))
@@ -58,9 +59,12 @@ def intervals(
         color = BEST if name == base else SAME
         if comparison.is_worse(row) or comparison.is_better(row):
             color = WORSE if comparison.is_worse(row) else BETTER
+        shape, note = "o", " (null)" if row["mark"] == "null" else ""
+        if row["mark"] == "reference":
+            color, shape = OTHERS, "s"
         reach = [[row["mean"] - row["low"]], [row["high"] - row["mean"]]]
-        ax.errorbar(row["mean"], place, xerr=reach, fmt="o", color=color, capsize=2, markersize=5)
-        names.append(as_text(str(name)))
+        ax.errorbar(row["mean"], place, xerr=reach, fmt=shape, color=color, capsize=2, markersize=5)
+        names.append(as_text(f"{name}{note}"))
     for place, one in enumerate(printed, len(frame)):
         ax.plot(one.value, place, "D", color=OTHERS, markersize=5)
         names.append(f"{one.learner}, published")

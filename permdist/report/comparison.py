@@ -65,7 +65,11 @@ def comparison_report(
     add_sections(report, comparison, folds)
     if identities:
         identities_section(report, identities, comparison.random_state)
-    facts = {"seed": str(comparison.random_state), "correction": comparison.correction}
+    facts = {
+        "seed": str(comparison.random_state),
+        "correction": comparison.correction,
+        "equal scores": comparison.ties or "by the rule of each measure",
+    }
     report.provenance({**({"command": command} if command else {}), **facts})
     return report
 
@@ -82,7 +86,9 @@ def results_section(report: Report, comparison: Comparison, *_: object) -> None:
             f"standard error and the {100 * comparison.level:g}% interval are over queries, and so "
             "is the mean rank, where 1 is best. The p-values are for paired differences from "
             f"{comparison.baseline or 'the best learner'}"
-            + (f", adjusted for multiple comparisons{corrected}." if corrected else "."),
+            + (f", adjusted for multiple comparisons{corrected}." if corrected else ".")
+            + " Two rows are references without a learner: the order of the documents in the file, "
+            "and the expectation of a random order. They have no rank and are not tested.",
         )
         if number == 0 and comparison.baseline is None and len(comparison.names) > 2:
             report.note(
@@ -93,6 +99,7 @@ def results_section(report: Report, comparison: Comparison, *_: object) -> None:
             plots.intervals(comparison, measure),
             f"{title(measure)} of every learner with its interval",
             _colors(comparison)
+            + " Grey squares: references."
             + (" Grey diamonds: published results." if comparison.published(measure) else ""),
         )
         report.table(HEAD, _rows(comparison, measure), caption=title(measure))
@@ -126,7 +133,7 @@ def _colors(comparison: Comparison) -> str:
 
 
 def _rows(comparison: Comparison, measure: Measure) -> list[list[Any]]:
-    frame = comparison.to_frame(measure)
+    frame = comparison.to_frame(measure, references=True)
     rows = []
     for texts in comparison.rows(measure):
         name, mark = texts[0], texts[-1]

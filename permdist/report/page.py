@@ -120,6 +120,8 @@ tbody tr td.first, .legend .first { background: var(--first); font-weight: 650; 
 tbody tr td.second, .legend .second { background: var(--second); }
 tbody tr td.third, .legend .third { background: var(--third); }
 .worse { color: var(--soft); }
+.null { color: var(--bad); }
+.reference { color: var(--soft); font-style: italic; }
 .good { color: var(--good); }
 .bad { color: var(--bad); }
 .mark { position: relative; }
@@ -131,6 +133,8 @@ tbody tr td.third, .legend .third { background: var(--third); }
 .second::after { content: "\\2461"; content: "\\2461" / "second"; }
 .third::after { content: "\\2462"; content: "\\2462" / "third"; }
 .worse::after { content: "\\25BE"; content: "\\25BE" / "worse"; }
+.null::after { content: "\\2205"; content: "\\2205" / "null"; }
+.reference::after { content: "\\2218"; content: "\\2218" / "reference"; }
 .good::after { content: "\\2713"; content: "\\2713" / "good"; }
 .bad::after { content: "\\2717"; content: "\\2717" / "bad"; }
 .legend { display: flex; flex-wrap: wrap; gap: 0.3rem 0.5rem; margin: 0.6rem 0 0; }

@@ -13,7 +13,8 @@ from permdist._check import choice
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-PLACES = ("first", "second", "third", "worse")  # the marks that need a legend
+# The marks that need a legend.
+PLACES = ("first", "second", "third", "worse", "null", "reference")
 MARKS = (*PLACES, "good", "bad")
 
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?", re.IGNORECASE)
@@ -32,7 +33,8 @@ class Cell(NamedTuple):
         (``"0.48 ± 0.01"``); NaN counts as missing.
     mark : str
         ``"first"``, ``"second"`` and ``"third"`` for the best of a column, ``"worse"``,
-        ``"good"``, ``"bad"``, or an empty string.
+        ``"null"`` (a learner that learned nothing), ``"reference"``, ``"good"``, ``"bad"``, or an
+        empty string.
     hint : str
         A tooltip, shown on hover or tap.
 
