@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from permdist._typing import FloatArray, IntArray
 
+NORMALIZATIONS = (False, "zscore", "rank")  # to choose from on validation queries
 SAME = 1e-12  # scores that differ by less, relative to what they are sums of, differ by rounding
 
 
@@ -157,6 +158,24 @@ class Ranker(Declared):
         "Whether the model ranks the training queries no better than random ties would, by "
         "`measure`.",
     )
+
+    @classmethod
+    def settings_for(cls, measure: Measure | None = None) -> dict[str, Sequence[Any]]:  # noqa: ARG003
+        """Return the settings to try where models are chosen by a measure on validation queries.
+
+        These are `settings`, and features as they are or scaled within queries.
+
+        Parameters
+        ----------
+        measure : Measure, optional
+
+        Examples
+        --------
+        >>> from permdist.models import RankCosine
+        >>> RankCosine.settings_for()
+        {'normalize': (False, 'zscore', 'rank')}
+        """
+        return {"normalize": NORMALIZATIONS, **cls.settings}
 
     # ---- what a learner gives ------------------------------------------------------------------
 

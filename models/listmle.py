@@ -40,7 +40,7 @@ class ListMLE(Seeded, Descent):
         minimizes="-log Pr(labels' order), Plackett-Luce",
         cost="n",
     )
-    settings: ClassVar[Settings] = {"C": [1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0]}
+    settings: ClassVar[Settings] = {"C": [1e-3, 3e-3, 0.01, 0.03, 0.1, 1.0, 10.0]}
     measure_judges: ClassVar[bool] = True
 
     ties: str = option(
@@ -51,7 +51,7 @@ class ListMLE(Seeded, Descent):
         'with. ``"random"``: in an order drawn once; ``"index"``: as they stand.',
         default="together",
     )
-    C: float = 100.0
+    C: float = 1.0
     measure: str | Measure = "ndcg@10"
 
     def _draws_by_document(self) -> bool:

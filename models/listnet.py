@@ -40,8 +40,8 @@ class ListNet(Descent):
         cost="n^k",
     )
     settings: ClassVar[Settings] = {
-        "C": [1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0],
-        "target": ["softmax", "label"],
+        "C": [1e-3, 0.01, 0.1, 1.0, 10.0],
+        "target": ["softmax", "gain"],
     }
     measure_judges: ClassVar[bool] = True
 
@@ -51,10 +51,10 @@ class ListNet(Descent):
         "The labels' model: documents are chosen in proportion to ``exp(label / "
         "temperature)``, as in the paper; or to their labels, or to the gains ``2^label - 1`` of "
         "NDCG, so that bad ones never are.",
-        default="softmax",
+        default="gain",
     )
     temperature: float = option(POSITIVE, "Labels are divided by it.", default=1.0)
-    C: float = 100.0
+    C: float = 0.3
     measure: str | Measure = "ndcg@10"
 
     def build_objective(self) -> objectives.ListNet:

@@ -37,10 +37,12 @@ class MLE(Conditional):
         minimizes="log sum_y exp(F(y) - F(best))",
         cost="pairs of a query, windowed",
     )
-    settings: ClassVar[Settings] = {
-        "C": [0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0]
-    }
+    settings: ClassVar[Settings] = {"C": [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0]}
     measure_judges: ClassVar[bool] = True
+
+    C: float = 1e-3
+    scale: bool = False
+    graded: bool = True
 
     def build_objective(self) -> objectives.Likelihood:
         """Return the objective with the learner's parameters."""

@@ -11,7 +11,10 @@ from permdist.models.rules import MOST_THREADS, SMALLEST, Flag, Number, Seed, Wh
 from permdist.models.scaling import Scaling
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from permdist._typing import FloatArray, IntArray
+    from permdist.measures import Measure
 
 
 class Standardized(Declared):
@@ -91,6 +94,14 @@ class Graded(Declared):
         "and another one.",
         default=False,
     )
+
+    @classmethod
+    def settings_for(cls, measure: Measure | None = None) -> dict[str, Sequence[Any]]:
+        """Return the settings to try; where the measure looks at grades, both ways."""
+        found: dict[str, Sequence[Any]] = super().settings_for(measure)  # type: ignore[misc]
+        if measure is None or measure.binary:
+            return found
+        return {"graded": (False, True), **found}
 
     def _seen(self, labels: IntArray) -> IntArray:
         """Return labels as the learner sees them."""

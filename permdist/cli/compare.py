@@ -111,7 +111,6 @@ def compare(
     from permdist.measures.evaluation import several
     from permdist.report.comparison import comparison_report
 
-    entries = read_entries(learners or "all")
     chosen = several(read_measures(measures, preset, DEFAULT), ties)
     by = None
     if select is not None:
@@ -119,6 +118,7 @@ def compare(
         if len(several) != 1:
             raise ValueError(f"--select: expected one measure, got {select!r}")
         by = several[0]
+    entries = read_entries(learners or "all", by or chosen[0])
     if jobs == 0:
         raise ValueError("--jobs: expected a number of processes or -1, got 0")
     parts = _folds(data, folds, seed, reading)

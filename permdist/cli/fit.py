@@ -59,11 +59,11 @@ def fit(
     from permdist.comparison.wording import setting_text
     from permdist.measures import DEFAULT, evaluate
 
-    entries = read_entries(model)
+    chosen = read_measures(measures, preset, DEFAULT)
+    entries = read_entries(model, chosen[0])
     if len(entries) != 1:
         raise ValueError(f"LEARNER: expected one, got {len(entries)}")
     entry = entries[0]
-    chosen = read_measures(measures, preset, DEFAULT)
     need_files(output)
     train = reading.load(data)
     parts = {"training": train}

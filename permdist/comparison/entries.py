@@ -7,7 +7,7 @@ import hashlib
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -18,6 +18,9 @@ from permdist._text import hint, split_list
 from permdist.comparison.wording import REFERENCES
 from permdist.data import Fold, Queries
 from permdist.models import LEARNERS, Ranker, all_learners
+
+if TYPE_CHECKING:
+    from permdist.measures import Measure
 
 WORDS = {"true": True, "false": False, "none": None, "inf": float("inf")}
 PARTS = ("training", "validation", "test")
@@ -92,6 +95,7 @@ class Entry:
 @renamed_arguments(models="learners")
 def read_entries(
     learners: str | Ranker | Entry | Iterable[Any] | Mapping[str, Any] = "all",
+    measure: Measure | None = None,
 ) -> list[Entry]:
     """Read the learners of a comparison.
 
@@ -101,8 +105,12 @@ def read_entries(
         A string is ``"all"`` or a comma-separated list of names, as in
         `permdist.models.all_learners`. A name may be followed by settings in brackets, with bars
         between alternatives: ``"ConvexLoss[measure=ndcg@10,C=0.1|1|10]"``. Parameters that are not
-        named there are chosen from the learner's default grid, `settings`. Instances of learners
-        are used unchanged; in a mapping, ``(learner, settings)`` adds the settings to choose from.
+        named there are chosen from the learner's default grid, `settings`. A name alone also
+        tries features scaled within queries and, where the measure has grades, graded labels:
+        `settings_for`. Instances of learners are used unchanged; in a mapping,
+        ``(learner, settings)`` adds the settings to choose from.
+    measure : Measure, optional
+        The one by which settings will be chosen.
 
     Returns
     -------
@@ -130,9 +138,9 @@ def read_entries(
         elif isinstance(one, str):
             for text in split_list(one, "learners"):
                 if text.lower() == "all":
-                    found += [_read(kind.__name__) for kind in all_learners()]
+                    found += [_read(kind.__name__, measure) for kind in all_learners()]
                 else:
-                    entry = _read(text)
+                    entry = _read(text, measure)
                     found.append(entry if name is None else replace(entry, name=name))
         else:
             raise TypeError(f"learners: expected names or learners, got {type(one).__name__}")
@@ -183,8 +191,8 @@ def _named(learners: Any) -> list[tuple[str | None, Any]]:
     return [(None, one) for one in learners]
 
 
-def _read(text: str) -> Entry:
-    """Read one learner, with settings in brackets."""
+def _read(text: str, measure: Measure | None = None) -> Entry:
+    """Read one learner, with settings in brackets; without them, those for the measure."""
     kinds = dict(LEARNERS)
     name, bracket, rest = text.partition("[")
     name = {known.lower(): known for known in kinds}.get(name.strip().lower(), name.strip())
@@ -203,7 +211,7 @@ def _read(text: str) -> Entry:
             if not equals or not values.strip():
                 raise ValueError(f"learners: expected setting=value, got {part!r} in {text!r}")
             given[setting.strip()] = [_value(value.strip()) for value in values.split("|")]
-    usual = dict(kinds[name].settings)
+    usual = dict(kinds[name].settings if given else kinds[name].settings_for(measure))
     if "C" in given:  # a fixed scale belongs to the default grid of C
         usual.pop("scale", None)
     chosen = {**usual, **given}

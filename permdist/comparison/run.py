@@ -106,9 +106,9 @@ def compare(
     >>> [sorted(chosen) for chosen in found.chosen["MLE[C=1|10]"]]
     [['C'], ['C'], ['C']]
     """
-    entries = read_entries(learners)
     chosen = several(measures, ties)
     by = chosen[0] if select is None else several(select, ties)[0]
+    entries = read_entries(learners, by)
     taken = tuple(dict.fromkeys((*chosen, by)))
     choice("correction", correction, CORRECTIONS)
     if not 0.0 < float(finite("level", level, ndim=0)) < 1.0:
@@ -180,7 +180,8 @@ def tune(
     >>> tune("MLE[C=1e-6|10]", train, validation, "map").setting
     {'C': 10}
     """
-    entries, by = read_entries(learner), several(measure, ties)[0]
+    by = several(measure, ties)[0]
+    entries = read_entries(learner, by)
     if len(entries) != 1:
         raise ValueError(f"learner: expected one, got {len(entries)}")
     count("random_state", random_state, minimum=0)
