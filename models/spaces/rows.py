@@ -38,8 +38,8 @@ class RowSums(Sums):
         if kappa == 0.0:
             return values, gradient
         tilts, by_tilts = self._rows.log_means(scores, kappa, self._in_threads)
-        best = self._rows.best(scores) + self._rows.offsets
-        return values + tilts + kappa * (1.0 - best), gradient + by_tilts
+        constant = kappa * (1.0 - self._rows.best(scores))
+        return values + tilts + constant, gradient + by_tilts
 
     def mean_gains(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Add up the mean steps of the rows."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from permdist._exp import exp_down
 from permdist._kernels import kernel
 from permdist._ragged import bounds, pack, pointers, rows_of
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     Spread = Callable[[Work, FloatArray], None]
 
 CERTAIN = 40.0  # a chance of exp(-40) is lost beside 1, in double precision
-TINY = 1e-19  # chances of counts that are left out
+TINY = 1e-17  # chances of counts that are left out
 STEEP = 300.0  # exponents of the tilt beyond which sums are kept as logarithms
 TIED = 1e-10  # scores that differ by less, relative to the largest, are equal but for rounding
 
@@ -173,6 +174,7 @@ class BatchRows:
         self._goods_ptr = pointers(lengths)
         self._place = place
         self._order: tuple[IntArray, IntArray] | None = None
+        self._best: FloatArray | None = None
 
     def sort(self, scores: FloatArray) -> bool:
         """Fix the order of the goods: that of these scores, equal ones on a par.
@@ -186,7 +188,7 @@ class BatchRows:
             Whether the order is another one than before.
         """
         new, old = self._sorted(scores), self._order
-        self._order = new
+        self._order, self._best = new, None
         return old is None or not all(map(np.array_equal, new, old))
 
     @property
@@ -196,7 +198,10 @@ class BatchRows:
 
     def best(self, scores: FloatArray) -> FloatArray:
         """Return the value of each query where all pairs are in the right order."""
-        return self._run(scores, 0.0, BEST, lambda work, _: work(0, len(self._scale)))[0]
+        if self._best is None or self._order is None:
+            everything = len(self._scale)
+            self._best = self._run(scores, 0.0, BEST, lambda work, _: work(0, everything))[0]
+        return self._best + self.offsets
 
     def log_means(
         self, scores: FloatArray, kappa: float, spread: Spread
@@ -395,19 +400,16 @@ def _sum_row(
         step = steps[min(above, end)]
         value = tilt * (steps[0] - step) if task == LOG_MEAN else step
         return value, low, low, cells
-    for b in range(low, high):
-        small = np.exp(-abs(x - x_bads[b]))
-        chances[b] = (1.0 if x < x_bads[b] else small) / (1.0 + small)
+    _fill_chances(x, x_bads[low:high], chances[low:high])
     if task == LOG_MEAN:
         for i in range(top + 1):
-            heights[i] = tilt * (steps[0] - steps[above + i]) - lowest
+            heights[i] = tilt * (steps[0] - steps[above + i]) - highest
         if highest - lowest > STEEP:
             if len(cells) < (high - low) * (top + 1):
                 cells = np.empty((high - low) * (top + 1))
             value = _tilt_steeply(x, x_bads, low, high, top, heights, chances, slopes, cells)
-            return value + lowest, low, high, cells
-        for i in range(top + 1):
-            heights[i] = np.exp(heights[i])
+            return value + highest, low, high, cells
+        _exponentiate(heights[: top + 1])
         tiny = TINY * np.exp(lowest - highest)
     else:
         for i in range(top + 1):
@@ -419,8 +421,24 @@ def _sum_row(
     if task == LOG_MEAN:
         for b in range(low, high):
             slopes[b] /= mean
-        mean = np.log(mean) + lowest
+        mean = np.log(mean) + highest
     return mean, low, high, cells
+
+
+@kernel(fuse=True)
+def _exponentiate(values: FloatArray) -> None:
+    """Replace values, which are not positive, by their exponentials."""
+    for i in range(len(values)):
+        values[i] = exp_down(values[i])
+
+
+@kernel(fuse=True)
+def _fill_chances(x: float, x_bads: FloatArray, chances: FloatArray) -> None:
+    """Fill in the chances ``sigmoid(x_bad - x)`` of bads to be above."""
+    for b in range(len(x_bads)):
+        small = exp_down(-abs(x - x_bads[b]))
+        over = 1.0 / (1.0 + small)
+        chances[b] = over if x < x_bads[b] else small * over
 
 
 @kernel(fuse=True)
@@ -450,9 +468,10 @@ def _count(
             more = np.empty(2 * (new + size + 1))
             more[:new] = cells[:new]
             cells = more
-        cells[new] = q * cells[old]
-        for i in range(1, size):
-            cells[new + i] = q * cells[old + i] + p * cells[old + i - 1]
+        before, after = cells[old:new], cells[new : new + size]
+        after[0] = q * before[0]
+        for i in range(size - 1):
+            after[i + 1] = q * before[i + 1] + p * before[i]
         if lows[b] + size <= top:
             cells[new + size] = p * cells[new - 1]
             size += 1
@@ -485,28 +504,25 @@ def _differentiate(
         p = chances[b]
         start, first = starts[b], lows[b]
         size = starts[b + 1] - start
+        chance, height = cells[start : start + size], heights[first : first + size + 1]
         # Four sums: one alone would wait for every addition.
         one, two, three, four = 0.0, 0.0, 0.0, 0.0
-        i = 0
-        while i + 3 < size:
-            at, h = start + i, first + i
-            d1, d2 = heights[h + 1] - heights[h], heights[h + 2] - heights[h + 1]
-            d3, d4 = heights[h + 3] - heights[h + 2], heights[h + 4] - heights[h + 3]
-            one += cells[at] * d1
-            two += cells[at + 1] * d2
-            three += cells[at + 2] * d3
-            four += cells[at + 3] * d4
-            heights[h] += p * d1
-            heights[h + 1] += p * d2
-            heights[h + 2] += p * d3
-            heights[h + 3] += p * d4
-            i += 4
-        while i < size:
-            h = first + i
-            difference = heights[h + 1] - heights[h]
-            one += cells[start + i] * difference
-            heights[h] += p * difference
-            i += 1
+        for k in range(size // 4):
+            i = 4 * k
+            h0, h1, h2, h3 = height[i], height[i + 1], height[i + 2], height[i + 3]
+            d0, d1, d2, d3 = h1 - h0, h2 - h1, h3 - h2, height[i + 4] - h3
+            one += chance[i] * d0
+            two += chance[i + 1] * d1
+            three += chance[i + 2] * d2
+            four += chance[i + 3] * d3
+            height[i] = h0 + p * d0
+            height[i + 1] = h1 + p * d1
+            height[i + 2] = h2 + p * d2
+            height[i + 3] = h3 + p * d3
+        for i in range(4 * (size // 4), size):
+            difference = height[i + 1] - height[i]
+            one += chance[i] * difference
+            height[i] += p * difference
         slopes[b] = -p * (1.0 - p) * ((one + two) + (three + four))
     return heights[0]
 
