@@ -100,3 +100,37 @@ def averaged_convex_loss(measure, pilot, labels, signs, logs, kappa):
         tilted = log_sum(logs + kappa * whole * (ideal - discounts))
         total += share / whole * (tilted - base)
     return total
+
+
+def long_row(x, x_bads, heights):
+    """The mean of heights over the number of bads above, and its derivatives by x - x_bad."""
+    chances = 1.0 / (1.0 + np.exp(x - x_bads))
+    whole = np.ones(1)
+    for chance in chances:
+        whole = np.convolve(whole, [1.0 - chance, chance])
+    slopes = np.empty(len(x_bads))
+    for b, chance in enumerate(chances):
+        rest = np.ones(1)
+        for other in np.delete(chances, b):
+            rest = np.convolve(rest, [1.0 - other, other])
+        slopes[b] = -chance * (1.0 - chance) * (rest @ np.diff(heights))
+    return float(whole @ heights), slopes
+
+
+def long_query(measure, pilot, scores, labels, scale, kappa):
+    """Mean and log-mean over rows of binary labels, with gradients, in O(p m^3)."""
+    good, bad = np.flatnonzero(labels > 0), np.flatnonzero(labels == 0)
+    place, table = places(pilot, good), measure.step_table(len(good), len(bad))
+    mean, log, by_mean, by_log = 0.0, 0.0, np.zeros(len(labels)), np.zeros(len(labels))
+    for g in good:
+        steps = table[place[g] - 1]
+        x, x_bads = 2.0 * scale * scores[g], 2.0 * scale * scores[bad]
+        value, slopes = long_row(x, x_bads, steps)
+        mean += value
+        by_mean[g] += 2.0 * scale * slopes.sum()
+        by_mean[bad] -= 2.0 * scale * slopes
+        value, slopes = long_row(x, x_bads, np.exp(kappa * (steps[0] - steps)))
+        log += np.log(value)
+        by_log[g] += 2.0 * scale * slopes.sum() / value
+        by_log[bad] -= 2.0 * scale * slopes / value
+    return mean, by_mean, log, by_log

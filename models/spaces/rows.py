@@ -25,10 +25,9 @@ class RowSums(Sums):
     """
 
     def __init__(
-        self, batch: Batch, measure: Measure, n_jobs: int | None = None, rounds: int = 1
+        self, batch: Batch, measure: Measure, n_jobs: int | None = None
     ) -> None:
         super().__init__(batch, measure, n_jobs)
-        self.rounds = rounds
         self._pairs = PairSums(batch, measure, n_jobs)
         self._rows = BatchRows(batch.labels, batch.ptr, batch.scale, measure)
 
@@ -80,6 +79,7 @@ class Rows(Space):
     """
 
     alias: ClassVar[str] = "rows"
+    kinked: ClassVar[bool] = True  # until the order of the goods is fixed
     rounds: int = 5
 
     def __post_init__(self) -> None:
@@ -92,4 +92,4 @@ class Rows(Space):
         return decompose(measure, values, np.full(len(values), 2)) is not None
 
     def _sums(self, batch: Batch, measure: Measure, n_jobs: int | None, _rng: RandomState) -> Sums:
-        return RowSums(batch, measure, n_jobs, self.rounds)
+        return RowSums(batch, measure, n_jobs)

@@ -325,7 +325,8 @@ def _sum_queries(
             by_bads = np.zeros(m)
             chances, slopes = np.empty(m), np.empty(m)
             steps, heights = np.empty(m + 1), np.empty(m + 2)
-            starts, lows = np.empty(m + 2, np.int64), np.empty(m + 2, np.int64)
+            starts, stops = np.empty(m + 1, np.int64), np.empty(m + 1, np.int64)
+            lows = np.empty(m + 1, np.int64)
             start, stop = goods_ptr[t], goods_ptr[t + 1]
             k = start
             while k < stop:
@@ -351,7 +352,7 @@ def _sum_queries(
                         kappa * weights[g],
                         task,
                         (chances, slopes, heights),
-                        (starts, lows),
+                        (starts, stops, lows),
                         cells,
                     )
                     share = shares[t] / weights[g] if task == LOG_MEAN else shares[t]
@@ -374,7 +375,7 @@ def _sum_row(
     tilt: float,
     task: int,
     work: tuple[FloatArray, FloatArray, FloatArray],
-    places: tuple[IntArray, IntArray],
+    places: tuple[IntArray, IntArray, IntArray],
     cells: FloatArray,
 ) -> tuple[float, int, int, FloatArray]:
     """Return the mean of one row's step, or the log of that of exp(tilt (steps[0] - step)).
@@ -448,21 +449,21 @@ def _count(
     top: int,
     tiny: float,
     chances: FloatArray,
-    places: tuple[IntArray, IntArray],
+    places: tuple[IntArray, IntArray, IntArray],
     cells: FloatArray,
 ) -> FloatArray:
     """Fill cells with the distribution of the number above, before each bad from low to high.
 
-    Before bad b the counts from ``lows[b]`` on have the chances ``cells[starts[b]:starts[b + 1]]``;
+    Before bad b the counts from ``lows[b]`` on have the chances ``cells[starts[b]:stops[b]]``;
     those below tiny at both ends are left out, and counts from top on are one.
     """
-    starts, lows = places
-    starts[low], lows[low], starts[low + 1] = 0, 0, 1
+    starts, stops, lows = places
+    starts[low], stops[low], lows[low] = 0, 1, 0
     cells[0] = 1.0
     for b in range(low, high - 1):
         p = chances[b]
         q = 1.0 - p
-        old, new = starts[b], starts[b + 1]
+        old, new = starts[b], stops[b]
         size = new - old
         if len(cells) < new + size + 1:
             more = np.empty(2 * (new + size + 1))
@@ -483,8 +484,8 @@ def _count(
         while size > 1 and cells[new + shift] < tiny:
             shift += 1
             size -= 1
-        starts[b + 1], lows[b + 1] = new + shift, lows[b] + shift
-        starts[b + 2] = new + shift + size
+        starts[b + 1], stops[b + 1] = new + shift, new + shift + size
+        lows[b + 1] = lows[b] + shift
     return cells
 
 
@@ -494,16 +495,16 @@ def _differentiate(
     high: int,
     chances: FloatArray,
     heights: FloatArray,
-    places: tuple[IntArray, IntArray],
+    places: tuple[IntArray, IntArray, IntArray],
     cells: FloatArray,
     slopes: FloatArray,
 ) -> float:
     """Go back from the last bad: return the mean of heights, fill in its derivatives."""
-    starts, lows = places
+    starts, stops, lows = places
     for b in range(high - 1, low - 1, -1):
         p = chances[b]
         start, first = starts[b], lows[b]
-        size = starts[b + 1] - start
+        size = stops[b] - start
         chance, height = cells[start : start + size], heights[first : first + size + 1]
         # Four sums: one alone would wait for every addition.
         one, two, three, four = 0.0, 0.0, 0.0, 0.0
