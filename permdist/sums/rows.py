@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 CERTAIN = 40.0  # a chance of exp(-40) is lost beside 1, in double precision
 TINY = 1e-17  # chances of counts that are left out
+WIDE = 1e270  # steps so much smaller than others are as good as 0
 STEEP = 300.0  # exponents of the tilt beyond which sums are kept as logarithms
 TIED = 1e-10  # scores that differ by less, relative to the largest, are equal but for rounding
 
@@ -391,10 +392,13 @@ def _sum_row(
         for i in range(end + 1):
             lowest = min(lowest, tilt * (steps[0] - steps[i]))
             highest = max(highest, tilt * (steps[0] - steps[i]))
-    # Bads outside the window are above or below for certain, whatever the tilt does.
-    edge = CERTAIN + highest - lowest
-    low = np.searchsorted(x_bads, x - edge)
-    high = np.searchsorted(x_bads, x + edge)
+        spread = highest - lowest
+    else:  # small means are wanted to all their digits: their logarithm is taken
+        least, most = np.abs(steps).min(), np.abs(steps).max()
+        spread = np.log(most / least) if most < least * WIDE else np.log(WIDE)
+    # Bads outside the window are above or below for certain, whatever the steps do.
+    low = np.searchsorted(x_bads, x - (CERTAIN + spread))
+    high = np.searchsorted(x_bads, x + (CERTAIN + spread))
     above = m - high
     top = min(high - low, end - above)
     if top <= 0:
@@ -405,17 +409,16 @@ def _sum_row(
     if task == LOG_MEAN:
         for i in range(top + 1):
             heights[i] = tilt * (steps[0] - steps[above + i]) - highest
-        if highest - lowest > STEEP:
+        if spread > STEEP:
             if len(cells) < (high - low) * (top + 1):
                 cells = np.empty((high - low) * (top + 1))
             value = _tilt_steeply(x, x_bads, low, high, top, heights, chances, slopes, cells)
             return value + highest, low, high, cells
         _exponentiate(heights[: top + 1])
-        tiny = TINY * np.exp(lowest - highest)
     else:
         for i in range(top + 1):
             heights[i] = steps[above + i]
-        tiny = TINY
+    tiny = TINY * np.exp(-spread)
     heights[top + 1] = heights[top]  # further bads above change nothing
     cells = _count(low, high, top, tiny, chances, places, cells)
     mean = _differentiate(low, high, chances, heights, places, cells, slopes)
