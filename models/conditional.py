@@ -47,11 +47,11 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
         SpecName(SPACES, optional=True),
         "The rankings that are summed over, with their options, as an object of "
         '`permdist.models.spaces` or as text: ``"pairs"``, all sign vectors of good-bad pairs '
-        '(AUC only, or no measure at all); ``"interleavings"`` of the classes, each sorted by '
-        'score; ``"rows"``, all sign vectors with the relevant documents in a fixed order, for '
-        'measures of positions; ``"lattice[orders=4]"``, all interleavings for so many fixed random orders of '
-        'each class; ``"restart[sample_size=100]"``, a fixed sample. The default depends on '
-        "the learner.",
+        '(AUC only, or no measure at all); ``"rows"``, the same with the relevant documents in a '
+        'fixed order, for measures of positions; ``"interleavings"`` of the classes, each sorted '
+        'by score; ``"lattice[orders=4]"``, all interleavings for so many fixed random orders of '
+        'each class; ``"restart[sample_size=100]"``, a fixed sample. The default depends on the '
+        "learner and the measure.",
         default=None,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -54,16 +54,20 @@ def threshold_rows(measure, pilot, labels, signs):
     gain = dict(zip(labels, form.gains, strict=True))
     grades = sorted(gain)
     rows = []
-    for below, grade in zip(grades, grades[1:], strict=False):
+    for below, grade in pairwise(grades):
         good = [g for g in range(len(labels)) if labels[g] >= grade]
         place = places(pilot, good)
+        if gain[grade] == gain[below]:
+            continue
         for g in good:
             own = [k for k, (u, low) in enumerate(pairs) if u == g and labels[low] < grade]
             above = signs[:, own].sum(axis=1)
             j = place[g] - 1
             weights = form.weights
             share = gain[grade] - gain[below]
-            rows.append((g, share, gain[labels[g]] - gain[grades[0]], weights[j + above], weights[j]))
+            rows.append(
+                (g, share, gain[labels[g]] - gain[grades[0]], weights[j + above], weights[j])
+            )
     offset = form.offset + gain[grades[0]] * form.weights.sum()
     return rows, offset
 
@@ -71,7 +75,7 @@ def threshold_rows(measure, pilot, labels, signs):
 def graded_values(measure, pilot, labels, signs):
     """The measure of each sign vector, split by thresholds."""
     rows, offset = threshold_rows(measure, pilot, labels, signs)
-    return offset + sum(share * discounts for _, share, _, discounts, _ in rows)
+    return np.full(len(signs), offset) + sum(share * row for _, share, _, row, _ in rows)
 
 
 def log_sum(values):

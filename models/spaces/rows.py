@@ -24,9 +24,7 @@ class RowSums(Sums):
     Until `resort` fixes it, the order is that of the scores of every call.
     """
 
-    def __init__(
-        self, batch: Batch, measure: Measure, n_jobs: int | None = None
-    ) -> None:
+    def __init__(self, batch: Batch, measure: Measure, n_jobs: int | None = None) -> None:
         super().__init__(batch, measure, n_jobs)
         self._pairs = PairSums(batch, measure, n_jobs)
         self._rows = BatchRows(batch.labels, batch.ptr, batch.scale, measure)

@@ -131,9 +131,7 @@ class BatchRows:
         size, n_ends = 0, 0
         self._weights, cost = np.zeros(len(labels)), []
         for a, b in bounds(ptr):
-            values, level, totals = np.unique(
-                labels[a:b], return_inverse=True, return_counts=True
-            )
+            values, level, totals = np.unique(labels[a:b], return_inverse=True, return_counts=True)
             key = values.tobytes(), totals.tobytes()
             if key not in known:
                 found = decompose(measure, values, totals)
