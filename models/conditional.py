@@ -5,13 +5,17 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from permdist._deprecation import warn_renamed
+from permdist.measures import AUC
+from permdist.models import solvers
 from permdist.models.descent import Descent
 from permdist.models.objectives import Likelihood
 from permdist.models.options import Declared, option
 from permdist.models.rules import MeasureName, Number
 from permdist.models.shared import Graded, PairScaled, Seeded
-from permdist.models.spaces import SPACES, Space, parse_space
+from permdist.models.spaces import SPACES, Pairs, Rows, Space, parse_space
 from permdist.models.specs import SpecName
 
 if TYPE_CHECKING:
@@ -20,7 +24,9 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray
     from permdist.measures import Measure
     from permdist.models.batch import Batch
+    from permdist.models.descent import Task
 
+STAYS = 1e-6  # a change of the objective, relative to it, that calls for no other round
 MOVED = ("orders", "sample_size", "skew")  # now options of the spaces
 
 
@@ -28,6 +34,7 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
     """A learner of the conditional model ``Pr(y) proportional to exp F(y)`` of each query."""
 
     default_space: ClassVar[str] = "pairs"
+    prefers_rows: ClassVar[bool] = False  # by default, for measures that are sums over rows
     advice: ClassVar[str] = "space='lattice', or other features"
 
     measure: str | Measure = option(
@@ -40,10 +47,11 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
         SpecName(SPACES, optional=True),
         "The rankings that are summed over, with their options, as an object of "
         '`permdist.models.spaces` or as text: ``"pairs"``, all sign vectors of good-bad pairs '
-        '(AUC only, or no measure at all); ``"interleavings"`` of the classes, each sorted by '
-        'score; ``"lattice[orders=4]"``, all interleavings for so many fixed random orders of '
-        'each class; ``"restart[sample_size=100]"``, a fixed sample. The default depends on '
-        "the learner.",
+        '(AUC only, or no measure at all); ``"rows"``, the same with the relevant documents in a '
+        'fixed order, for measures of positions; ``"interleavings"`` of the classes, each sorted '
+        'by score; ``"lattice[orders=4]"``, all interleavings for so many fixed random orders of '
+        'each class; ``"restart[sample_size=100]"``, a fixed sample. The default depends on the '
+        "learner and the measure.",
         default=None,
     )
 
@@ -57,7 +65,13 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
         }
 
     def _space(self) -> Space:
-        return parse_space(self.default_space if self.space is None else self.space)
+        if self.space is not None:
+            return parse_space(self.space)
+        if self.prefers_rows and isinstance(self.judge, AUC):
+            return Pairs()  # in closed form
+        if self.prefers_rows and Rows.supports(self.judge, graded=self.graded):
+            return Rows()
+        return parse_space(self.default_space)
 
     def _starts_from_pairs(self) -> bool:
         return self._space().kinked
@@ -70,6 +84,31 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
 
     def _draws_by_document(self) -> bool:
         return self._space().draws
+
+    def _by_lbfgs(self, task: Task) -> solvers.Solution:
+        """Minimize; where the space sorts documents by score, sort again and go on."""
+        bound, features, watch = task.bound, task.features, task.watch
+        begin = np.zeros(features.shape[1]) if task.start is None else task.start
+        if not bound.sums.resort(features @ begin):  # type: ignore[attr-defined]
+            return super()._by_lbfgs(task)
+        rounds = getattr(self._space(), "rounds", 1)
+        found = solvers.Solution(begin, np.inf)
+        for number in range(1, rounds + 1):
+            before = len(watch)
+            found = super()._by_lbfgs(task._replace(start=begin))
+            watch.history.setdefault("round", []).extend([float(number)] * (len(watch) - before))
+            begin, scores = found.w, features @ found.w
+            if number == rounds or not found.converged or len(watch) >= self.max_iter:
+                break
+            value = float(bound(scores)[0].sum())
+            if not bound.sums.resort(scores):  # type: ignore[attr-defined]
+                break
+            if abs(float(bound(scores)[0].sum()) - value) <= STAYS * abs(value):
+                break
+        return found
+
+    def _limits(self, task: Task) -> dict[str, Any]:
+        return super()._limits(task) | {"max_iter": self.max_iter - len(task.watch)}
 
     @classmethod
     def current(cls, params: Mapping[str, Any], *, stacklevel: int = 3) -> dict[str, Any]:

@@ -13,15 +13,18 @@ class ConvexLoss(LossWeighted, Conditional):
     """The convex upper bound of likelihood plus expected loss.
 
     Minimizes ``sum_q log sum_y exp(F(y) - F(best) + kappa loss(y)) + |w|^2 / C``: convex in every
-    space. ``kappa=0`` is `MLE`. Over interleavings, the log-sum L of a query is never below
-    ``max_y [F(y) - F(best) + kappa loss(y)]``. As kappa grows, ``L / kappa`` at ``w = kappa w'``
-    comes to this structured hinge loss at ``w'`` (for kappa 1), if ``C`` grows like kappa as well;
-    at a fixed ``w`` it does not.
+    space. ``kappa=0`` is `MLE` over the same space. Over interleavings, the log-sum L of a query is
+    never below ``max_y [F(y) - F(best) + kappa loss(y)]``. As kappa grows, ``L / kappa`` at
+    ``w = kappa w'`` comes to this structured hinge loss at ``w'`` (for kappa 1), if ``C`` grows
+    like kappa as well; at a fixed ``w`` it does not.
 
-    Over ``"lattice"``, the default, the sum over interleavings is exact for each of four random
-    orders of the goods and of the bads. Results depend a little on these orders, that is on their
-    number and on `random_state`; the mean of the sums is an unbiased estimate, and its log is
-    biased low. Over ``"interleavings"`` nothing is drawn.
+    Over ``"rows"``, the default for measures that are sums over rows (AP, NDCG, precision, RR and
+    others), the sum is over all sign vectors of good-bad pairs, exact and smooth. The relevant
+    documents are in the order of a pilot, the likelihood over pairs; they are sorted again by what
+    was found, until their order stays, and ``round`` in `history_` counts these rounds. AUC has a
+    closed form over ``"pairs"``. Of other measures (ERR of graded labels) the sum is over
+    ``"lattice"``: all interleavings of each of four random orders of the goods and of the bads, so
+    that results depend a little on `random_state`.
 
     References
     ----------
@@ -49,6 +52,7 @@ class ConvexLoss(LossWeighted, Conditional):
     }
 
     default_space: ClassVar[str] = "lattice"
+    prefers_rows: ClassVar[bool] = True
 
     def build_objective(self) -> objectives.ConvexLoss:
         """Return the objective with the learner's parameters."""

@@ -25,8 +25,12 @@ class ExpectedGain(Conditional):
     """Maximizes the sum over queries of the log of the expected gain.
 
     The objective is ``-sum_q log E[measure] + |w|^2 / C``. It is not convex: the optimizer starts
-    several times, first from the maximum likelihood estimate over pairs, then near it, and
-    `restarts_` says what each start came to.
+    from the maximum likelihood estimate over pairs and, with `n_starts`, also from random points
+    near it; `restarts_` says what each start came to.
+
+    Over ``"rows"``, the default for measures that are sums over rows, the expectation is over all
+    sign vectors of good-bad pairs; over ``"pairs"`` for AUC; of other measures it is over
+    ``"interleavings"``.
 
     References
     ----------
@@ -36,7 +40,7 @@ class ExpectedGain(Conditional):
     --------
     >>> from permdist import data
     >>> queries = data.make_letor(60, rng=0)
-    >>> learner = ExpectedGain("auc", space="pairs", C=10.0).fit(queries)
+    >>> learner = ExpectedGain("auc", C=10.0, n_starts=3).fit(queries)
     >>> len(learner.restarts_)
     3
     """
@@ -49,17 +53,21 @@ class ExpectedGain(Conditional):
     )
     settings: ClassVar[Settings] = {
         "C": [0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0],
-        "n_starts": [1],
     }
 
     default_space: ClassVar[str] = "interleavings"
+    prefers_rows: ClassVar[bool] = True
 
     distribution: str = option(
         OneOf(("good-bad", *UTILITIES)),
         "Under which the expectation is taken; exactly for all of them, but for restart samples.",
         default="good-bad",
     )
-    n_starts: int = option(Whole(), "How often the optimizer starts.", default=3)
+    n_starts: int = option(
+        Whole(),
+        "How often the optimizer starts: from the likelihood over pairs, then near it.",
+        default=1,
+    )
 
     restarts_: list[float] = learned(
         Numbers((None,), listed=True), "The objective that each start came to."

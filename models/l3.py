@@ -40,6 +40,7 @@ class L3(LossWeighted, Conditional):
     }
 
     default_space: ClassVar[str] = "lattice"
+    prefers_rows: ClassVar[bool] = True
 
     def build_objective(self) -> objectives.LikelihoodAndLoss:
         """Return the objective with the learner's parameters."""

@@ -53,6 +53,17 @@ class Conditional(Objective):
         return space.sums(batch, measure, n_jobs=n_jobs, random_state=self.random_state)
 
 
+class OverSums:
+    """An objective that is ready for the queries of a batch, with the sums it is made of."""
+
+    def __init__(self, sums: Sums, function: Bound) -> None:
+        self.sums, self._function = sums, function
+
+    def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the value of each query, and the gradient by all scores."""
+        return self._function(scores)
+
+
 @dataclass(frozen=True)
 class Likelihood(Conditional):
     """``log sum_y exp(F(y) - F(best))``: minus the log-likelihood of the best ranking, L1.
@@ -70,7 +81,7 @@ class Likelihood(Conditional):
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
         sums = self.sums(batch, n_jobs)
-        return lambda scores: sums.log_sums(scores, 0.0)
+        return OverSums(sums, lambda scores: sums.log_sums(scores, 0.0))
 
 
 @dataclass(frozen=True)
@@ -97,7 +108,7 @@ class ConvexLoss(Conditional):
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
         sums, kappa = self.sums(batch, n_jobs), float(self.kappa)
-        return lambda scores: sums.log_sums(scores, kappa)
+        return OverSums(sums, lambda scores: sums.log_sums(scores, kappa))
 
 
 @dataclass(frozen=True)
@@ -117,7 +128,7 @@ class LikelihoodAndLoss(ConvexLoss):
             gains, by_gains = sums.mean_gains(scores)
             return logs + kappa * (1.0 - gains), by_logs - kappa * by_gains
 
-        return bound
+        return OverSums(sums, bound)
 
 
 @dataclass(frozen=True)
@@ -155,4 +166,4 @@ class ExpectedGain(Conditional):
             gains = np.maximum(gains, SMALLEST)
             return -np.log(gains), -gradient / gains[batch.query_of]
 
-        return bound
+        return OverSums(sums, bound)

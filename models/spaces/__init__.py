@@ -6,6 +6,7 @@ from permdist.models.spaces.hinge import StructuredHinge
 from permdist.models.spaces.interleavings import Interleavings, Lattice
 from permdist.models.spaces.pairs import Pairs
 from permdist.models.spaces.restart import Restart
+from permdist.models.spaces.rows import Rows
 from permdist.models.spaces.utilities import UtilitySums
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Lattice",
     "Pairs",
     "Restart",
+    "Rows",
     "Space",
     "StructuredHinge",
     "Sums",

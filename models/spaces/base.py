@@ -54,6 +54,14 @@ class Sums(ABC):
     def mean_gains(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the expected gain under ``exp F``, and derivatives, shapes as in `log_sums`."""
 
+    def resort(self, scores: FloatArray) -> bool:  # noqa: ARG002
+        """Fix whatever the space sorts by scores; return whether that changes anything.
+
+        Learners solve, sort again by what they have found and go on, until nothing changes; by
+        default nothing does.
+        """
+        return False
+
     def _in_threads(self, work: Callable[[int, int], None], cost: FloatArray) -> None:
         in_threads(work, cost, self.n_jobs)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from permdist._exp import exp_down
 from permdist._inversions import different_pairs
 from permdist._kernels import kernel
 from permdist._ragged import bounds, pointers, rows_of
@@ -135,6 +136,7 @@ def _sum_two_classes(
         prefix[j + 1] = prefix[j] + bad[j]
     by_good, by_bad = np.zeros(p), np.zeros(m)
     more_good, more_bad = np.zeros(p), np.zeros(m)
+    size, tanh, slope = np.empty(m), np.empty(m), np.empty(m)
     # Outside the window tanh is +-1: whole ranges of bads are charged at their ends.
     charge = np.zeros(m + 1)
     value, right = 0.0, 0.0
@@ -154,20 +156,24 @@ def _sum_two_classes(
         charge[low] += 1.0
         charge[high] += 1.0
         charge[m] -= 1.0
-        for j in range(low, high):
-            x = scale * (good[i] - bad[j]) - tilt / 2
-            small = np.exp(-2.0 * abs(x))
-            value += abs(x) + np.log1p(small)
-            tanh = (1.0 - small) / (1.0 + small)
-            chance = 1.0 / (1.0 + small)
-            if x < 0.0:
-                tanh, chance = -tanh, small / (1.0 + small)
-            right += chance
-            by_good[i] += tanh
-            by_bad[j] -= tanh
-            slope = 2.0 * small / (1.0 + small) ** 2
-            more_good[i] += slope
-            more_bad[j] -= slope
+        window = slice(low, high)
+        middle = scale * good[i] - tilt / 2
+        pair = middle, scale
+        tanhs, slopes = tanh[window], slope[window]
+        _look_at(pair, bad[window], size[window], tanhs, slopes, by_bad[window], more_bad[window])
+        product = 1.0
+        for j in range(high - low):
+            value += abs(middle - scale * bad[low + j])
+            product *= size[low + j]
+            if j % 512 == 511:  # each factor is 2 at most
+                value += np.log(product)
+                product = 1.0
+            by_good[i] += tanhs[j]
+            more_good[i] += slopes[j]
+        value += np.log(product)
+        right += 0.5 * (high - low)
+        for j in range(high - low):
+            right += 0.5 * tanhs[j]
     running = 0.0
     for j in range(m):
         running += charge[j]
@@ -181,3 +187,26 @@ def _sum_two_classes(
         scale * more_good,
         scale * more_bad,
     )
+
+
+@kernel(fuse=True)
+def _look_at(
+    pair: tuple[float, float],
+    bad: FloatArray,
+    size: FloatArray,
+    tanh: FloatArray,
+    slope: FloatArray,
+    by_bad: FloatArray,
+    more_bad: FloatArray,
+) -> None:
+    """Fill in ``1 + exp(-2 |x|)``, tanh(x) and its slope, ``x = pair[0] - pair[1] bad``; add up."""
+    middle, scale = pair
+    for j in range(len(bad)):
+        x = middle - scale * bad[j]
+        small = exp_down(-2.0 * abs(x))
+        over = 1.0 / (1.0 + small)
+        size[j] = 1.0 + small
+        tanh[j] = np.copysign((1.0 - small) * over, x)
+        slope[j] = 2.0 * small * over * over
+        by_bad[j] -= tanh[j]
+        more_bad[j] -= slope[j]
