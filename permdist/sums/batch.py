@@ -156,8 +156,8 @@ def _refuse_many(total: IntArray) -> None:
 def _refuse(cells: float, total: IntArray) -> None:
     raise ValueError(
         f"graded: interleaving the levels takes {cells:,.0f} cells at every step, the limit is "
-        f"{MAX_CELLS:,} (a query has levels of {total.tolist()} documents); use graded=False, "
-        "space='restart', or fewer different labels"
+        f"{MAX_CELLS:,} (a query has levels of {total.tolist()} documents); use "
+        "grades='thresholds', graded=False, or fewer different labels"
     )
 
 
