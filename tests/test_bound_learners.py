@@ -118,7 +118,7 @@ def test_rankboost_separates_what_can_be_separated():
 @pytest.mark.parametrize("power", [1, 2])
 def test_hinges_are_counted_right(queries, power):
     rng = np.random.default_rng(0)
-    learner = RankSVM(loss="hinge" if power == 1 else "squared_hinge", scale=False)
+    learner = RankSVM(loss="hinge" if power == 1 else "squared_hinge", weights="pairs")
     features, batch = learner.training_data(queries)
     loss = naive.bound(learner, batch)
     qid = np.repeat(np.arange(len(batch)), np.diff(batch.ptr))
@@ -139,7 +139,7 @@ def test_ranksvm_is_linear_svc_on_pairs(queries, loss):
     # |w|^2 / 2 + C' sum there is |w|^2 / (2 C') + sum, and every pair is there with both signs.
     peer = LinearSVC(C=C / 4, loss=loss, fit_intercept=False, dual=True, tol=1e-9, max_iter=10**6)
     peer.fit(np.concatenate([gaps, -gaps]), np.repeat([1, 0], len(gaps)))
-    learner = RankSVM(loss=loss, scale=False, C=C, tol=1e-7, max_iter=5000).fit(queries)
+    learner = RankSVM(loss=loss, weights="pairs", C=C, tol=1e-7, max_iter=5000).fit(queries)
     assert learner.converged_
     np.testing.assert_allclose(learner.coef_, peer.coef_[0], rtol=2e-3, atol=1e-3)
 
