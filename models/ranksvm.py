@@ -57,8 +57,7 @@ class RankSVM(Descent):
 
     loss: str = option(
         OneOf(("squared_hinge", "hinge")),
-        "e = 2, which is smooth and goes to L-BFGS (`tol` bounds the gradient); or e = 1, by "
-        "cutting planes (`tol` bounds the duality gap, relative to the objective).",
+        "e = 2, which is smooth and goes to L-BFGS; or e = 1, by cutting planes.",
         default="squared_hinge",
     )
     weights: str = option(
@@ -71,14 +70,16 @@ class RankSVM(Descent):
     max_iter: int = 1000
     tol: float | None = option(
         Number(0.0, 1.0, optional=True),
-        "When to stop; by default 1e-5 for the gradient and 1e-3 for the gap.",
+        "When to stop. Squared hinges: the estimated gap between the objective and its minimum, "
+        "relative to what was gained since the start, 1e-6 by default. Hinges: the duality gap, "
+        "relative to the objective, 1e-3 by default.",
         default=None,
     )
 
     def _tolerance(self) -> float:
         if self.tol is not None:
             return float(self.tol)
-        return 1e-5 if self.loss == "squared_hinge" else 1e-3
+        return 1e-6 if self.loss == "squared_hinge" else 1e-3
 
     def build_objective(self) -> objectives.PairHinge:
         """Return the objective with the learner's parameters."""
