@@ -88,8 +88,9 @@ class SVMMap(PairScaled, Graded, Descent):
     C: float = option(
         Number(SMALLEST, infinite=True),
         "The larger, the weaker the regularization. In the form ``|w|^2 / 2 + C' / m sum "
-        "hinges`` of the papers, C' is ``m C / 2`` for m queries.",
-        default=1.0,
+        "hinges`` of the papers, C' is ``m C / 2`` for m queries. With `standardize`, w are the "
+        "coefficients of standardized features.",
+        default=0.1,
     )
     max_iter: int = 1000
     tol: float = option(
