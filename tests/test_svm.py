@@ -92,7 +92,7 @@ def test_cut_offs_on_long_noisy_queries(options):
         assert np.abs(papers.coef_).max() < 1e-3
 
 
-@pytest.mark.parametrize("name", ["precision@5", "ap"])
+@pytest.mark.parametrize("name", ["precision@5", "wta", "ap"])
 def test_other_measures_on_long_noisy_queries(name):
     X, y, qid = noisy(60, 120, np.random.default_rng(1))
     learner = SVMMap(name).fit(X, y, qid)
@@ -228,6 +228,13 @@ def test_a_lattice_that_is_too_large_is_refused_with_what_helps():
             call(X, y, qid)
     with pytest.raises(ValueError, match="grades: expected one of"):
         Lattice(grades="some")
+
+
+def test_too_many_labels_are_refused_before_they_are_copied(monkeypatch):
+    monkeypatch.setenv("PERMDIST_MEMORY_LIMIT", "10M")
+    strict = np.arange(600)
+    with pytest.raises(ValueError, match=r"graded: 359,400 documents.*use graded=False or fewer"):
+        StructuredHinge(one(strict), parse("ap"), grades="thresholds")
 
 
 def test_auto_takes_the_lattice_where_it_is_small():
