@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from permdist._deprecation import warn_renamed
 from permdist.models import objectives, solvers
 from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent
 from permdist.models.options import option
 from permdist.models.rules import Flag, Number, OneOf
-from permdist.models.shared import PairScaled
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from permdist.models.descent import Task
 
 
-class RankSVM(PairScaled, Descent):
+class RankSVM(Descent):
     """A linear ranking function with a margin between documents of different labels.
 
     Minimizes ``sum_q weight_q sum_pairs max(0, 1 - (s_i - s_j))^e + |w|^2 / C`` over all pairs
-    with a higher label of i, by sorting: O(n log n) for a query of n documents.
+    with a higher label of i, by sorting: O(n log n) for a query of n documents. The paper's own
+    objective is ``loss="hinge"`` with ``weights="pairs"``.
 
     Attributes
     ----------
@@ -53,28 +57,47 @@ class RankSVM(PairScaled, Descent):
 
     loss: str = option(
         OneOf(("squared_hinge", "hinge")),
-        "e = 2, which is smooth and goes to L-BFGS (`tol` bounds the gradient); or e = 1, by "
-        "cutting planes (`tol` bounds the duality gap, relative to the objective).",
+        "e = 2, which is smooth and goes to L-BFGS; or e = 1, by cutting planes.",
         default="squared_hinge",
     )
-    scale: bool = option(
-        Flag(), "Whether the weight of a query is 1 over its number of pairs, or 1.", default=True
+    weights: str = option(
+        OneOf(("queries", "pairs")),
+        "What counts the same: every query, its hinges divided by the number of its pairs; or "
+        "every pair, as in the paper, so that long queries count more and C must be smaller by "
+        "the typical number of pairs.",
+        default="queries",
     )
     max_iter: int = 1000
     tol: float | None = option(
         Number(0.0, 1.0, optional=True),
-        "When to stop; by default 1e-5 for the gradient and 1e-3 for the gap.",
+        "When to stop. Squared hinges: the estimated gap between the objective and its minimum, "
+        "relative to what was gained since the start, 1e-6 by default. Hinges: the duality gap, "
+        "relative to the objective, 1e-3 by default.",
         default=None,
     )
 
     def _tolerance(self) -> float:
         if self.tol is not None:
             return float(self.tol)
-        return 1e-5 if self.loss == "squared_hinge" else 1e-3
+        return 1e-6 if self.loss == "squared_hinge" else 1e-3
 
     def build_objective(self) -> objectives.PairHinge:
         """Return the objective with the learner's parameters."""
-        return objectives.PairHinge(self.loss == "squared_hinge", self.scale)
+        return objectives.PairHinge(self.loss == "squared_hinge", self.weights == "queries")
 
     def _solve(self, task: Task) -> solvers.Solution:
         return self._by_lbfgs(task) if self.loss == "squared_hinge" else self._by_planes(task)
+
+    @classmethod
+    def current(cls, params: Mapping[str, Any], *, stacklevel: int = 3) -> dict[str, Any]:
+        """Return parameters under their current names; ``scale`` is now ``weights``."""
+        found = super().current(params, stacklevel=stacklevel + 1)
+        if "scale" in found:
+            if "weights" in found:
+                raise TypeError(f"{cls.__name__}: pass weights only; scale is its old name")
+            scale = found.pop("scale")
+            Flag().check("scale", scale)
+            found["weights"] = "queries" if scale else "pairs"
+            old, new = f"scale={bool(scale)}", f"weights={found['weights']!r}"
+            warn_renamed(cls.__name__, old, new, stacklevel=stacklevel + 2)
+        return found

@@ -118,7 +118,7 @@ def test_rankboost_separates_what_can_be_separated():
 @pytest.mark.parametrize("power", [1, 2])
 def test_hinges_are_counted_right(queries, power):
     rng = np.random.default_rng(0)
-    learner = RankSVM(loss="hinge" if power == 1 else "squared_hinge", scale=False)
+    learner = RankSVM(loss="hinge" if power == 1 else "squared_hinge", weights="pairs")
     features, batch = learner.training_data(queries)
     loss = naive.bound(learner, batch)
     qid = np.repeat(np.arange(len(batch)), np.diff(batch.ptr))
@@ -139,7 +139,9 @@ def test_ranksvm_is_linear_svc_on_pairs(queries, loss):
     # |w|^2 / 2 + C' sum there is |w|^2 / (2 C') + sum, and every pair is there with both signs.
     peer = LinearSVC(C=C / 4, loss=loss, fit_intercept=False, dual=True, tol=1e-9, max_iter=10**6)
     peer.fit(np.concatenate([gaps, -gaps]), np.repeat([1, 0], len(gaps)))
-    learner = RankSVM(loss=loss, scale=False, C=C, tol=1e-7, max_iter=5000).fit(queries)
+    learner = RankSVM(
+        loss=loss, weights="pairs", C=C, standardize=False, tol=1e-7, max_iter=5000
+    ).fit(queries)
     assert learner.converged_
     np.testing.assert_allclose(learner.coef_, peer.coef_[0], rtol=2e-3, atol=1e-3)
 
@@ -166,7 +168,7 @@ def test_the_quadratic_program_is_solved_to_its_optimum(queries):
     """Against subgradient-free truth: the value of a smooth solver started at the answer."""
     from scipy.optimize import minimize as descend
 
-    learner = SVMMap(C=1.0, tol=1e-6, max_iter=3000).fit(queries)
+    learner = SVMMap(C=1.0, standardize=False, tol=1e-6, max_iter=3000).fit(queries)
     features, batch = learner.training_data(queries)
     loss = naive.bound(learner, batch)
 
@@ -199,7 +201,9 @@ def test_a_minimum_at_zero_is_reported(queries):
 
 
 def test_a_program_that_fails_is_reported(queries, monkeypatch):
-    monkeypatch.setattr(solvers, "_dual", lambda hessian, heights: (None, False))
+    monkeypatch.setattr(
+        "permdist.models.solvers.planes._dual", lambda hessian, heights: (None, False)
+    )
     with pytest.warns(ConvergenceWarning) as told:
         learner = SVMMap().fit(queries)
     assert any("was not solved" in str(entry.message) for entry in told)
@@ -302,8 +306,9 @@ def test_large_features_are_no_trouble(queries):
     learner = RankSVM(loss="hinge").fit(queries.X * 1e8, queries.y, queries.qid)
     assert learner.converged_
     assert learner.score(queries.X * 1e8, queries.y, queries.qid) > 0.3
+    learner = SVMMap(C=1.0, max_iter=20, standardize=False)
     with pytest.warns(ConvergenceWarning, match="duality gap"):
-        learner = SVMMap(max_iter=20).fit(queries.X * 1e8, queries.y, queries.qid)
+        learner.fit(queries.X * 1e8, queries.y, queries.qid)
     assert not learner.converged_
     assert learner.score(queries.X * 1e8, queries.y, queries.qid) > 0.3
 

@@ -11,7 +11,9 @@ from permdist._kernels import kernel
 from permdist.measures import Measure, parse
 from permdist.models.batch import sums_in_threads
 from permdist.models.objectives.base import Bound, Objective
+from permdist.models.rules import Number, OneOf
 from permdist.models.spaces import StructuredHinge
+from permdist.sums.thresholds import GRADES
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -61,15 +63,22 @@ class PairHinge(Objective):
 
 @dataclass(frozen=True)
 class RankingHinge(Objective):
-    """``max_y [1 - measure(y) - (F(best) - F(y))]``: the hinge of structural SVMs.
+    """``max_y [loss(y) - (F(best) - F(y))]``: the hinge of structural SVMs.
 
-    The worst ranking of each query is found exactly, for any measure.
+    The loss is ``1 - measure(y) + auc_weight * (1 - AUC(y))``. The worst ranking of each query is
+    found exactly, for any measure.
 
     Parameters
     ----------
     measure : Measure or str
     scale : bool
         Whether to divide score differences by the number of pairs of each query.
+    auc_weight : float
+        The weight of the share of pairs in the wrong order; 0 is the papers' hinge. Without it, a
+        measure with a cut-off has no slope at equal scores where queries are long.
+    grades : {"thresholds", "levels", "auto"}
+        Queries of more than two labels: add up one hinge per threshold between labels; search all
+        interleavings of all labels at once; or do so where this takes at most 2 million cells.
 
     References
     ----------
@@ -79,11 +88,19 @@ class RankingHinge(Objective):
     --------
     >>> RankingHinge("ap")([9.0, 0.0], [1, 0])[0]
     0.0
+    >>> RankingHinge("ap", auc_weight=0.5)([0.0, 0.0], [1, 0])[0]  # 1 - 1/2, and a wrong pair
+    1.0
     """
 
     alias: ClassVar[str] = "ranking-hinge"
     measure: Measure | str = "ap"
     scale: bool = True
+    auc_weight: float = 0.0
+    grades: str = "thresholds"
+
+    def __post_init__(self) -> None:
+        Number(0.0).check("auc_weight", self.auc_weight)
+        OneOf(GRADES).check("grades", self.grades)
 
     @property
     def scaled(self) -> bool:
@@ -92,7 +109,9 @@ class RankingHinge(Objective):
 
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
-        return StructuredHinge(batch, parse(self.measure), n_jobs)
+        weight, grades = self.auc_weight, self.grades
+        measure = parse(self.measure)
+        return StructuredHinge(batch, measure, n_jobs, auc_weight=weight, grades=grades)
 
 
 @kernel
@@ -109,53 +128,42 @@ def _pair_hinges(
 ) -> None:
     """Fill in values (queries,) and gradient (documents,): sums over pairs of different levels.
 
-    Two sweeps over the documents by score: a document meets those of lower levels less than 1
-    below it or anywhere above it, and those of higher levels less than 1 above it or below it.
+    From the highest score down, a document meets those of lower levels that are less than 1 below
+    it or anywhere above it; from the lowest score up, those of higher levels that are less than 1
+    above it or below it. Both sets only grow along the way, and so do the margins missing to each
+    of their members: nothing is ever subtracted, no digits are lost.
     """
     for q in range(first_query, last_query):
         a, n = ptr[q], ptr[q + 1] - ptr[q]
         levels = level_of[a : a + n].max() + 1
         order = np.argsort(scores[a : a + n])
-        middle = scores[a : a + n].mean()
-        # Of the lower documents: numbers, scores and squares of those that still violate.
-        number, sums, squares = np.zeros(levels), np.zeros(levels), np.zeros(levels)
-        for i in range(n):
-            score = scores[a + i] - middle
-            number[level_of[a + i]] += 1
-            sums[level_of[a + i]] += score
-            squares[level_of[a + i]] += score * score
-        value, passed = 0.0, 0
-        for t in range(n):
-            i = order[t]
-            score, level = scores[a + i] - middle, level_of[a + i]
-            while passed < n and scores[a + order[passed]] - middle <= score - 1.0:
-                j = order[passed]
-                other = scores[a + j] - middle
-                number[level_of[a + j]] -= 1
-                sums[level_of[a + j]] -= other
-                squares[level_of[a + j]] -= other * other
-                passed += 1
-            slope, c = 0.0, 1.0 - score
-            for lower in range(level):
-                if squared:
-                    value += number[lower] * c * c + 2.0 * c * sums[lower] + squares[lower]
-                    slope -= 2.0 * (number[lower] * c + sums[lower])
-                else:
-                    value += number[lower] * c + sums[lower]
-                    slope -= number[lower]
-            gradient[a + i] = weights[q] * slope
-        number[:], sums[:] = 0.0, 0.0
-        entered = 0
-        for t in range(n):
-            j = order[t]
-            score, level = scores[a + j] - middle, level_of[a + j]
-            while entered < n and scores[a + order[entered]] - middle - 1.0 < score:
-                i = order[entered]
-                number[level_of[a + i]] += 1
-                sums[level_of[a + i]] += scores[a + i] - middle
-                entered += 1
-            slope, c = 0.0, 1.0 + score
-            for higher in range(level + 1, levels):
-                slope += 2.0 * (number[higher] * c - sums[higher]) if squared else number[higher]
-            gradient[a + j] += weights[q] * slope
-        values[q] = weights[q] * value
+        values[q] = 0.0
+        for sign in (-1.0, 1.0):
+            # Of each level: the number of violating documents, their missing margins and squares.
+            number, sums, squares = np.zeros(levels), np.zeros(levels), np.zeros(levels)
+            value, entered, last = 0.0, 0, 0.0
+            for t in range(n):
+                i = a + order[t if sign > 0.0 else n - 1 - t]
+                if t > 0:
+                    step = sign * (scores[i] - last)
+                    for c in range(levels):
+                        squares[c] += step * (2.0 * sums[c] + step * number[c])
+                        sums[c] += step * number[c]
+                last = scores[i]
+                while entered < n:
+                    j = a + order[entered if sign > 0.0 else n - 1 - entered]
+                    missing = 1.0 + sign * (last - scores[j])
+                    if missing <= 0.0:
+                        break
+                    number[level_of[j]] += 1.0
+                    sums[level_of[j]] += missing
+                    squares[level_of[j]] += missing * missing
+                    entered += 1
+                slope, level = 0.0, level_of[i]
+                start, end = (level + 1, levels) if sign > 0.0 else (0, level)
+                for c in range(start, end):
+                    slope += 2.0 * sums[c] if squared else number[c]
+                    value += squares[c] if squared else sums[c]
+                gradient[i] = sign * weights[q] * slope + (gradient[i] if sign > 0.0 else 0.0)
+            if sign < 0.0:
+                values[q] = weights[q] * value

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from permdist._check import as_rng
-from permdist.models.rules import Seed, Whole
+from permdist.models.rules import OneOf, Seed, Whole
 from permdist.models.spaces.base import Space, Sums, need_draws, register_space
-from permdist.sums.batch import BatchInterleavings
+from permdist.sums.thresholds import GRADES, interleave
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, RandomState
@@ -25,13 +25,25 @@ class InterleavingSums(Sums):
     gives the largest F, so the sum is over maxima of linear functions. It has kinks where scores
     of a class tie. With `orders`, the classes are in so many random orders instead, drawn once:
     ``log_sums`` is then smooth, and the mean of the sums an unbiased estimate of that over all.
+
+    Over thresholds (`grades`), ``log_sums`` is a weighted sum of such sums, one per threshold
+    between labels, each over the interleavings of the documents above and below it: a composite
+    likelihood, as convex and as smooth as each of them. ``mean_gains`` adds up the expected gain
+    of each threshold under its own model.
     """
 
     def __init__(
-        self, batch: Batch, measure: Measure, n_jobs: Jobs, orders: int = 0, rng: RandomState = None
+        self,
+        batch: Batch,
+        measure: Measure,
+        n_jobs: Jobs,
+        orders: int = 0,
+        rng: RandomState = None,
+        grades: str = "auto",
     ) -> None:
         super().__init__(batch, measure, n_jobs)
-        self._sums = BatchInterleavings(batch.labels, batch.ptr, batch.scale, measure, orders)
+        layout = batch.labels, batch.ptr, batch.scale
+        self._sums = interleave(*layout, measure, orders, grades=grades)
         if orders:
             self._sums.draw_orders(as_rng(rng))
 
@@ -49,13 +61,24 @@ class InterleavingSums(Sums):
 @register_space
 @dataclass(frozen=True)
 class Interleavings(Space):
-    """All interleavings of the classes of equal labels, each class sorted by score."""
+    """All interleavings of the classes of equal labels, each class sorted by score.
+
+    Parameters
+    ----------
+    grades : {"auto", "levels", "thresholds"}
+        Queries of more than two labels: interleave all labels at once; add up the sums over the
+        thresholds between labels; or do so where all labels would take more than 2 million cells.
+    """
 
     alias: ClassVar[str] = "interleavings"
     kinked: ClassVar[bool] = True
+    grades: str = "auto"
+
+    def __post_init__(self) -> None:
+        OneOf(GRADES).check("grades", self.grades)
 
     def _sums(self, batch: Batch, measure: Measure, n_jobs: Jobs, _rng: RandomState) -> Sums:
-        return InterleavingSums(batch, measure, n_jobs)
+        return InterleavingSums(batch, measure, n_jobs, grades=self.grades)
 
 
 @register_space
@@ -69,6 +92,8 @@ class Lattice(Space):
         How many orders of each class.
     random_state : int, optional
         The seed of the orders; the learner's own by default.
+    grades : {"auto", "levels", "thresholds"}
+        As in `Interleavings`.
 
     Examples
     --------
@@ -80,11 +105,13 @@ class Lattice(Space):
     draws: ClassVar[bool] = True
     orders: int = 4
     random_state: int | None = None
+    grades: str = "auto"
 
     def __post_init__(self) -> None:
+        OneOf(GRADES).check("grades", self.grades)
         Whole().check("orders", self.orders)
         Seed().check("random_state", self.random_state)
 
     def _sums(self, batch: Batch, measure: Measure, n_jobs: Jobs, rng: RandomState) -> Sums:
         need_draws("orders", self.orders, batch)
-        return InterleavingSums(batch, measure, n_jobs, self.orders, rng)
+        return InterleavingSums(batch, measure, n_jobs, self.orders, rng, self.grades)

@@ -72,25 +72,24 @@ class BatchInterleavings:
         n_orders: int = 0,
     ) -> None:
         self._scale, self._n_orders = scale, n_orders
-        totals, members, offsets, tables, table_at = [], [], [], [], []
+        levels = [np.unique(labels[a:b], return_counts=True) for a, b in bounds(ptr)]
+        totals = [total for _, total in levels]
+        cells = np.array([cells_of(total) for total in totals])
+        many = np.array([len(total) > 2 for total in totals], dtype=bool)
+        self._refuse_total(cells * many, totals)  # before any table is made
+        members, offsets, tables, table_at = [], [], [], []
         where: dict[Any, int] = {}
         size = 0
-        for a, b in bounds(ptr):
-            values, total = np.unique(labels[a:b], return_counts=True)
-            totals.append(total)
+        for (a, b), (values, total) in zip(bounds(ptr), levels, strict=True):
             members.append(a + np.argsort(labels[a:b], kind="stable"))
             offsets.append(measure.offset(values, total))
             key = values.tobytes(), total.tobytes()
             if key not in where:
-                _refuse_many(total)
                 table = tabulate(measure, values, total)
                 where[key] = size
                 tables.append(table.ravel())
                 size += table.size
             table_at.append(where[key])
-        cells = np.array([cells_of(total) for total in totals])
-        many = np.array([len(total) > 2 for total in totals], dtype=bool)
-        self._refuse_total(cells * many, totals)
         self.offsets = np.array(offsets)
         sizes, size_ptr = pack(totals)
         self.members, item_ptr = pack(members)
@@ -147,17 +146,11 @@ class BatchInterleavings:
             _refuse(total, totals[int(cells.argmax())])
 
 
-def _refuse_many(total: IntArray) -> None:
-    """Refuse a query before a table of its size is made."""
-    if len(total) > 2 and cells_of(total) > MAX_CELLS:
-        _refuse(cells_of(total), total)
-
-
 def _refuse(cells: float, total: IntArray) -> None:
     raise ValueError(
         f"graded: interleaving the levels takes {cells:,.0f} cells at every step, the limit is "
-        f"{MAX_CELLS:,} (a query has levels of {total.tolist()} documents); use graded=False, "
-        "space='restart', or fewer different labels"
+        f"{MAX_CELLS:,} (a query has levels of {total.tolist()} documents); use "
+        "grades='thresholds', graded=False, or fewer different labels"
     )
 
 
@@ -215,6 +208,7 @@ def _sum_queries(
                     logs[k] = best_of_two(scaled, size, steps, weight, slopes[k])
                 else:
                     logs[k] = best_of_levels(scaled, size, steps, weight, slopes[k])
+                _share_ties(scaled, first, slopes[k])
                 continue
             if levels == 2:
                 logs[k], shares = forward_two(scaled, size, steps, weight, False)
@@ -233,6 +227,9 @@ def _sum_queries(
                     along = means_of_levels(shares, size, steps)
                     mean_slopes_of_levels(shares, size, steps, along, mean_slopes[k])
                 means[k] = along[-1]
+            if n_orders == 0:
+                _share_ties(scaled, first, slopes[k])
+                _share_ties(scaled, first, mean_slopes[k])
         values[q] = _mix(logs, means, slopes, mean_slopes, who, factor, task, gradient)
 
 
@@ -265,6 +262,21 @@ def _mix(
                 more = factor * mean_slopes[k, i] + (means[k] - mean) * more
             gradient[who[k, i]] += chances[k] * more
     return mean if task == MEAN else largest + np.log(total / orders)
+
+
+@kernel
+def _share_ties(scores: FloatArray, first: IntArray, slopes: FloatArray) -> None:
+    """Average slopes (n,) over equal scores of a class, so that no order of the documents matters.
+
+    The mean over all orders of tied documents is a subgradient wherever that of one order is.
+    """
+    for c in range(len(first) - 1):
+        start = first[c]
+        for i in range(first[c] + 1, first[c + 1] + 1):
+            if i == first[c + 1] or scores[i] != scores[start]:
+                if i - start > 1:
+                    slopes[start:i] = slopes[start:i].mean()
+                start = i
 
 
 @kernel
