@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from permdist._check import as_rng
 from permdist.models import objectives, solvers
 from permdist.models.base import Card, Settings
-from permdist.models.descent import Descent
 from permdist.models.options import option
 from permdist.models.rules import POSITIVE, MeasureName, OneOf, Whole
 from permdist.models.shared import Seeded
+from permdist.models.starts import Piloted
 from permdist.models.smooth_positions import SIGMOIDS, code_of, smooth_positions
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ __all__ = ["Approx", "ApproxAP", "ApproxNDCG", "smooth_positions"]
 SMOOTH: Settings = {"C": [0.03, 0.1, 1.0, 10.0, 100.0], "alpha": [1.0, 10.0, 100.0]}
 
 
-class Approx(Seeded, Descent):
+class Approx(Seeded, Piloted):
     """Maximizes a measure whose positions are smoothed.
 
     A position is ``1 + sum_j sigmoid(alpha (s_j - s_i))``; "among the first k" and "above" become
@@ -93,10 +93,14 @@ class Approx(Seeded, Descent):
         """Return the objective with the learner's parameters."""
         return objectives.SmoothMeasure(self.judge, self.alpha, self.beta, self.sigmoid)
 
+    def _unit(self) -> float:
+        return 1.0 / float(self.alpha)
+
     def _learn(
         self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
     ) -> None:
         objective = self.build_objective()
+        start = self._start(features, batch) if start is None else start
         if self.optimizer == "stochastic":
             found = solvers.stochastic(
                 objective.work(batch),
