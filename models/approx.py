@@ -80,7 +80,8 @@ class Approx(Seeded, Piloted):
         default=1,
     )
     C: float = 100.0
-    max_iter: int = 100
+    max_iter: int = 200
+    tol: float | None = 1e-5
 
     def check_parameters(self) -> None:
         """Check all parameters by their rules, and whether they go together."""

@@ -73,7 +73,8 @@ class SoftRank(Piloted):
         default="exact",
     )
     C: float = 1000.0
-    max_iter: int = 100
+    max_iter: int = 200
+    tol: float | None = 1e-5
 
     noise_: float = learned(
         Numbers((), 0.0, above=True), "The standard deviation that goes with `coef_`."

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from permdist.models.objectives import Objective
 
 PILOTS: dict[str, Objective] = {"listnet": ListNet(target="label"), "pairs": Likelihood()}
+WEAK = 100.0  # the C of a pilot
 # Standard deviations of the scores within queries, in units of the objective.
 LENGTHS = tuple(4.0**power for power in range(-2, 5))
 
@@ -44,7 +45,7 @@ class Piloted(Descent):
         """Choose the length of a pilot by the learner's own objective."""
         if self.start == "zeros":
             return None
-        pilot = self._pilot(PILOTS[self.start], features, batch, PILOT_C)
+        pilot = self._pilot(PILOTS[self.start], features, batch, WEAK)
         scores = features @ pilot
         means = np.add.reduceat(scores, batch.ptr[:-1]) / batch.sizes
         spread = float(np.sqrt(np.mean((scores - means[batch.query_of]) ** 2)))
@@ -59,4 +60,3 @@ class Piloted(Descent):
             if value < lowest:
                 best, lowest = factor * pilot, value
         return best
-PILOT_C=100.0
