@@ -1,4 +1,4 @@
-"""Where learners start whose objective is flat at 0: a pilot, as long as suits them."""
+"""Where learners start whose objective is flat at 0: from a pilot, of a length that suits them."""
 
 from __future__ import annotations
 
@@ -25,24 +25,25 @@ LENGTHS = tuple(4.0**power for power in range(-2, 5))
 class Piloted(Descent):
     """A learner that starts from the minimum of another, convex objective.
 
-    In queries of 100 documents and more a smooth cut-off is far from all documents that tie at
-    w = 0, and its gradient vanishes there.
+    At w = 0 all documents tie: in a query of 100 they share position 50, far from a cut-off at
+    10, whose smooth version has no gradient there.
     """
 
     start: str = option(
         OneOf((*PILOTS, "zeros")),
-        "Where to start, unless from another fit: from the minimum of ListNet, or of the "
-        "likelihood of good-bad pairs, multiplied by the number of a grid that suits the "
-        "learner's own objective best; or from zeros.",
+        "Where to start, unless from another fit: from the minimum of `ListNet`, or of the "
+        "likelihood of good-bad pairs, multiplied by the number of a grid for which the "
+        "learner's own objective is lowest; or from zeros, as in the paper. From zeros, measures "
+        "with a cut-off have no gradient in queries of 100 documents.",
         default="listnet",
     )
 
     def _unit(self) -> float:
-        """Return the difference of scores that the objective begins to distinguish."""
+        """Return the difference of scores that the objective begins to tell apart."""
         return 1.0
 
     def _start(self, features: FloatArray, batch: Batch) -> FloatArray | None:
-        """Choose the length of a pilot by the learner's own objective."""
+        """Minimize a convex objective, and choose the length of w by the learner's own."""
         if self.start == "zeros":
             return None
         pilot = self._pilot(PILOTS[self.start], features, batch, WEAK)
@@ -51,12 +52,11 @@ class Piloted(Descent):
         spread = float(np.sqrt(np.mean((scores - means[batch.query_of]) ** 2)))
         if not spread > 0.0:
             return None
-        bound, ridge = self.build_objective().bind(batch, self.n_jobs), self._scaling(features, batch.ptr).penalty
-        best, lowest = pilot, np.inf
-        for length in LENGTHS:
-            factor = length * self._unit() / spread
-            value = float(bound(factor * scores)[0].sum())
-            value += factor**2 * float(ridge @ pilot**2) / self._penalty()
-            if value < lowest:
-                best, lowest = factor * pilot, value
-        return best
+        bound = self.build_objective().bind(batch, self.n_jobs)
+        scaling = self._scaling(features, batch.ptr)
+        length = float(scaling.penalty @ pilot**2) / self._penalty()
+
+        def value(factor: float) -> float:
+            return float(bound(factor * scores)[0].sum()) + factor**2 * length
+
+        return pilot * min((one * self._unit() / spread for one in LENGTHS), key=value)
