@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 from permdist._check import as_rng
 from permdist.models import objectives, solvers
 from permdist.models.base import Card, Settings
-from permdist.models.descent import Descent
 from permdist.models.options import option
 from permdist.models.rules import POSITIVE, MeasureName, OneOf, Whole
 from permdist.models.shared import Seeded
 from permdist.models.smooth_positions import SIGMOIDS, code_of, smooth_positions
+from permdist.models.starts import Piloted
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Approx", "ApproxAP", "ApproxNDCG", "smooth_positions"]
 
-SMOOTH: Settings = {"C": [0.03, 0.1, 1.0, 10.0, 100.0], "alpha": [1.0, 10.0, 100.0]}
+# alpha and C act through alpha^2 C alone.
+SMOOTH: Settings = {"C": [0.03, 0.3, 3.0, 30.0, 300.0]}
 
 
-class Approx(Seeded, Descent):
+class Approx(Seeded, Piloted):
     """Maximizes a measure whose positions are smoothed.
 
     A position is ``1 + sum_j sigmoid(alpha (s_j - s_i))``; "among the first k" and "above" become
@@ -52,7 +53,7 @@ class Approx(Seeded, Descent):
         minimizes="1 - measure at smooth positions",
         cost="windows of n^2",
     )
-    settings: ClassVar[Settings] = {**SMOOTH, "measure": ["ndcg@10"], "beta": [1.0]}
+    settings: ClassVar[Settings] = {**SMOOTH, "measure": ["ndcg@10"], "beta": [1.0, 10.0]}
 
     measure: str | Measure = option(
         MeasureName(),
@@ -61,7 +62,11 @@ class Approx(Seeded, Descent):
         default="ndcg",
         kw_only=False,
     )
-    alpha: float = option(POSITIVE, "How steep the sigmoids of scores are.", default=10.0)
+    alpha: float = option(
+        POSITIVE,
+        "How steep the sigmoids of scores are. It acts together with C, through alpha^2 C.",
+        default=10.0,
+    )
     beta: float = option(POSITIVE, "How steep the sigmoids of positions are.", default=10.0)
     sigmoid: str = option(
         OneOf(SIGMOIDS), "The shape of the sigmoids of scores.", default="logistic"
@@ -69,18 +74,25 @@ class Approx(Seeded, Descent):
     optimizer: str = option(
         OneOf(("lbfgs", "stochastic")),
         "L-BFGS on all queries; or steps along the gradient of one query after the other, in "
-        "a new order in each pass, as in Algorithm 1 of the paper. The latter keeps the best "
-        "of all its models whenever there is an `eval_set`.",
+        "a new order in each pass, as in Algorithm 1 of the paper.",
         default="lbfgs",
     )
     learning_rate: float = option(POSITIVE, "The size of such steps.", default=0.01)
+    keep: str = option(
+        OneOf(("best", "last")),
+        "Which model to keep where there is an `eval_set`: of the models after each iteration, "
+        "`max_iter` at most, the one with the highest measure there, as in section 6.3 of the "
+        "paper; or the last one, unless `early_stopping` says otherwise.",
+        default="best",
+    )
     annealing: int = option(
         Whole(1, 100),
         "Go to alpha in so many stages, each four times as steep as the last.",
         default=1,
     )
-    C: float = 100.0
-    max_iter: int = 100
+    C: float = 3.0
+    max_iter: int = 200
+    tol: float | None = 1e-5
 
     def check_parameters(self) -> None:
         """Check all parameters by their rules, and whether they go together."""
@@ -93,10 +105,14 @@ class Approx(Seeded, Descent):
         """Return the objective with the learner's parameters."""
         return objectives.SmoothMeasure(self.judge, self.alpha, self.beta, self.sigmoid)
 
+    def _unit(self) -> float:
+        return 1.0 / float(self.alpha)
+
     def _learn(
         self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
     ) -> None:
         objective = self.build_objective()
+        start = self._start(features, batch) if start is None else start
         if self.optimizer == "stochastic":
             found = solvers.stochastic(
                 objective.work(batch),
@@ -110,13 +126,18 @@ class Approx(Seeded, Descent):
                 max_iter=self.max_iter,
                 note=watch.linear,
             )
-            self._keep(found if watch.best is None else found._replace(w=watch.best))
+            self._keep(self._chosen(found, watch))
             return
         for stage in range(int(self.annealing) - 1, -1, -1):
             softer = replace(objective, alpha=float(self.alpha) / 4.0**stage)
             found = self._by_lbfgs(self._task(softer, features, batch, start, watch))
             start = found.w
-        self._keep(found)
+        self._keep(self._chosen(found, watch))
+
+    def _chosen(self, found: solvers.Solution, watch: Watch) -> solvers.Solution:
+        """Choose among the models of all iterations, if there is anything to choose by."""
+        choose = self.keep == "best" and watch.best is not None and watch.best.any()
+        return found._replace(w=watch.best) if choose else found
 
 
 class ApproxNDCG(Approx):
@@ -146,6 +167,6 @@ class ApproxAP(Approx):
     """
 
     card: ClassVar[Card] = Approx.card._replace(optimizes="AP")
-    settings: ClassVar[Settings] = SMOOTH
+    settings: ClassVar[Settings] = {**SMOOTH, "beta": [1.0, 10.0, 100.0]}
 
     measure: str | Measure = "ap"

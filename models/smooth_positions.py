@@ -56,7 +56,8 @@ def smooth_positions(
     kind = SIGMOIDS.index(choice("sigmoid", sigmoid, SIGMOIDS))
     order = np.argsort(-score, kind="stable")
     result = np.empty(len(score))
-    result[order] = _positions(float(alpha) * score[order], kind, WINDOWS[kind])
+    everyone = np.arange(len(score))
+    result[order] = _positions(float(alpha) * score[order], everyone, kind, WINDOWS[kind])
     return result
 
 
@@ -103,65 +104,82 @@ def _slope(kind: int, x: float) -> float:
 
 
 @kernel
-def _fill(kind: int, slope: bool, scores: FloatArray, i: int, end: int, terms: FloatArray) -> None:
-    """Evaluate the sigmoid, or its slope, between item i and those that follow it.
+def _fill(
+    kind: int, slope: bool, scores: FloatArray, i: int, first: int, end: int, terms: FloatArray
+) -> None:
+    """Evaluate the sigmoid of minus the distance of item i from others, or its slope.
 
-    Scores fall, so the argument of the exponential is never positive, and the two kinds that are
-    made of one go through vector instructions.
+    The argument of the exponential is never positive, and the two kinds that are made of one go
+    through vector instructions.
     """
     if kind < 2:
         unit = 1.0 + kind
-        for j in range(i + 1, end):
-            e = exp_down(unit * (scores[j] - scores[i]))
+        for j in range(first, end):
+            e = exp_down(-unit * abs(scores[j] - scores[i]))
             terms[j] = unit * e / ((1.0 + e) * (1.0 + e)) if slope else e / (1.0 + e)
     elif slope:
-        for j in range(i + 1, end):
-            terms[j] = _slope(kind, scores[j] - scores[i])
+        for j in range(first, end):
+            terms[j] = _slope(kind, -abs(scores[j] - scores[i]))
     else:
-        for j in range(i + 1, end):
-            terms[j] = _sigmoid(kind, scores[j] - scores[i])
+        for j in range(first, end):
+            terms[j] = _sigmoid(kind, -abs(scores[j] - scores[i]))
 
 
 @kernel
-def _positions(scores: FloatArray, kind: int, window: float) -> FloatArray:
-    """Return smooth positions of descending scores, already multiplied by alpha."""
+def _positions(scores: FloatArray, wanted: IntArray, kind: int, window: float) -> FloatArray:
+    """Return the smooth positions of the wanted items, shape (wanted,).
+
+    Scores fall and are already multiplied by alpha.
+    """
     n = len(scores)
-    result, terms = np.ones(n), np.empty(n)
-    end = 0
-    # Those who are above by more than the window count 1 each, those below by more 0.
-    far = 0
-    for j in range(n):
-        while scores[far] - scores[j] > window:
-            far += 1
-        result[j] += far
-    for i in range(n):
+    result, terms = np.empty(len(wanted)), np.empty(n)
+    first, end = 0, 0
+    for t in range(len(wanted)):
+        i = wanted[t]
+        # Those who are above by more than the window count 1 each, those below by more 0.
+        while scores[first] - scores[i] > window:
+            first += 1
         end = max(end, i + 1)
         while end < n and scores[i] - scores[end] <= window:
             end += 1
-        _fill(kind, False, scores, i, end, terms)
+        _fill(kind, False, scores, i, first, end, terms)
+        position = 1.0 + first
+        for j in range(first, i):
+            position += 1.0 - terms[j]
         for j in range(i + 1, end):
-            result[i] += terms[j]
-            result[j] += 1.0 - terms[j]
+            position += terms[j]
+        result[t] = position
     return result
 
 
 @kernel
 def _pull_back(
-    scores: FloatArray, kind: int, window: float, slopes: FloatArray, out: FloatArray
+    scores: FloatArray,
+    wanted: IntArray,
+    kind: int,
+    window: float,
+    slopes: FloatArray,
+    out: FloatArray,
 ) -> None:
-    """Turn derivatives by smooth positions into derivatives by scores (times alpha)."""
-    n, end = len(scores), 0
+    """Turn derivatives by the wanted positions into derivatives by scores (times alpha)."""
+    n, first, end = len(scores), 0, 0
     terms = np.empty(n)
     out[:] = 0.0
-    for i in range(n):
+    for t in range(len(wanted)):
+        i = wanted[t]
+        while scores[first] - scores[i] > window:
+            first += 1
         end = max(end, i + 1)
         while end < n and scores[i] - scores[end] <= window:
             end += 1
-        _fill(kind, True, scores, i, end, terms)
-        for j in range(i + 1, end):
-            flow = terms[j] * (slopes[j] - slopes[i])
-            out[i] += flow
-            out[j] -= flow
+        _fill(kind, True, scores, i, first, end, terms)
+        total = 0.0
+        for j in range(first, end):
+            if j != i:
+                flow = slopes[t] * terms[j]
+                out[j] += flow
+                total += flow
+        out[i] -= total
 
 
 @kernel
@@ -201,10 +219,12 @@ def sum_measures(
         if measure == 4:
             value = _tau(s, level, kind, window, back)
         else:
-            position = _positions(s, kind, window)
-            slopes = np.zeros(n)
-            value = _measure(position, gain, measure, cut, beta, kind, log2, slopes)
-            _pull_back(s, kind, window, slopes, back)
+            good = np.flatnonzero(gain)  # the measure depends on their positions alone
+            position, slopes = _positions(s, good, kind, window), np.zeros(len(good))
+            inside = cut if cut < n else np.inf
+            form = gain[good], measure, inside, beta, kind, window, log2
+            value = _measure(position, *form, slopes)
+            _pull_back(s, good, kind, window, slopes, back)
         values[q] = 1.0 - value
         for t in range(n):
             gradient[a + order[t]] = -alpha * back[t]
@@ -218,17 +238,19 @@ def _measure(
     cut: float,
     beta: float,
     kind: int,
+    window: float,
     log2: bool,
     slopes: FloatArray,
 ) -> float:
-    """Evaluate a measure at smooth positions; slopes are its derivatives by them."""
+    """Evaluate a measure at the smooth positions of all documents with a gain, which ascend.
+
+    Slopes are its derivatives by them; cut is infinite where no position is beyond it.
+    """
     n, value = len(position), 0.0
     if measure == 0 or measure == 2:
         for i in range(n):
-            if gain[i] == 0.0:
-                continue
             inside, edge = 1.0, 0.0
-            if cut < n:
+            if cut < np.inf:
                 inside = _sigmoid(kind, beta * (cut + 0.5 - position[i]))
                 edge = -beta * _slope(kind, beta * (cut + 0.5 - position[i]))
             worth, fall = 1.0, 0.0
@@ -244,11 +266,16 @@ def _measure(
             value += gain[i] * worth * inside
             slopes[i] += gain[i] * (fall * inside + worth * edge)
         return value
-    good = np.flatnonzero(gain)
     if measure == 1:
-        for y in good:
-            above = 1.0
-            for x in good:
+        far, end = 0, 0
+        for y in range(n):
+            while beta * (position[y] - position[far]) > window:
+                far += 1
+            end = max(end, y + 1)
+            while end < n and beta * (position[end] - position[y]) <= window:
+                end += 1
+            above = 1.0 + far
+            for x in range(far, end):
                 if x != y:
                     d = beta * (position[y] - position[x])
                     above += _sigmoid(kind, d)
@@ -258,17 +285,19 @@ def _measure(
             value += gain[y] * above / position[y]
             slopes[y] -= gain[y] * above / position[y] ** 2
         return value
-    for x in good:
+    for x in range(n):
         # The chance, so to say, that no other relevant document is above.
         first = 1.0
-        for y in good:
+        for y in range(n):
             if y != x:
                 first *= _sigmoid(kind, beta * (position[y] - position[x]))
+                if first == 0.0:
+                    break
         value += first / position[x]
         slopes[x] -= first / position[x] ** 2
-        if first <= 0.0:
+        if first <= 1e-18:
             continue
-        for y in good:
+        for y in range(n):
             if y != x:
                 d = beta * (position[y] - position[x])
                 part = beta * _slope(kind, d) * first / max(_sigmoid(kind, d), 1e-300)

@@ -9,16 +9,16 @@ import numpy as np
 from permdist.models import objectives, solvers
 from permdist.models.attributes import Numbers
 from permdist.models.base import Card, Settings
-from permdist.models.descent import Descent
 from permdist.models.options import learned, option
 from permdist.models.rules import SMALLEST, MeasureName, Number, OneOf
+from permdist.models.starts import Piloted
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
     from permdist.measures import Measure
 
 
-class SoftRank(Descent):
+class SoftRank(Piloted):
     """Maximizes NDCG, or another measure of positions, in expectation over noise in the scores.
 
     Minimizes ``sum_q 1 - E[measure] + |w|^2 / C``, which is not convex.
@@ -73,7 +73,8 @@ class SoftRank(Descent):
         default="exact",
     )
     C: float = 1000.0
-    max_iter: int = 100
+    max_iter: int = 200
+    tol: float | None = 1e-5
 
     noise_: float = learned(
         Numbers((), 0.0, above=True), "The standard deviation that goes with `coef_`."
@@ -83,6 +84,9 @@ class SoftRank(Descent):
         """Return the objective with the learner's parameters."""
         noise = 1.0 if self.noise == "learned" else float(self.noise)
         return objectives.NoisyMeasure(self.judge, noise, self.method)
+
+    def _unit(self) -> float:
+        return self.build_objective().noise
 
     def _penalty(self) -> float:
         return np.inf if self.noise == "learned" else float(self.C)
