@@ -201,7 +201,7 @@ class PermuRank(Seeded, Standardized, WarmStarted, Ranker):
         elif not (stable or stop):
             flips = min(watch.history["turn"]) < 0.0
             self._warn(
-                f"the working sets still change after {plural(len(watch), 'round')}; round "
+                f"the working sets still change at max_iter={self.max_iter}; round "
                 f"{kept_at if self.keep == 'best' else len(watch)} is kept. "
                 + (
                     "The direction has turned around on the way (history_['turn']), more rounds "

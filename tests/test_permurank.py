@@ -79,7 +79,7 @@ def test_cuts():
     assert cuts_of(parse("ap"), (0, 1), (4, 2)).tolist() == [2]
     assert cuts_of(parse("p@5"), (0, 1), (4, 2)).tolist() == [5]
     assert cuts_of(parse("p@6"), (0, 1), (4, 2)).tolist() == []  # all rankings are perfect
-    with pytest.raises(ValueError, match="perfect rankings of 'success@2'.*use AP"):
+    with pytest.raises(ValueError, match=r"perfect rankings of 'success@2'.*use AP"):
         cuts_of(parse("success@2"), (0, 1), (4, 2))
 
 
@@ -99,13 +99,13 @@ def test_figure_seven(name, pairs, grades):
     options = {"C": C, "max_iter": rounds, "tol": 1e-11, "keep": "last", "standardize": False}
     learner = quietly(PermuRank(name, pairs=pairs, **options), X, y, qid)
     history = learner.history_
-    for t, (w, value, perfect, imperfect, train) in enumerate(notes):
+    for t, (_, value, perfect, imperfect, train) in enumerate(notes):
         assert history["objective"][t] == pytest.approx(value, rel=1e-8)
         assert history["perfect"][t] == pytest.approx(perfect)
         assert history["imperfect"][t] == pytest.approx(imperfect)
         assert history["train"][t] == pytest.approx(train)
     if len(notes) == learner.n_iter_:
-        np.testing.assert_allclose(learner.coef_, w, atol=1e-4)
+        np.testing.assert_allclose(learner.coef_, notes[-1][0], atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", LOSSES)
@@ -178,7 +178,7 @@ def test_convergence_is_certified_and_the_lack_of_it_told(tmp_path):
     history = learner.history_
     assert history["imperfect"][-1] == history["imperfect"][-2]
     assert learner.n_iter_ > 2
-    with pytest.warns(ConvergenceWarning, match="after 1 round; round 1 is kept.*max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"at max_iter=1; round 1 is kept.*larger max_iter"):
         assert not PermuRank("ap", C=0.05, max_iter=1).fit(X, y, qid).converged_
     learner.save(tmp_path / "model.json")
     np.testing.assert_array_equal(load(tmp_path / "model.json").coef_, learner.coef_)
