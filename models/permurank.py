@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -12,13 +12,14 @@ from permdist._check import as_rng
 from permdist._kernels import kernel
 from permdist._ragged import pointers
 from permdist._text import plural
-from permdist.models import solvers
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.batch import with_shared_ties
 from permdist.models.options import option
 from permdist.models.perfect import Permutations
 from permdist.models.rules import SMALLEST, MeasureName, Number, OneOf, Whole
+from permdist.models.scaling import Scaling
 from permdist.models.shared import Seeded, Standardized, WarmStarted
+from permdist.models.solvers import Solution, cutting_planes, lbfgs
 
 if TYPE_CHECKING:
     from permdist._typing import BoolArray, FloatArray, IntArray
@@ -156,11 +157,12 @@ class PermuRank(Seeded, Standardized, WarmStarted, Ranker):
         sets = WorkingSets(features, batch, self.judge, self.pairs)
         w = np.zeros(features.shape[1]) if start is None else np.array(start)
         sets.add(features @ (self._first(sets) if start is None else w))
+        scaling = Scaling.of(features, batch.ptr, standardize=False)
         best, kept, kept_at = -np.inf, w, 0
         stable, tol, unsolved, failed = False, float(self.tol), 0, 0
         for number in range(1, self.max_iter + 1):
             flat, before = sets.flat(), w
-            found = self._minimize(flat, w, tol)
+            found = self._minimize(flat, w, tol, scaling)
             w, solved = found.w, found.converged or "ABNORMAL" in found.message
             unsolved, failed = (0, failed) if solved else (unsolved + 1, failed + 1)
             if not np.isfinite(found.value):
@@ -220,7 +222,7 @@ class PermuRank(Seeded, Standardized, WarmStarted, Ranker):
             return -sets.mean_difference()
         return as_rng(self.random_state).normal(size=sets.features.shape[1])
 
-    def _minimize(self, flat: Flat, start: FloatArray, tol: float) -> solvers.Solution:
+    def _minimize(self, flat: Flat, start: FloatArray, tol: float, scaling: Scaling) -> Solution:
         kind, cut = LOSSES.index(self.loss), len(flat.perfect)
 
         def objective(F: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -229,14 +231,17 @@ class PermuRank(Seeded, Standardized, WarmStarted, Ranker):
 
         phi, C = np.concatenate([flat.perfect, flat.imperfect]), float(self.C)
         if kind > 1:
-            return solvers.lbfgs(objective, phi, start, C, tol=tol, max_iter=500)
-        found = solvers.cutting_planes(objective, phi, start, C, tol=tol, max_iter=INNER)
+            return lbfgs(objective, phi, start, C, scaling=scaling, tol=tol, max_iter=500)
+
+        def solve(start: FloatArray, tol: float) -> Solution:
+            options: dict[str, Any] = {"scaling": scaling, "tol": tol, "max_iter": INNER}
+            return cutting_planes(objective, phi, start, C, **options)
+
+        found = solve(start, tol)
         # With a small C the loss is nearly constant: the gap is to be small beside what is gained.
         gain = float(objective(np.zeros(len(phi)))[0][0]) - found.value
         if found.converged and found.value - found.lower > tol * gain > ROUNDING * found.value:
-            finer, start = tol * gain / found.value, found.w
-            again = solvers.cutting_planes(objective, phi, start, C, tol=finer, max_iter=INNER)
-            found = again._replace(converged=True)
+            found = solve(found.w, tol * gain / found.value)._replace(converged=True)
         return found
 
 
