@@ -1,50 +1,62 @@
-"""AdaRank: boosting of single features by the measure itself."""
+"""AdaRank: boosting on queries by the measure itself."""
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from permdist.models.attributes import Columns, Numbers
+from permdist.models.attributes import Columns, Numbers, Table
 from permdist.models.base import Card, Ranker, Settings
+from permdist.models.batch import with_shared_ties
 from permdist.models.options import learned, option
 from permdist.models.rules import MeasureName, Number, OneOf, Whole
+from permdist.models.shared import Seeded, Standardized
+from permdist.models.weak import Features, Learners, Pool, Rankers, Stumps, WeakRankers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from permdist._typing import FloatArray
+    from permdist._typing import FloatArray, IntArray
     from permdist.measures import Measure
     from permdist.models.batch import Batch
     from permdist.models.history import Watch
 
-LARGEST = 1.0 - 1e-12  # a feature that ranks everything perfectly would get an infinite weight
+LARGEST = 1.0 - 1e-12  # a weak ranker that ranks all perfectly would get an infinite weight
 
 
-class AdaRank(Ranker):
-    """Boosting on queries: each round adds the feature that ranks the hardest queries best.
+class AdaRank(Seeded, Standardized, Ranker):
+    """Boosting on queries: each round adds the weak ranker that ranks the hardest queries best.
 
     Minimizes the exponential type-one bound ``sum_q exp(-E_q)`` of any measure E in [0, 1]. In
-    round t the feature with the largest weighted measure ``phi = sum_q P(q) E_q(feature)`` is
+    round t the weak ranker h with the largest weighted measure ``phi = sum_q P(q) E_q(h)`` is
     added with weight ``alpha = log((1 + phi) / (1 - phi)) / 2``; then ``P(q)`` becomes proportional
-    to ``exp(-E_q)`` under the model so far.
-
-    Rankings by each feature are computed once: a round costs one product of the queries by
-    features matrix of measures, and one evaluation of the model.
+    to ``exp(-E_q)`` under the model so far. Ties count by their mean over all ways to break them.
 
     Attributes
     ----------
     history_ : dict of lists
-        ``objective`` is the bound; ``train`` the mean measure over queries with two labels;
-        ``feature`` and ``alpha`` all that was added; ``phi`` and ``delta`` are the quantities of
-        Theorem 4, and ``guarantee`` the lower bound on ``train`` that they give.
+        ``objective`` is the bound; ``train`` the mean measure over queries with two labels, ties
+        averaged; ``feature`` (for features only) and ``alpha`` all that was added; ``phi`` and
+        ``delta`` are the quantities of Theorem 4, and ``guarantee`` the lower bound on ``train``
+        that they give.
 
     Notes
     -----
-    To the letter, the algorithm can choose one feature for ever: where the best feature is the
-    only one so far, adding it again changes no ranking, so no weight changes. A feature that was
-    not accepted, or changed nothing, is therefore passed over until another one was, or did.
+    **To the letter** (``accept="literal"``) there are `max_iter` rounds, and the last model is
+    returned. The algorithm can then choose one weak ranker for ever: where the best one is the only
+    one so far, adding it again changes no ranking, so no weight changes. It also accepts what makes
+    the measure worse. By default an addition must make the measure on the training queries better:
+    a weak ranker that does not is passed over, and where none does, all are tried again with half
+    the weight, `halvings` times. ``standardize=False`` adds up features in their own units, as the
+    paper does; weak rankers are divided by their spread within queries otherwise.
+
+    **Weak rankers of your own.** `weak` may be any object with a method ``choose(X, y, qid,
+    weights)``, called in every round with the training data (queries numbered from 0) and the
+    distribution ``P`` over queries, shape (queries,). It returns an object with a method
+    ``predict(X)`` that scores documents. Such a model cannot be saved; all others can.
 
     References
     ----------
@@ -67,15 +79,28 @@ class AdaRank(Ranker):
         cost="n log n per round",
     )
     settings: ClassVar[Settings] = {
+        "weak": ["signed", "features"],
         "accept": ["better", "all"],
-        "directions": ["up", "both"],
         "early_stopping": [300],
     }
 
     by_column: ClassVar[bool] = True
+    scales_itself: ClassVar[bool] = True
+    alternatives: ClassVar[tuple[str, ...]] = ("coef_", "stumps_", "rankers_")
 
     measure: str | Measure = option(
         MeasureName(), "Any measure with values from 0 to 1.", default="ap", kw_only=False
+    )
+    weak: Any = option(
+        WeakRankers(),
+        "Weak rankers: ``'features'``, single features that rank large values first; "
+        "``'signed'``, features that rank large or small values first; ``'thresholds'``, ``1 if x "
+        "> threshold else 0``; ``'stumps'``, the same with either side first; a learner, fitted in "
+        "every round to queries drawn by their weights; or an object of your own, see the notes.",
+        default="signed",
+    )
+    thresholds: int = option(
+        Whole(), "The number of thresholds per feature, at its quantiles.", default=16
     )
     max_iter: int = option(Whole(), "The largest number of rounds.", default=500)
     tol: float = option(
@@ -84,27 +109,51 @@ class AdaRank(Ranker):
         default=1e-5,
     )
     accept: str = option(
-        OneOf(("better", "all")),
+        OneOf(("better", "all", "literal")),
         "Which additions stay: only those that make the measure on the training queries "
-        "better, until none does; or all, as in the paper, until there was nothing better for "
-        "`patience` rounds, and then the best model.",
+        "better, until none does; all, until there was nothing better for `patience` rounds, and "
+        "then the best model; or all, for `max_iter` rounds, and the last model, which is the "
+        "algorithm to the letter.",
         default="better",
     )
-    patience: int = option(
-        Whole(), "Rounds without a better model after which to stop.", default=50
+    halvings: int = option(
+        Whole(0, 50),
+        "How often to halve the weights where no weak ranker makes the measure better, before the "
+        'fit ends; for ``accept="better"``.',
+        default=3,
     )
-    directions: str = option(
-        OneOf(("up", "both")),
-        "Whether a feature always ranks large values first, or the better of both ways.",
-        default="up",
+    patience: int = option(
+        Whole(),
+        'Rounds without a better model after which to stop, for ``accept="all"``.',
+        default=50,
+    )
+    directions: str | None = option(
+        OneOf(("up", "both"), optional=True),
+        "Deprecated: ``'up'`` is ``weak='features'``, ``'both'`` is ``weak='signed'``.",
+        default=None,
     )
 
     features_: list[int] = learned(
         Columns(signed=True),
-        "The feature of each round up to the model that is kept, numbered from 0; with "
-        '``directions="both"``, -1 - number for one that ranks small values first.',
+        "The feature of each round up to the model that is kept, numbered from 0, or -1 - number "
+        "for one that ranks small values first; empty for other weak rankers.",
     )
-    alphas_: list[float] = learned(Numbers((None,), 0.0, listed=True), "The weight of each round.")
+    alphas_: list[float] = learned(
+        Numbers((None,), 0.0, listed=True),
+        "The weight of each round; for learners, divided by the spread of their scores.",
+    )
+    stumps_: dict[str, list[float]] = learned(
+        Table(
+            feature=Columns(),
+            threshold=Numbers((None,), listed=True),
+            alpha=Numbers((None,), listed=True),
+        ),
+        "``feature``, ``threshold`` and ``alpha`` of each round, for thresholds and stumps; such "
+        "a model is not linear and has no `coef_`.",
+    )
+    rankers_: list[Any] = learned(
+        Rankers(), "The weak rankers of each round, where they are learners that are not linear."
+    )
 
     def check_parameters(self) -> None:
         """Check all parameters by their rules, and the range of the measure."""
@@ -112,77 +161,135 @@ class AdaRank(Ranker):
         self._need_unit_range()
 
     def _check_state(self, state: Mapping[str, Any]) -> None:
-        rounds, found = len(state["features_"]), len(state["alphas_"])
-        if found != rounds:
-            raise ValueError(f"alphas_: expected {rounds} of them, as features_, got {found}")
+        expected, found = len(state["alphas_"]), len(state["features_"])
+        if found not in (0, expected):
+            raise ValueError(f"features_: expected {expected} of them, as alphas_, got {found}")
+        for name in ("stumps_", "rankers_"):
+            rounds = state.get(name, state["alphas_"])
+            found = len(rounds["alpha"] if isinstance(rounds, dict) else rounds)
+            if found != expected:
+                raise ValueError(f"{name}: expected {expected} of them, as alphas_, got {found}")
+
+    def _draws_by_document(self) -> bool:
+        return not isinstance(self.weak, str)
+
+    def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:  # noqa: ARG002
+        if hasattr(self, "coef_"):
+            return features @ self.coef_
+        total = np.zeros(len(features))
+        if hasattr(self, "stumps_"):
+            stumps = zip(*self.stumps_.values(), strict=True)
+            for k, threshold, alpha in stumps:
+                total += alpha * (features[:, int(k)] > threshold)
+            return total
+        for ranker, alpha in zip(self.rankers_, self.alphas_, strict=True):
+            total += alpha * ranker.predict(features)
+        return total
+
+    def _pool(self, features: FloatArray, batch: Batch, measured: Any) -> Pool:
+        weak = self.weak
+        if self.directions is not None:
+            weak = {"up": "features", "both": "signed"}[self.directions]
+            warnings.warn(
+                f"AdaRank: directions={self.directions!r} is now weak={weak!r}",
+                DeprecationWarning,
+                stacklevel=6,
+            )
+        if weak in ("features", "signed"):
+            scaling = self._scaling(features, batch.ptr)
+            unit = np.ones(features.shape[1]) if scaling is None else scaling.spread
+            return Features(features, measured, batch, unit, weak == "signed")
+        if weak in ("thresholds", "stumps"):
+            return Stumps(features, measured, self.thresholds, weak == "stumps")
+        return Learners(
+            weak,
+            features,
+            measured,
+            batch,
+            scaled=self.standardize,
+            random_state=self.random_state,
+        )
 
     def _learn(
         self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
     ) -> None:
-        measure = self.judge
+        for name in self.alternatives:
+            self.__dict__.pop(name, None)
+        measure = with_shared_ties(self.judge)
 
         def measured(scores: FloatArray) -> FloatArray:
             return batch.measured(measure, scores)
 
-        columns = [np.ascontiguousarray(column) for column in features.T]
-        table = np.array([measured(column) for column in columns])  # (features, queries)
-        if self.directions == "both":
-            table = np.concatenate([table, [measured(-column) for column in columns]])
-        width = len(columns)
-        # A feature that is constant in every query ranks nothing: ties would speak for it.
-        starts = batch.ptr[:-1]
-        useless = (
-            np.maximum.reduceat(features, starts) == np.minimum.reduceat(features, starts)
-        ).all(axis=0)
-        useless = np.tile(useless, len(table) // width)
-        coef = np.zeros(width) if start is None else np.array(start)
-        scores = features @ coef
+        pool = self._pool(features, batch, measured)
+        first = np.zeros(features.shape[1]) if start is None else np.array(start)
+        scores, held_out = features @ first, watch.held_out
+        judged = None if held_out is None else held_out.X @ first
         current = np.zeros(len(batch)) if start is None else measured(scores)
         gap = float(np.exp(-current).mean())  # Theorem 4: no more than this is missing
-        passed_over = useless.copy()
-        chosen: list[int] = []
+        keys: list[Any] = []
         alphas: list[float] = []
-        best, best_at, kept = float(current.mean()), 0, np.array(coef)
-        while len(chosen) < self.max_iter and not passed_over.all():
+        best, kept, step, changed, stop = float(current.mean()), 0, 1.0, True, False
+        smallest = 0.5**self.halvings if self.accept == "better" else 1.0
+        while len(keys) < self.max_iter:
             weights = np.exp(-current)
             weights /= weights.sum()
-            merit = table @ weights
-            merit[passed_over] = -np.inf
-            k = int(np.argmax(merit))
-            if merit[k] <= 0.0:
-                break
-            phi = min(float(merit[k]), LARGEST)
-            alpha = 0.5 * np.log((1.0 + phi) / (1.0 - phi)) * (1.0 if k < width else -1.0)
-            trial = scores + alpha * columns[k % width]
+            offer = pool.best(weights)
+            phi = 0.0 if offer is None else min(float(weights @ offer.values), LARGEST)
+            if offer is None or phi <= 0.0:
+                if step <= smallest:
+                    break
+                step *= 0.5
+                pool.reset()
+                continue
+            alpha = 0.5 * step * float(np.log((1.0 + phi) / (1.0 - phi)))
+            trial = scores + alpha * offer.scores
             after = measured(trial)
             train = float(after.mean())
-            passed_over[k] = True
-            if self.accept == "better" and train <= best + self.tol:
-                continue
-            if not np.array_equal(after, current) or not chosen:
-                passed_over = useless.copy()
-            delta = float((after - current - abs(alpha) * table[k]).min())
-            gap *= np.exp(-delta) * np.sqrt(1.0 - phi**2)
+            better = train > best + self.tol
+            changed = not np.array_equal(after, current)
+            if self.accept != "literal":
+                pool.pass_over(offer.key)
+                if self.accept == "better" and not better:
+                    continue
+                if changed or not keys:
+                    pool.reset()
+            delta = float((after - current - alpha * offer.values).min())
+            gap *= float(np.exp(-delta) * (np.cosh(alpha) - phi * np.sinh(alpha)))
             scores, current = trial, after
-            coef[k % width] += alpha
-            chosen.append(k if k < width else -1 - k % width)
-            alphas.append(abs(float(alpha)))
-            if train > best + self.tol:
-                best, best_at, kept = train, len(chosen), np.array(coef)
-            stop = watch.linear(
-                coef,
-                objective=float(np.exp(-after).sum()),
-                train=train,
-                phi=phi,
-                delta=delta,
-                alpha=abs(alpha),
-                feature=chosen[-1],
-                guarantee=1.0 - gap,
-            )
-            if stop or len(chosen) - best_at >= self.patience:
+            keys.append(offer.key)
+            alphas.append(alpha)
+            if better:
+                best, kept = train, len(keys)
+            notes = {"train": train, "phi": phi, "delta": delta, "alpha": alpha}
+            if isinstance(pool, Features):
+                notes["feature"] = pool.column(offer.key)
+            if held_out is not None and judged is not None:
+                judged = judged + alpha * pool.predict(offer.key, held_out)
+            value = float(np.exp(-after).sum())
+            stop = watch.note(len(keys), judged, objective=value, **notes, guarantee=1.0 - gap)
+            if stop or (self.accept == "all" and len(keys) - kept >= self.patience):
                 break
-        if watch.stops_early and watch.best is not None:
-            kept, best_at = watch.best, watch.best_at
-        self.coef_ = kept
-        self.features_, self.alphas_ = chosen[:best_at], alphas[:best_at]
-        self.converged_ = len(chosen) < self.max_iter
+        if watch.stops_early:
+            kept = watch.best_at
+        elif self.accept == "literal":
+            kept = len(keys)
+        self.features_, self.alphas_ = [], alphas[:kept]
+        for name, value in pool.model(keys[:kept], alphas[:kept], first).items():
+            setattr(self, name, value)
+        self.converged_ = not changed if self.accept == "literal" else len(keys) < self.max_iter
+        if not stop:
+            self._warn_of_the_end(kept, perfect=best >= 1.0 - self.tol)
+
+    def _warn_of_the_end(self, kept: int, *, perfect: bool) -> None:
+        """Say so where the fit ended too early, or has not ended."""
+        if not self.converged_:
+            text = f"the measure still changes at max_iter={self.max_iter}; use a larger max_iter"
+        elif kept == 1 and self.n_features_in_ > 1 and not perfect:
+            text = (
+                f"could not improve {self.judge.name!r} on the training queries after one round, "
+                "the model is a single weak ranker; try weak='signed' or weak='stumps', "
+                "accept='all', or another measure"
+            )
+        else:
+            return
+        warnings.warn(f"AdaRank: {text}", ConvergenceWarning, stacklevel=5)

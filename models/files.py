@@ -228,6 +228,8 @@ def _plain(value: Any) -> Any:
     """Write a value so that JSON can hold it: no numpy, no infinities."""
     if isinstance(value, Measure):
         return value.name
+    if isinstance(value, Ranker):
+        return to_dict(value)
     if isinstance(value, Spec):
         return value.name if value.has_text else value
     if isinstance(value, np.ndarray | np.generic):
@@ -240,4 +242,7 @@ def _plain(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
+    """Read a parameter: a learner from its plain form, and infinities from words."""
+    if isinstance(value, dict) and "learner" in value:
+        return from_dict(value)
     return float(value) if isinstance(value, str) and value in ("inf", "-inf", "nan") else value

@@ -552,29 +552,6 @@ def rankboost(X, labels, qid, rounds):
     return H, found
 
 
-def adarank(X, labels, queries, measure, rounds):
-    """AdaRank to the letter: chosen features, their weights, and the distributions."""
-
-    def measured(scores, rows):
-        return float(measure.from_scores(scores[rows], labels[rows]))
-
-    P = np.full(len(queries), 1.0 / len(queries))
-    f, chosen, alphas = np.zeros(len(labels)), [], []
-    for _ in range(rounds):
-        phi = [
-            sum(p * measured(X[:, k], rows) for p, rows in zip(P, queries, strict=True))
-            for k in range(X.shape[1])
-        ]
-        k = int(np.argmax(phi))
-        alpha = 0.5 * math.log((1.0 + phi[k]) / (1.0 - phi[k]))
-        f += alpha * X[:, k]
-        P = np.array([math.exp(-measured(f, rows)) for rows in queries])
-        P /= P.sum()
-        chosen.append(k)
-        alphas.append(alpha)
-    return chosen, alphas
-
-
 # ---- listwise and approximation learners --------------------------------------------------------
 
 SIGMOIDS = {

@@ -1,0 +1,242 @@
+"""AdaRank against Figure 6 as a loop, its weak rankers, and what it must not depend on."""
+
+import warnings
+
+import naive_permurank
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from permdist import data
+from permdist.measures import parse
+from permdist.models import AdaRank, RankBoost, RankSVM, load
+from permdist.models.weak import thresholds_of
+
+
+@pytest.fixture(scope="module")
+def queries():
+    whole = data.make_letor(16, n_documents=(5, 20), n_features=6, rng=3)
+    return whole.where([len(np.unique(query.y)) > 1 for query in whole])
+
+
+def fitted(*args, **options):
+    """Fit where it is not the point that the fit has not ended."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return AdaRank(**options).fit(*args)
+
+
+class Means:
+    """A weak ranker of one's own: the difference between good and bad documents, by weight."""
+
+    def __init__(self):
+        self.seen = []
+
+    def choose(self, X, y, qid, weights):
+        self.seen.append(weights)
+        w = weights[qid] * np.where(y > 0, 1.0, -1.0)
+        return Direction(w @ (X - X.mean(axis=0)))
+
+
+class Direction:
+    def __init__(self, w):
+        self.w = w
+
+    def predict(self, X):
+        return X @ self.w
+
+
+# ---- Figure 6 ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["ap", "ndcg@5", "rr"])
+@pytest.mark.parametrize("rounded", [False, True])
+def test_figure_six(name, rounded, queries):
+    X = np.round(3.0 * queries.X) if rounded else queries.X  # with ties, or with few
+    X = X[:, np.ptp(X, axis=0) > 0]
+    measure = parse(f"{name}[ties=average]")
+    rows = [np.arange(a, b) for a, b in zip(queries.ptr[:-1], queries.ptr[1:], strict=True)]
+    f, notes = naive_permurank.adarank(X, queries.y, rows, measure, 12)
+    options = {"weak": "features", "accept": "literal", "max_iter": 12, "standardize": False}
+    learner = fitted(X, queries.y, queries.qid, measure=name, **options)
+    assert learner.features_ == [k for k, _, _ in notes]
+    np.testing.assert_allclose(learner.alphas_, [alpha for _, alpha, _ in notes], rtol=1e-12)
+    np.testing.assert_allclose(learner.coef_, f, rtol=1e-12)
+    assert learner.n_iter_ == 12
+
+
+def test_the_letter_can_stay_with_one_feature_and_the_default_does_not():
+    rng = np.random.default_rng(0)
+    y, qid = np.tile([1, 0, 0, 1, 0], 8), np.arange(40) // 5
+    noise = rng.normal(size=(40, 3))
+    X = np.column_stack([1.5 * y, 0 * y, 0.5 * y]) + noise
+    literal = AdaRank(weak="features", accept="literal", max_iter=9).fit(X, y, qid)
+    assert len(set(literal.features_)) == 1
+    assert len(literal.features_) == 9
+    assert literal.converged_  # nothing changes any more
+    better = fitted(X, y, qid)
+    assert len(set(better.features_)) > 1
+    assert better.history_["train"][-1] > literal.history_["train"][-1]
+
+
+@pytest.mark.parametrize("weak", ["features", "signed", "thresholds", "stumps"])
+@pytest.mark.parametrize("accept", ["better", "all", "literal"])
+def test_theorem_four(queries, weak, accept):
+    history = fitted(queries, weak=weak, accept=accept, max_iter=25, thresholds=3).history_
+    rounds = zip(history["train"], history["guarantee"], strict=True)
+    assert all(train >= bound - 1e-12 for train, bound in rounds)
+    if accept == "better":
+        assert (np.diff(history["train"]) > 0.0).all()
+
+
+# ---- what is kept, what is told ------------------------------------------------------------------
+
+
+def test_the_best_round_is_kept(queries):
+    averaged = parse("ap[ties=average]")
+    for accept in ("better", "all"):
+        learner = fitted(queries, accept=accept, max_iter=40)
+        features, batch = learner.training_data(queries)
+        value = batch.measured(averaged, features @ learner.coef_).mean()
+        assert value == pytest.approx(max(learner.history_["train"]), abs=1e-4)
+    last = fitted(queries, accept="literal", max_iter=40)
+    value = batch.measured(averaged, features @ last.coef_).mean()
+    assert value == pytest.approx(last.history_["train"][-1])
+
+
+def test_an_end_after_one_round_is_told():
+    X = np.tile(np.column_stack([np.arange(6.0)[::-1], np.arange(6.0)]), (2, 1))
+    y, qid = np.tile([0, 1, 0, 0, 0, 0], 2), np.repeat([0, 1], 6)
+    with pytest.warns(ConvergenceWarning, match=r"could not improve 'ap'.*try weak="):
+        assert len(AdaRank().fit(X, y, qid).alphas_) == 1
+    with pytest.warns(ConvergenceWarning, match="max_iter=1; use a larger max_iter"):
+        assert not AdaRank(max_iter=1).fit(X, y, qid).converged_
+    perfect = AdaRank().fit(X, np.tile([1, 0, 0, 0, 0, 0], 2), qid)  # nothing is left to improve
+    assert perfect.converged_
+
+
+def test_halved_weights_go_on_where_whole_ones_end(queries):
+    whole, halved = (fitted(queries, halvings=n) for n in (0, 3))
+    assert halved.history_["train"][-1] > whole.history_["train"][-1]
+    assert len(halved.alphas_) > len(whole.alphas_)
+
+
+# ---- weak rankers --------------------------------------------------------------------------------
+
+
+def test_signed_features_find_what_ranks_small_values_first():
+    rng = np.random.default_rng(0)
+    y, qid = (rng.random(120) < 0.3).astype(int), np.repeat(np.arange(12), 10)
+    X = np.column_stack([-2.0 * y, np.zeros(120)]) + rng.normal(size=(120, 2))
+    signed = fitted(X, y, qid, weak="signed")
+    assert signed.features_[0] == -1
+    assert signed.coef_[0] < 0.0
+    assert signed.score(X, y, qid) > fitted(X, y, qid, weak="features").score(X, y, qid) + 0.1
+
+
+def test_stumps_are_thresholds_of_either_side(queries):
+    for weak in ("thresholds", "stumps"):
+        learner = fitted(queries, weak=weak, max_iter=10, thresholds=4)
+        stumps = learner.stumps_
+        scores = sum(
+            alpha * (queries.X[:, k] > cut) for k, cut, alpha in zip(*stumps.values(), strict=True)
+        )
+        np.testing.assert_allclose(learner.predict(queries), scores)
+        assert (min(stumps["alpha"]) < 0.0) == (weak == "stumps")
+        assert not hasattr(learner, "coef_")
+    with pytest.raises(ValueError, match="warm_start_from: only weak='features'"):
+        AdaRank(weak="stumps").fit(queries, warm_start_from=RankSVM().fit(queries))
+
+
+def test_thresholds_lie_between_values():
+    rng = np.random.default_rng(0)
+    for column in (rng.normal(size=50), np.round(rng.normal(size=50)), np.array([1.0, 1.0])):
+        for count in (1, 4, 100):
+            cuts = thresholds_of(column, count)
+            distinct = np.unique(column)
+            assert len(cuts) == min(count, len(distinct) - 1) or len(cuts) < count
+            below = np.searchsorted(distinct, cuts, side="right")
+            assert ((below > 0) & (below < len(distinct))).all()
+            assert len(np.unique(below)) == len(cuts)
+
+
+def test_another_learner_as_a_weak_one(queries):
+    learner = fitted(queries, weak=RankSVM(), max_iter=4)
+    again, other = (fitted(queries, weak=RankSVM(), max_iter=4, random_state=s) for s in (0, 1))
+    np.testing.assert_array_equal(learner.coef_, again.coef_)
+    assert np.abs(learner.coef_ - other.coef_).max() > 1e-6
+    features, batch = learner.training_data(queries)
+    train = batch.measured(parse("ap[ties=average]"), features @ learner.coef_).mean()
+    assert train == pytest.approx(max(learner.history_["train"]), abs=1e-4)
+    rankers = fitted(queries, weak=RankBoost(max_iter=3), max_iter=3)
+    total = sum(
+        a * h.predict(queries) for a, h in zip(rankers.alphas_, rankers.rankers_, strict=True)
+    )
+    np.testing.assert_allclose(rankers.predict(queries), total)
+
+
+def test_a_weak_ranker_of_ones_own(queries, tmp_path):
+    weak = Means()
+    learner = AdaRank(weak=weak, accept="literal", max_iter=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        learner.fit(queries, eval_set=queries)
+    assert len(weak.seen) == 3
+    assert all(one.sum() == pytest.approx(1.0) for one in weak.seen)
+    np.testing.assert_allclose(weak.seen[0], 1.0 / len(weak.seen[0]))
+    assert learner.history_["measure"][-1] == pytest.approx(learner.score(queries))
+    with pytest.raises((TypeError, ValueError), match=r"rankers_|written"):
+        learner.save(tmp_path / "own.json")
+
+
+@pytest.mark.parametrize(
+    "weak", ["features", "signed", "stumps", RankSVM(C=3.0), RankBoost(max_iter=2)], ids=str
+)
+def test_files(queries, weak, tmp_path):
+    learner = fitted(queries, weak=weak, max_iter=3, thresholds=3)
+    learner.save(tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict(queries), learner.predict(queries))
+    assert again.get_params(deep=False).keys() == learner.get_params(deep=False).keys()
+    assert str(again.weak) == str(learner.weak)
+    assert str(clone(again).weak) == str(weak)
+
+
+@pytest.mark.parametrize(
+    ("weak", "message"),
+    [
+        ("tree", "weak: expected one of 'features'.*a method choose"),
+        (3, "weak: expected one of"),
+        (RankSVM(normalize=True), "single documents only, got RankSVM"),
+        (RankSVM(C=-1.0), "C: expected a positive number"),
+    ],
+)
+def test_weak_rankers_that_are_none(queries, weak, message):
+    with pytest.raises(ValueError, match=message):
+        AdaRank(weak=weak).fit(queries)
+
+
+def test_directions_still_work(queries):
+    for old, new in (("up", "features"), ("both", "signed")):
+        with pytest.warns(DeprecationWarning, match=f"now weak='{new}'"):
+            found = AdaRank(directions=old, accept="all").fit(queries)
+        np.testing.assert_array_equal(
+            found.coef_, AdaRank(weak=new, accept="all").fit(queries).coef_
+        )
+
+
+# ---- what it must not depend on ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weak", ["signed", "stumps", RankSVM()], ids=str)
+def test_neither_units_nor_the_order_of_documents_matter(queries, weak):
+    X, y, qid = np.round(8.0 * queries.X), queries.y, queries.qid  # with many ties
+    options = {"weak": weak, "max_iter": 4, "thresholds": 4}
+    found = fitted(X, y, qid, **options).predict(X)
+    units = 2.0 ** np.array([-10, 23, 0, 7, -3, 13])
+    scaled = fitted(X * units, y, qid, **options).predict(X * units)
+    np.testing.assert_allclose(scaled, found, rtol=1e-5, atol=1e-8)
+    for order in (np.lexsort((-y, qid)), np.lexsort((y, qid))):
+        mixed = fitted(X[order], y[order], qid[order], **options).predict(X)
+        np.testing.assert_allclose(mixed, found, rtol=1e-5, atol=1e-8)
