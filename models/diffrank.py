@@ -10,7 +10,7 @@ from permdist._kernels import kernel
 from permdist.models.base import Card
 from permdist.models.batch import in_threads
 from permdist.models.feature_rank import FeatureRank, Run, atanh
-from permdist.models.feature_ranks import Intervals, Scale
+from permdist.models.feature_ranks import Intervals, Scale, ascending
 from permdist.models.options import option
 from permdist.models.rules import Whole
 
@@ -73,7 +73,13 @@ class DiffRank(FeatureRank):
         return totals[used] @ scale.unit(scale.weak(weak, features[:, used]))
 
     def _run(
-        self, kind: str, weak: Intervals, features: FloatArray, batch: Batch, watch: Watch
+        self,
+        kind: str,
+        cycles: int,
+        weak: Intervals,
+        features: FloatArray,
+        batch: Batch,
+        watch: Watch,
     ) -> Run:
         scale, held_out = Scale(kind, batch.ptr, self.n_jobs), watch.held_out
         h = scale.weak(weak, features)
@@ -89,7 +95,7 @@ class DiffRank(FeatureRank):
         if first == 0.0:
             raise ValueError("prec: no query has a pair that counts")
         before, columns, weights = first, [], []
-        for number in range(self.cycles * len(h)):
+        for number in range(cycles * len(h)):
             k = int(visited[number % len(h)])
             weight = atanh(float(potential @ h[k]))
             combined = combined + weight * h[k]
@@ -109,9 +115,9 @@ class DiffRank(FeatureRank):
             before = loss
             if stop or not loss > 0.0:  # all pairs are as far apart as doubles can tell
                 break
-        kept, _ = self._kept(watch)
-        error = watch.history["error"][kept - 1]
-        return Run(kind, watch, columns[:kept], weights[:kept], [1.0] * kept, error)
+        kept = self._kept(watch)
+        worth = self._worth(watch, -watch.history["error"][kept - 1])
+        return Run(kind, watch, columns[:kept], weights[:kept], [1.0] * kept, worth)
 
 
 class Differences:
@@ -135,7 +141,7 @@ class Differences:
         )
         sizes = np.diff(np.append(starts, len(order)))
         share = np.repeat(np.add.reduceat(counted, starts) / sizes, sizes)
-        self._layout = batch.labels, order, share, batch.ptr
+        self._layout = np.array(batch.labels), order, share, np.array(batch.ptr)
         self._cost, self._n_jobs = 80.0 * batch.sizes, n_jobs
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray, float]:
@@ -159,7 +165,7 @@ class Differences:
         return loss, potential, float(wrong.sum())
 
 
-@kernel
+@kernel(depends=(ascending,))
 def _differences(
     first: int,
     last: int,
@@ -199,14 +205,14 @@ def _differences(
         wrong[q] = _wrong_pairs(scores, labels, order[a:b], share[a:b])
 
 
-@kernel
+@kernel(depends=(ascending,))
 def _wrong_pairs(scores: FloatArray, labels: IntArray, order: IntArray, share: FloatArray) -> float:
     """Count pairs whose upper document scores lower than the other, each with its share.
 
     O(n log n): documents from the lowest label up enter a tree of counts by score.
     """
     n = len(order)
-    by_score = np.argsort(scores[order])
+    by_score = ascending(scores[order])
     rank = np.empty(n, np.int64)
     place, last = 0, np.nan
     for t in range(n):

@@ -48,7 +48,7 @@ class Run(NamedTuple):
     features: list[int]
     weights: list[float]
     carries: list[float]
-    loss: float
+    worth: float
 
 
 class FeatureRank(Threaded, Ranker):
@@ -109,6 +109,17 @@ class FeatureRank(Threaded, Ranker):
 
     by_query: ClassVar[bool] = True
 
+    fitted: ClassVar[tuple[str, ...]] = (
+        "n_iter_",
+        "history_",
+        "converged_",
+        "features_",
+        "weights_",
+        "carries_",
+        "scored_by_",
+        "centers_",
+    )
+
     intervals: int = option(
         Whole(1, MOST_INTERVALS),
         "K of the quasi-KNN weak rankers, 10,000 at most; with 1, each feature ranks by its "
@@ -133,9 +144,9 @@ class FeatureRank(Threaded, Ranker):
         OneOf(("auto", *KINDS)),
         "What is added for a rank of 1 .. n: itself, as in the paper; the normal quantile of "
         "``(rank - 1/2) / n``, which tells the top of a long query apart; or the value of the "
-        "feature at that rank, standardized within the query. All three are tried with "
-        '``"auto"``, and the one with the lowest training loss is kept, or the best measure on '
-        "`eval_set` with `early_stopping`.",
+        'feature at that rank, standardized within the query. With ``"auto"`` all three are '
+        "tried for one cycle, and the one with the best training tau is used, or the one with "
+        "the best measure on `eval_set` if there is `early_stopping`.",
         default="auto",
     )
     order: str = option(
@@ -205,19 +216,27 @@ class FeatureRank(Threaded, Ranker):
         weak = quasi_knn(
             features, batch.labels, batch.ptr, self.intervals, cut=self.cut, center=self.center
         )
-        kinds = KINDS if self.scores == "auto" else (self.scores,)
-        runs = [self._run(kind, weak, features, batch, watch.again()) for kind in kinds]
-        if watch.stops_early:
-            best = max(runs, key=lambda run: max(run.watch.history["measure"]))
+        data = weak, features, batch
+        if self.scores == "auto":
+            tried = [self._run(kind, 1, *data, watch.again()) for kind in KINDS]
+            best = max(tried, key=lambda run: run.worth)
+            if self.cycles > 1:
+                best = self._run(best.kind, self.cycles, *data, watch.again())
         else:
-            best = min(runs, key=lambda run: run.loss)
+            best = self._run(self.scores, self.cycles, *data, watch.again())
         watch.adopt(best.watch)
         self.features_, self.weights_, self.carries_ = best.features, best.weights, best.carries
         self.centers_, self.scored_by_ = weak.centers, best.kind
         self.converged_ = True
 
     def _run(
-        self, kind: str, weak: Intervals, features: FloatArray, batch: Batch, watch: Watch
+        self,
+        kind: str,
+        cycles: int,
+        weak: Intervals,
+        features: FloatArray,
+        batch: Batch,
+        watch: Watch,
     ) -> Run:
         """Add up rankings with scores of one kind."""
         scale, held_out = Scale(kind, batch.ptr, self.n_jobs), watch.held_out
@@ -231,7 +250,7 @@ class FeatureRank(Threaded, Ranker):
         combined, quality = np.zeros(len(features)), np.zeros(len(batch))
         columns, weights, carries = [], [], []
         visited = self._visited(taus)
-        for number in range(self.cycles * len(h)):
+        for number in range(cycles * len(h)):
             k = int(visited[number % len(h)])
             carry, weight, notes = choose(k, combined, quality)
             if weight != 0.0:
@@ -249,8 +268,9 @@ class FeatureRank(Threaded, Ranker):
             notes = {"objective": objective, "train": train, "weight": weight, **notes}
             if watch.note(len(weights), scores, **notes):
                 break
-        kept, loss = self._kept(watch)
-        return Run(kind, watch, columns[:kept], weights[:kept], carries[:kept], loss)
+        kept = self._kept(watch)
+        worth = self._worth(watch, watch.history["train"][kept - 1])
+        return Run(kind, watch, columns[:kept], weights[:kept], carries[:kept], worth)
 
     def _visited(self, taus: FloatArray) -> IntArray:
         """Return the order in which features are added, given their taus in each query."""
@@ -258,15 +278,17 @@ class FeatureRank(Threaded, Ranker):
             return np.arange(len(taus))
         return np.argsort(-np.abs(taus.mean(axis=1)).round(12), kind="stable")
 
-    def _kept(self, watch: Watch) -> tuple[int, float]:
-        """Return the number of additions to keep, and the objective there."""
-        objective = np.array(watch.history["objective"])
-        kept = len(objective)
+    def _kept(self, watch: Watch) -> int:
+        """Return the number of additions to keep."""
         if watch.stops_early and watch.best is not None:
-            kept = int(watch.best)
-        elif self.keep == "best":
-            kept = int(np.argmin(objective)) + 1
-        return kept, float(objective[kept - 1])
+            return int(watch.best)
+        objective = watch.history["objective"]
+        return int(np.argmin(objective)) + 1 if self.keep == "best" else len(objective)
+
+    @staticmethod
+    def _worth(watch: Watch, train: float) -> float:
+        """Return what scores are chosen by: validation if it decides, else `train`."""
+        return max(watch.history["measure"]) if watch.stops_early else train
 
     def _chooser(
         self,

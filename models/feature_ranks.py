@@ -22,6 +22,7 @@ CUTS = ("labels", "documents")
 CENTERS = {"normal": None, "posterior": 0, "middle": 1, "prior": 2}  # which third, from below
 KINDS = ("normal", "ranks", "values")
 CLOSE = 1e-9  # centers, and distances to them, that differ by less of their range are equal
+ROUNDING = 1e-13
 NO_LABELS = np.zeros(0, dtype=np.int64)
 
 
@@ -66,7 +67,7 @@ class Scale:
     """
 
     def __init__(self, kind: str, ptr: IntArray, n_jobs: int | None = 1) -> None:
-        self.kind, self.ptr, self.n_jobs = kind, ptr, n_jobs
+        self.kind, self.ptr, self.n_jobs = kind, np.array(ptr), n_jobs
         sizes, which = np.unique(np.diff(ptr), return_inverse=True)
         tables = [np.arange(1.0, n + 0.25, 0.5) for n in sizes]
         if kind != "ranks":
@@ -79,8 +80,8 @@ class Scale:
     def weak(self, weak: Intervals, features: FloatArray) -> FloatArray:
         """Score the documents of each query by each feature, shape (features, documents)."""
         result = np.empty(features.shape[::-1])
-        for k, (values, centers) in enumerate(zip(features.T, weak.centers, strict=True)):
-            column = np.ascontiguousarray(values, dtype=np.float64)
+        for k, (values, centers) in enumerate(zip(features.T, np.array(weak.centers), strict=True)):
+            column = np.array(values, dtype=np.float64)
             where = self.ptr, self.table, self.start, self.kind == "values", result[k]
 
             def work(a: int, b: int, column: FloatArray = column, c: FloatArray = centers) -> None:
@@ -158,7 +159,8 @@ def quasi_knn(
     >>> found.centers
     array([[0.1, 0.5, 0.9]])
     """
-    columns = [np.ascontiguousarray(column, dtype=np.float64) for column in features.T]
+    columns = (np.array(column, dtype=np.float64) for column in features.T)
+    labels, ptr = np.array(labels), np.array(ptr)
     grades, grade_of = np.unique(labels, return_inverse=True)
     if cut == "labels" and len(grades) <= intervals:
         number = np.bincount(grade_of).astype(float)
@@ -167,20 +169,58 @@ def quasi_knn(
         third = CENTERS[center]
         finer, part = (1, 0) if third is None else (3, third)
         order = np.lexsort((labels, np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))))
-        sums, number = np.zeros((len(columns), intervals)), np.zeros(intervals)
+        sums, number = np.zeros((features.shape[1], intervals)), np.zeros(intervals)
         for column, row in zip(columns, sums, strict=True):
             number[:] = 0.0
             _gather(column, labels, order, ptr, finer, part, row, number)
     filled = np.flatnonzero(number)
     centers = sums[:, filled] / number[filled]
-    # Centers that are equal but for rounding must be equal: their difference has a sign.
-    low = features.min(axis=0)[:, None]
-    width = np.ptp(features, axis=0)[:, None]
-    share = np.round((centers - low) / np.where(width > 0.0, width, 1.0), 12)
-    return Intervals(low + share * width)
+    return Intervals(_joined(centers, CLOSE * np.ptp(features, axis=0)))
+
+
+def _joined(centers: FloatArray, close: FloatArray) -> FloatArray:
+    """Make centers equal that are so but for rounding: their difference must have no sign."""
+    order = np.argsort(centers, axis=1, kind="stable")
+    ascending_centers = np.take_along_axis(centers, order, axis=1)
+    new = np.diff(ascending_centers, axis=1, prepend=-np.inf) > close[:, None]
+    start = np.maximum.accumulate(np.where(new, np.arange(centers.shape[1]), 0), axis=1)
+    joined = np.empty_like(centers)
+    np.put_along_axis(joined, order, np.take_along_axis(ascending_centers, start, axis=1), axis=1)
+    return joined
 
 
 # ---- kernels ------------------------------------------------------------------------------------
+
+
+@kernel
+def ascending(values: FloatArray) -> IntArray:
+    """Return the order of values, lowest first, in linear time unless they are very uneven."""
+    n = len(values)
+    low, high = values.min(), values.max()
+    scale = (n - 1) / (high - low) if high > low else 0.0
+    if not scale < 1e300:
+        return np.argsort(values)
+    bucket, ends = np.empty(n, np.int64), np.zeros(n + 1, np.int64)
+    for i in range(n):
+        bucket[i] = min(n - 1, int((values[i] - low) * scale))
+        ends[bucket[i] + 1] += 1
+    for b in range(n):
+        ends[b + 1] += ends[b]
+    order = np.empty(n, np.int64)
+    for i in range(n):
+        order[ends[bucket[i]]] = i
+        ends[bucket[i]] += 1
+    moves = 0
+    for t in range(1, n):  # insertion, inside buckets only
+        i, at = order[t], t
+        while at > 0 and values[order[at - 1]] > values[i]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = i
+        moves += t - at
+        if moves > 8 * n:
+            return np.argsort(values)
+    return order
 
 
 @kernel
@@ -240,10 +280,11 @@ def _score_values(
         a, n = ptr[q], ptr[q + 1] - ptr[q]
         interval = np.zeros(n)
         inner = up * column[a : a + n]
-        ordered = np.sort(inner) if by_value else inner
         if rising or falling:
-            order = np.argsort(inner)
+            order = ascending(inner)
+            ordered = inner[order]
         else:
+            ordered = np.sort(inner)
             for i in range(n):
                 nearest, distance = 0, abs(column[a + i] - centers[0])
                 for c in range(1, k):
@@ -293,13 +334,15 @@ def _rank(
     judged = len(levels) > 0
     for q in range(first, last):
         a, n = ptr[q], ptr[q + 1] - ptr[q]
-        order = np.argsort(values[a : a + n])
+        order = ascending(values[a : a + n])
         size = levels[a : a + n].max() + 1 if judged else 0
         tree = np.zeros(size + 1, np.int64)  # of the levels seen so far, from the bottom up
+        # Sums that are equal but for rounding share a rank.
+        close = ROUNDING * (values[a + order[n - 1]] - values[a + order[0]])
         low, balance = 0, 0
         while low < n:
             high = low + 1
-            while high < n and values[a + order[high]] == values[a + order[low]]:
+            while high < n and values[a + order[high]] <= values[a + order[high - 1]] + close:
                 high += 1
             for t in range(low, high):
                 out[a + order[t]] = table[start[q] + low + high - 1]
