@@ -113,6 +113,7 @@ class FeatureRank(Threaded, Ranker):
         "n_iter_",
         "history_",
         "converged_",
+        "null_",
         "features_",
         "weights_",
         "carries_",
@@ -188,6 +189,17 @@ class FeatureRank(Threaded, Ranker):
         """Old name of `centers_`."""
         warn_renamed("FeatureRank", "centres_", "centers_")
         return self.centers_
+
+    def read_state(self, state: Mapping[str, Any], width: int) -> dict[str, Any]:
+        """Return fitted attributes as the learner keeps them; see `Declared.read_state`."""
+        weights = state.get("weights_")
+        added = ("features_", "carries_", "scored_by_")
+        if isinstance(weights, list) and all(state.get(name) is None for name in added):
+            # A file from before there were these: columns in turn, and ranks.
+            columns = [number % width for number in range(len(weights))]
+            old = zip(added, (columns, [1.0] * len(weights), "ranks"), strict=True)
+            state = {**state, **dict(old)}
+        return super().read_state(state, width)
 
     def _check_state(self, state: Mapping[str, Any]) -> None:
         rounds = len(state["features_"])
