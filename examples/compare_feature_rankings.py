@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from permdist import data, models
 from permdist.comparison import compare
 
-CYCLES, WIDE = {"cycles": [1, 2, 3, 4]}, {"C": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]}
+CYCLES, WIDE = {"intervals": [8, 1], "cycles": [1, 4]}, {"C": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]}
 LEARNERS = {
     "DiffRank": (models.DiffRank(), {"prec": [None, 10], **CYCLES}),
     "BLFeatureRank": (models.BLFeatureRank(), CYCLES),

@@ -8,8 +8,9 @@ import numpy as np
 
 from permdist._kernels import kernel
 from permdist.models.base import Card
-from permdist.models.feature_rank import LARGEST, FeatureRank
-from permdist.models.feature_ranks import Intervals
+from permdist.models.batch import in_threads
+from permdist.models.feature_rank import FeatureRank, Run, atanh
+from permdist.models.feature_ranks import Intervals, Scale, ascending
 from permdist.models.options import option
 from permdist.models.rules import Whole
 
@@ -65,39 +66,44 @@ class DiffRank(FeatureRank):
     )
 
     def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
-        h = Intervals(np.asarray(self.centers_)).ranks(features, ptr)
-        return self._totals(self.weights_, len(h)) @ h
+        scale = Scale(self.scored_by_, ptr, self.n_jobs)
+        totals = np.bincount(self.features_, self.weights_, minlength=features.shape[1])
+        used = np.flatnonzero(totals)
+        weak = Intervals(np.asarray(self.centers_)[used])
+        return totals[used] @ scale.unit(scale.weak(weak, features[:, used]))
 
-    @staticmethod
-    def _totals(weights: list[float], width: int) -> FloatArray:
-        """Add up the weights of each feature over the cycles."""
-        padded = np.zeros(-(-len(weights) // width) * width)
-        padded[: len(weights)] = weights
-        return padded.reshape(-1, width).sum(axis=0)
-
-    def _learn(
-        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
-    ) -> None:
-        centers, h, held_out_h = self._weak_rankings(features, batch, watch, start)
-        held_out_scores = np.zeros(held_out_h.shape[1])
-        order = np.lexsort((-batch.labels, batch.query_of))
-        prec = len(features) if self.prec is None else min(int(self.prec), len(features))
-        unit = 1.0 / np.maximum(1.0, np.diff(batch.ptr) - 1.0)[batch.query_of]
-        layout = batch.labels, order, batch.ptr, prec
+    def _run(
+        self,
+        kind: str,
+        cycles: int,
+        weak: Intervals,
+        features: FloatArray,
+        batch: Batch,
+        watch: Watch,
+    ) -> Run:
+        scale, held_out = Scale(kind, batch.ptr, self.n_jobs), watch.held_out
+        h = scale.weak(weak, features)
+        visited = self._visited(np.array([scale.rank(row, batch)[1] for row in h]))
+        scale.unit(h)
+        if held_out is not None:
+            other = Scale(kind, held_out.ptr, self.n_jobs)
+            held_out_h = other.unit(other.weak(weak, held_out.X))
+        held_out_scores = np.zeros(0 if held_out is None else len(held_out.X))
+        differences = Differences(batch, self.prec, self.n_jobs)
         combined = np.zeros(len(features))
-        first, potential, _ = _differences(combined, *layout)
+        first, potential, _ = differences(combined)
         if first == 0.0:
             raise ValueError("prec: no query has a pair that counts")
-        before, weights = first, []
-        for number in range(self.cycles * len(h)):
-            k = number % len(h)
-            step = h[k] * unit
-            r = float(np.clip(potential @ step, -LARGEST, LARGEST))
-            weight = 0.5 * np.log((1.0 + r) / (1.0 - r))
-            combined = combined + weight * step
-            loss, potential, wrong = _differences(combined, *layout)
-            weights.append(float(weight))
-            held_out_scores = held_out_scores + weight * held_out_h[k]
+        before, columns, weights = first, [], []
+        for number in range(cycles * len(h)):
+            k = int(visited[number % len(h)])
+            weight = atanh(float(potential @ h[k]))
+            combined = combined + weight * h[k]
+            loss, potential, wrong = differences(combined)
+            columns.append(k)
+            weights.append(weight)
+            if held_out is not None:
+                held_out_scores = held_out_scores + weight * held_out_h[k]
             stop = watch.note(
                 len(weights),
                 held_out_scores,
@@ -109,54 +115,104 @@ class DiffRank(FeatureRank):
             before = loss
             if stop or not loss > 0.0:  # all pairs are as far apart as doubles can tell
                 break
-        if watch.stops_early and watch.best is not None:
-            weights = weights[: watch.best]
-        self.weights_, self.centers_ = weights, centers
-        self.converged_ = True
+        kept = self._kept(watch)
+        worth = self._worth(watch, -watch.history["error"][kept - 1])
+        return Run(kind, watch, columns[:kept], weights[:kept], [1.0] * kept, worth)
 
 
-@kernel
-def _differences(
-    scores: FloatArray, labels: IntArray, order: IntArray, ptr: IntArray, prec: int
-) -> tuple[float, FloatArray, float]:
-    """Sum exp(-(H_i - H_j)) over pairs with a higher label of i, one of the best `prec`.
+class Differences:
+    """The exponential loss over pairs of documents, of which none is ever made.
 
-    Also give every document's share in r, relative to the loss, and the number of pairs in the
-    wrong order. `order` has each query's documents from the highest label down.
+    Parameters
+    ----------
+    batch : Batch
+    prec : int, optional
+        Only pairs whose upper document is among the best so many of its query count. Documents
+        with equal labels share their places: each counts with its share of those that do.
+    n_jobs : int, optional
     """
-    out = np.zeros(len(scores))
-    total, wrong = 0.0, 0.0
-    for q in range(len(ptr) - 1):
+
+    def __init__(self, batch: Batch, prec: int | None, n_jobs: int | None) -> None:
+        order = np.lexsort((-batch.labels, batch.query_of))
+        places = np.arange(len(order)) - batch.ptr[:-1][batch.query_of]
+        counted = np.ones(len(order)) if prec is None else (places < prec).astype(float)
+        starts = np.flatnonzero(
+            np.r_[True, (np.diff(batch.labels[order]) != 0) | (np.diff(batch.query_of) != 0)]
+        )
+        sizes = np.diff(np.append(starts, len(order)))
+        share = np.repeat(np.add.reduceat(counted, starts) / sizes, sizes)
+        self._layout = np.array(batch.labels), order, share, np.array(batch.ptr)
+        self._cost, self._n_jobs = 80.0 * batch.sizes, n_jobs
+
+    def __call__(self, scores: FloatArray) -> tuple[float, FloatArray, float]:
+        """Sum ``exp(-(H_i - H_j))`` over pairs with a higher label of i.
+
+        Returns
+        -------
+        loss : float
+        potential : array of float, shape (documents,)
+            Every document's share in r, relative to the loss.
+        wrong : float
+            The number of pairs in the wrong order.
+        """
+        potential = np.empty(len(scores))
+        totals, wrong = np.empty((2, len(self._cost)))
+        where = *self._layout, potential, totals, wrong
+        in_threads(lambda a, b: _differences(a, b, scores, *where), self._cost, self._n_jobs)
+        loss = float(totals.sum())
+        if loss > 0.0:
+            potential /= loss
+        return loss, potential, float(wrong.sum())
+
+
+@kernel(depends=(ascending,))
+def _differences(
+    first: int,
+    last: int,
+    scores: FloatArray,
+    labels: IntArray,
+    order: IntArray,
+    share: FloatArray,
+    ptr: IntArray,
+    potential: FloatArray,
+    totals: FloatArray,
+    wrong: FloatArray,
+) -> None:
+    """Fill in the sums of some of the queries.
+
+    `order` has each query's documents from the highest label down, and `share` how much each of
+    them counts as the upper one of a pair.
+    """
+    for q in range(first, last):
         a, b = ptr[q], ptr[q + 1]
         middle = 0.5 * (scores[a:b].max() + scores[a:b].min())
         # From the top down: the sum of exp(-H) over those above with a higher label.
-        above, t = 0.0, a
+        above, t, total = 0.0, a, 0.0
         for place in range(a, b):
             while labels[order[t]] > labels[order[place]]:
-                if t - a < prec:
-                    above += np.exp(middle - scores[order[t]])
+                above += share[t] * np.exp(middle - scores[order[t]])
                 t += 1
-            out[order[place]] -= above * np.exp(scores[order[place]] - middle)
-            total += above * np.exp(scores[order[place]] - middle)
+            part = above * np.exp(scores[order[place]] - middle)
+            potential[order[place]] = -part
+            total += part
+        totals[q] = total
         below, t = 0.0, b - 1
         for place in range(b - 1, a - 1, -1):
             while labels[order[t]] < labels[order[place]]:
                 below += np.exp(scores[order[t]] - middle)
                 t -= 1
-            if place - a < prec:
-                out[order[place]] += below * np.exp(middle - scores[order[place]])
-        wrong += _wrong_pairs(scores, labels, order[a:b], prec)
-    return total, out / total if total > 0.0 else out, wrong
+            potential[order[place]] += share[place] * below * np.exp(middle - scores[order[place]])
+        wrong[q] = _wrong_pairs(scores, labels, order[a:b], share[a:b])
 
 
-@kernel
-def _wrong_pairs(scores: FloatArray, labels: IntArray, order: IntArray, prec: int) -> float:
-    """Count pairs whose upper document scores lower than the other, among the best `prec`.
+@kernel(depends=(ascending,))
+def _wrong_pairs(scores: FloatArray, labels: IntArray, order: IntArray, share: FloatArray) -> float:
+    """Count pairs whose upper document scores lower than the other, each with its share.
 
     O(n log n): documents from the lowest label up enter a tree of counts by score.
     """
     n = len(order)
-    by_score = np.argsort(scores[order])
+    by_score = ascending(scores[order])
     rank = np.empty(n, np.int64)
     place, last = 0, np.nan
     for t in range(n):
@@ -174,10 +230,10 @@ def _wrong_pairs(scores: FloatArray, labels: IntArray, order: IntArray, prec: in
                 node += node & -node
             entered += 1.0
             t -= 1
-        if i < prec:
+        if share[i] > 0.0 and entered > 0.0:
             node, not_above = rank[i], 0.0
             while node > 0:
                 not_above += tree[node]
                 node -= node & -node
-            wrong += entered - not_above
+            wrong += share[i] * (entered - not_above)
     return wrong
