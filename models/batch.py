@@ -106,7 +106,7 @@ class Batch:
         average over ties, and the mean over random orders for others.
         """
         shared = with_shared_ties(measure)
-        if shared is not None:
+        if shared.ties == "average":
             found, chance = self.measured(shared, scores), self.measured(shared, 0.0 * scores)
             return float(np.nanmean(found)), float(np.nanmean(chance))
         rng = np.random.default_rng(0)
@@ -114,19 +114,19 @@ class Batch:
         return float(np.nanmean(self.measured(measure, scores))), float(np.nanmean(drawn))
 
 
-def with_shared_ties(measure: Measure) -> Measure | None:
-    """Return the measure with the mean over all ways to break ties; None where it has none."""
+def with_shared_ties(measure: Measure) -> Measure:
+    """Return the measure with the mean over all ways to break ties, where it has one."""
     try:
         shared = replace(measure, ties="average")
     except ValueError:
-        return None
+        return measure
     label, ptr = np.array([1, 0]), np.array([0, 2])
     first, last, tied = (
         shared.values(place_by_scores(np.array(scores), label, ptr, "average"))[0]
         for scores in ((1.0, 0.0), (0.0, 1.0), (0.0, 0.0))
     )
     # A measure of somebody's own may not look at ties at all.
-    return shared if abs(first + last - 2.0 * tied) < 1e-9 else None
+    return shared if abs(first + last - 2.0 * tied) < 1e-9 else measure
 
 
 def teaching(labels: IntArray, ptr: IntArray) -> BoolArray:

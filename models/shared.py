@@ -98,7 +98,7 @@ class Graded(Declared):
     @classmethod
     def settings_for(cls, measure: Measure | None = None) -> dict[str, Sequence[Any]]:
         """Return the settings to try; where the measure looks at grades, both ways."""
-        found: dict[str, Sequence[Any]] = super().settings_for(measure)  # type: ignore[misc]
+        found: dict[str, Sequence[Any]] = super().settings_for(measure)
         if measure is None or measure.binary:
             return found
         return {"graded": (False, True), **found}
