@@ -32,7 +32,7 @@ class BoltzRank(Seeded, Descent):
     --------
     >>> from permdist import data
     >>> queries = data.make_letor(40, rng=0)
-    >>> learner = BoltzRank("ndcg@10", C=10.0).fit(queries)
+    >>> learner = BoltzRank("ndcg@10").fit(queries)
     >>> learner.history_["objective"][-1] <= learner.history_["objective"][0]
     True
     """
@@ -44,7 +44,7 @@ class BoltzRank(Seeded, Descent):
         cost="sample size x n, or 2^n",
     )
     settings: ClassVar[Settings] = {
-        "C": [10.0, 100.0, 1e3, 1e4],
+        "C": [0.1, 1.0, 10.0, 100.0, 1e3],
         "mix": [0.0, 0.5, 1.0],
     }
 
@@ -70,7 +70,7 @@ class BoltzRank(Seeded, Descent):
         "noise, from next to none to much more than the labels differ by.",
         default=100,
     )
-    C: float = 1000.0
+    C: float = 10.0
     max_iter: int = 500
 
     def _draws_by_document(self) -> bool:
