@@ -46,13 +46,16 @@ class ConvexLoss(LossWeighted, Conditional):
         cost="goods x bads",
     )
     settings: ClassVar[Settings] = {
-        "C": [1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1],
+        "C": [1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 1.0],
         "kappa": [1.0, 30.0, 100.0],
         "scale": [False],
     }
 
     default_space: ClassVar[str] = "lattice"
     prefers_rows: ClassVar[bool] = True
+
+    C: float = 1e-3
+    scale: bool = False
 
     def build_objective(self) -> objectives.ConvexLoss:
         """Return the objective with the learner's parameters."""

@@ -42,6 +42,9 @@ class L3(LossWeighted, Conditional):
     default_space: ClassVar[str] = "lattice"
     prefers_rows: ClassVar[bool] = True
 
+    C: float = 1e-3
+    scale: bool = False
+
     def build_objective(self) -> objectives.LikelihoodAndLoss:
         """Return the objective with the learner's parameters."""
         return objectives.LikelihoodAndLoss(**self._options(), kappa=self.kappa)

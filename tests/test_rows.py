@@ -199,7 +199,7 @@ def test_text_form():
 @pytest.mark.parametrize("measure", ["ap", "ndcg@5"])
 def test_learners_do_not_depend_on_seeds(make, measure):
     queries = data.make_letor(40, rng=0)
-    found = [make(measure, random_state=seed).fit(queries) for seed in (0, 1)]
+    found = [make(measure, space="rows", random_state=seed).fit(queries) for seed in (0, 1)]
     np.testing.assert_array_equal(found[0].coef_, found[1].coef_)
     assert found[0].converged_
     rounds = found[0].history_["round"]
@@ -215,8 +215,8 @@ def test_learners_do_not_depend_on_the_order_of_documents(make):
     order = np.concatenate(
         [a + rng.permutation(b - a) for a, b in zip(queries.ptr, queries.ptr[1:], strict=False)]
     )
-    one = make("ap").fit(queries)
-    other = make("ap").fit(queries.X[order], queries.y[order], queries.qid[order])
+    one = make("ap", space="rows").fit(queries)
+    other = make("ap", space="rows").fit(queries.X[order], queries.y[order], queries.qid[order])
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-5, atol=1e-8)
 
 
@@ -235,7 +235,8 @@ def test_default_spaces():
     assert ConvexLoss("auc")._space() == Pairs()
     assert ConvexLoss("ndcg@10", graded=True)._space() == Rows()
     assert ConvexLoss("err", graded=True)._space().alias == "lattice"
-    assert ExpectedGain("err", graded=True)._space().alias == "interleavings"
+    assert L3("rr")._space() == Rows()
+    assert ExpectedGain("ap")._space().alias == "interleavings"
     assert MLE("ap")._space() == Pairs()
 
 
