@@ -51,10 +51,13 @@ class ExpectedGain(Conditional):
         cost="goods x bads",
     )
     settings: ClassVar[Settings] = {
-        "C": [0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0],
+        "C": [1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.1, 1.0, 10.0, 1e3, 1e6],
     }
 
     default_space: ClassVar[str] = "interleavings"
+
+    C: float = 1e-3
+    scale: bool = False
 
     distribution: str = option(
         OneOf(("good-bad", *UTILITIES)),
