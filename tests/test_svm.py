@@ -59,9 +59,9 @@ def test_the_worst_ranking_is_found(name, weight):
 def test_with_a_large_weight_it_is_the_hinge_over_pairs():
     rng = np.random.default_rng(0)
     labels, scores = np.array([1, 0, 0, 1, 0]), rng.normal(size=5)
-    value = objectives.RankingHinge("ap", auc_weight=1e9)(1e9 * scores, labels)[0] / 1e9
+    value = objectives.RankingHinge("ap", auc_weight=1e6)(1e6 * scores, labels)[0] / 1e6
     pairs = objectives.PairHinge(squared=False)(2.0 * scores, labels)[0]
-    assert value == pytest.approx(pairs, rel=1e-8)
+    assert value == pytest.approx(pairs, rel=1e-5)
 
 
 def test_why_the_papers_hinge_is_flat_on_long_queries():
