@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from permdist.models import objectives, solvers
 from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent
+from permdist.models.objectives.hinges import LARGEST_WEIGHT
 from permdist.models.options import option
 from permdist.models.rules import SMALLEST, MeasureName, Number, OneOf
 from permdist.models.shared import Graded, PairScaled
@@ -71,7 +72,7 @@ class SVMMap(PairScaled, Graded, Descent):
         kw_only=False,
     )
     auc_weight: float = option(
-        Number(0.0),
+        Number(0.0, LARGEST_WEIGHT),
         "The weight of ``1 - AUC``, the share of pairs in the wrong order, beside ``1 - measure`` "
         "in the loss; 0 is the papers' loss.",
         default=0.1,

@@ -71,6 +71,7 @@ OF_NO_PAPER = {
     "inspect_one_query",
     "measure_conventions",
     "overview",
+    "structural_svms_and_cut_offs",
     "trust_a_chain",
     "digits_at_any_scale",
     "unjudged_documents",

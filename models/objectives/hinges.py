@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
     from permdist.models.batch import Batch
 
+LARGEST_WEIGHT = 1e6  # of AUC; beside larger ones a measure is lost to rounding
+
 
 @dataclass(frozen=True)
 class PairHinge(Objective):
@@ -99,7 +101,7 @@ class RankingHinge(Objective):
     grades: str = "thresholds"
 
     def __post_init__(self) -> None:
-        Number(0.0).check("auc_weight", self.auc_weight)
+        Number(0.0, LARGEST_WEIGHT).check("auc_weight", self.auc_weight)
         OneOf(GRADES).check("grades", self.grades)
 
     @property

@@ -22,6 +22,7 @@ NOTHING = 1e-12  # a value that is so small beside the risk at 0 is no different
 STEEP = 1e4  # a square of slopes that is larger beside the heights may be lost to rounding
 STALLED = 10  # programs in a row that were not solved and brought nothing
 WASTE = 2e9  # elementary operations of programs that were not solved; some seconds
+WIDE = 500  # features; a program in more of them takes too long
 MAX_STEPS = 100  # an interior point method that works takes far fewer
 
 
@@ -99,7 +100,7 @@ def cutting_planes(
             slopes = np.concatenate([slopes, slope[None, :]])
             heights = np.append(heights, value - slope @ point)
             idle = np.append(idle, 0)
-            weights, solved = _dual(0.5 * used * gram, heights)
+            weights, solved, target = _program(slopes, gram, heights, used)
             highest = float(np.abs(heights).max())
             gap = best_value - lower
             wasted += 0.0 if solved else MAX_STEPS * float(len(heights)) ** 3
@@ -109,7 +110,7 @@ def cutting_planes(
                 0.5 * used * gram.max() > STEEP * highest
             ):
                 used, stalled = 0.1 * used, 0
-                weights, solved = _dual(0.5 * used * gram, heights)
+                weights, solved, target = _program(slopes, gram, heights, used)
             if weights is None:
                 message = "a quadratic program was not solved"
                 warnings.warn(
@@ -122,7 +123,7 @@ def cutting_planes(
             direction = weights @ slopes
             lower = max(lower, float(weights @ heights - 0.25 * C * direction @ direction))
             # The minimum over the planes can be far from where they touch: stay near the best.
-            point = best + step * (-0.5 * used * direction - best)
+            point = best + step * (target - best)
             if note(factors * best, objective=best_value, lower=lower):
                 message = "stopped"
                 break
@@ -138,6 +139,60 @@ def cutting_planes(
             gram = gram[np.ix_(kept, kept)]
     gap = (best_value - lower) / max(abs(best_value), 1e-300)
     return Solution(factors * best, best_value, lower, converged, message, gap=gap)
+
+
+def _program(
+    slopes: FloatArray, gram: FloatArray, heights: FloatArray, C: float
+) -> tuple[FloatArray | None, bool, FloatArray]:
+    """Minimize ``max(slopes @ z + heights) + |z|^2 / C``.
+
+    Returns the weights of the planes, None where there are none to speak of, whether they are good
+    to the tolerance, and z. Where squares of slopes would be lost to rounding, as with features in
+    raw units and a penalty in the same, the program is solved in z.
+    """
+    steep = 0.5 * C * gram.max() > STEEP * float(np.abs(heights).max())
+    if steep and slopes.shape[1] <= WIDE:
+        weights, solved, z = _primal(slopes, heights, C)
+        if weights is not None:
+            return weights, solved, z
+    weights, solved = _dual(0.5 * C * gram, heights)
+    z = np.zeros(slopes.shape[1]) if weights is None else -0.5 * C * (weights @ slopes)
+    return weights, solved, z
+
+
+def _primal(
+    slopes: FloatArray, heights: FloatArray, C: float
+) -> tuple[FloatArray | None, bool, FloatArray]:
+    """Do as `_program`, in the entries of z, each in a unit of its own."""
+    import piqp
+
+    n, width = slopes.shape
+    height = max(float(np.abs(heights).max()), 1e-300)
+    steepest = np.abs(slopes).max(axis=0)
+    units = height * inverse(steepest)  # entries without a slope stay at 0
+    free = np.full(width + 1, np.inf)
+    solver = piqp.DenseSolver()
+    solver.settings.eps_abs = 1e-11
+    solver.settings.eps_rel = 1e-11
+    solver.settings.max_iter = MAX_STEPS
+    solver.setup(
+        np.diag(np.append(2.0 / (C * height) * units**2 + (steepest == 0.0), 0.0)),
+        np.append(np.zeros(width), 1.0),
+        None,
+        None,
+        np.column_stack([slopes * units / height, -np.ones(n)]),
+        np.full(n, -np.inf),
+        -heights / height,
+        -free,
+        free,
+    )
+    solved = solver.solve() == piqp.PIQP_SOLVED
+    found = np.maximum(np.asarray(solver.result.z_u), 0.0)
+    total = float(found.sum())
+    z = units * np.asarray(solver.result.x)[:width]
+    if not (solved or 0.99 < total < 1.01):
+        return None, False, z
+    return found / total, solved, z
 
 
 def _dual(hessian: FloatArray, heights: FloatArray) -> tuple[FloatArray | None, bool]:
