@@ -45,12 +45,9 @@ class SoftRank(Piloted):
         paper="Taylor et al. 2008",
         optimizes="NDCG, precision",
         minimizes="1 - E[measure] under Gaussian noise",
-        cost="n^2 x nodes",
+        cost="n x cut-off x nodes",
     )
-    settings: ClassVar[Settings] = {
-        "C": [10.0, 100.0, 1000.0],
-        "method": ["softrank"],
-    }
+    settings: ClassVar[Settings] = {"C": [1.0, 10.0, 100.0, 1000.0]}
 
     measure: str | Measure = option(
         MeasureName(),
@@ -72,7 +69,7 @@ class SoftRank(Piloted):
         "events that others are above a document as independent.",
         default="exact",
     )
-    C: float = 1000.0
+    C: float = 100.0
     max_iter: int = 200
     tol: float | None = 1e-5
 
