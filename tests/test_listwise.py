@@ -202,7 +202,7 @@ def test_the_noise_is_learned():
     learner = SoftRank(noise="learned", method="softrank", max_iter=20).fit(queries)
     assert np.linalg.norm(learner.coef_) == pytest.approx(1.0)
     assert learner.noise_ > 0.0
-    assert learner.C == 1000.0
+    assert learner.C == 100.0
 
 
 # ---- BoltzRank -----------------------------------------------------------------------------------

@@ -324,29 +324,33 @@ def independent_sums(
         if kept == 0 or len(goods) == 0:
             continue
         score = scores[a : a + n]
-        density, above = np.empty((n, BLOCK)), np.empty((n, BLOCK))
-        chance, by_chance = np.zeros((n + 1, kept, BLOCK)), np.zeros((kept + 1, BLOCK))
-        moved, mean = np.empty(BLOCK), np.empty(BLOCK)
+        width = min(BLOCK, len(goods))
+        density, above = np.empty((n, width)), np.empty((n, width))
+        chance, by_chance = np.zeros((n + 1, kept, width)), np.zeros((kept + 1, width))
+        moved, mean, own = np.empty(width), np.empty(width), np.empty(width)
         chance[0, 0, :] = 1.0
-        for start in range(0, len(goods), BLOCK):
+        for start in range(0, len(goods), width):
+            used = min(width, len(goods) - start)
+            for b in range(width):
+                own[b] = score[goods[start + min(b, used - 1)]]
             mean[:] = 0.0
             for i in range(n):
-                for b in range(min(BLOCK, len(goods) - start)):
-                    g = goods[start + b]
-                    x = min(max(unit * (score[g] - score[i]), -30.0), 30.0)
+                for b in range(width):
+                    x = min(max(unit * (own[b] - score[i]), -30.0), 30.0)
                     f = exp_down(-0.5 * x * x) * 0.3989422804014327
                     tail = f * _tail_over_density(abs(x))
-                    density[i, b] = 0.0 if i == g else f
-                    above[i, b] = 0.0 if i == g else (tail if x >= 0.0 else 1.0 - tail)
+                    density[i, b] = f
+                    above[i, b] = tail if x >= 0.0 else 1.0 - tail
                     mean[b] += above[i, b]
-            used = min(BLOCK, len(goods) - start)
-            above[:, used:] = 0.0
+            for b in range(used):  # no document is above itself
+                above[goods[start + b], b] = 0.0
+                mean[b] -= 0.5
             # Those that follow have even more documents above them.
             fewest = mean[:used].min()
             if fewest > kept - 1 and _log_chance(fewest, kept - 1.0) < NEVER:
                 break
             _go_through(above, 0, n, kept, chance)
-            for b in range(BLOCK):
+            for b in range(width):
                 gain = gains[a + goods[start + b]] if b < used else 0.0
                 for r in range(kept):
                     by_chance[r, b] = gain * weights[begin + r]
