@@ -14,7 +14,7 @@ from permdist import measures
 from permdist.models import AdaRank, RankBoost
 
 LEARNERS = {
-    "AdaRank": AdaRank("ndcg@10", directions="both", early_stopping=30),
+    "AdaRank": AdaRank("ndcg@10", early_stopping=30),
     "RankBoost": RankBoost(measure="ndcg@10", thresholds=50, early_stopping=30),
 }
 YLABELS = "share of pairs in the right order", "test queries", "mean AP, with one standard error"

@@ -161,12 +161,12 @@ class AdaRank(Seeded, Standardized, Ranker):
         self._need_unit_range()
 
     def _check_state(self, state: Mapping[str, Any]) -> None:
-        expected, found = len(state["alphas_"]), len(state["features_"])
-        if found not in (0, expected):
-            raise ValueError(f"features_: expected {expected} of them, as alphas_, got {found}")
+        rounds, expected = len(state["features_"]), len(state["alphas_"])
+        if rounds not in (0, expected):
+            raise ValueError(f"alphas_: expected {rounds} of them, as features_, got {expected}")
         for name in ("stumps_", "rankers_"):
-            rounds = state.get(name, state["alphas_"])
-            found = len(rounds["alpha"] if isinstance(rounds, dict) else rounds)
+            entries = state.get(name, state["alphas_"])
+            found = len(entries["alpha"] if isinstance(entries, dict) else entries)
             if found != expected:
                 raise ValueError(f"{name}: expected {expected} of them, as alphas_, got {found}")
 

@@ -16,12 +16,12 @@ import numpy as np
 
 from permdist._kernels import kernel
 from permdist._ragged import pack
+from permdist.measures import Measure, parse
 from permdist.measures.placements import place_by_orders
+from permdist.models.batch import Batch
 
 if TYPE_CHECKING:
     from permdist._typing import BoolArray, FloatArray, IntArray
-    from permdist.measures import Measure
-    from permdist.models.batch import Batch
 
 SAME = 1e-12
 AT_ONCE = 2_000_000  # entries of the rankings that are measured at a time
@@ -97,6 +97,25 @@ class Permutations:
         """Return these factors for the pairs of different labels, all of them in order."""
         batch = self.batch
         return _weights(self._best, batch.levels, batch.ptr, 1.0 / batch.n_pairs, False)
+
+
+def most_violated(
+    scores: FloatArray, labels: IntArray, measure: Measure | str = "ndcg", pairs: str = "good-bad"
+) -> tuple[IntArray, IntArray]:
+    """Return the perfect permutation of smallest F and the imperfect one of largest F of a query.
+
+    Examples
+    --------
+    >>> scores, labels = np.array([0.9, 0.5, 0.1]), np.array([1, 1, 0])
+    >>> [order.tolist() for order in most_violated(scores, labels)]
+    [[1, 0, 2], [0, 2, 1]]
+    >>> [order.tolist() for order in most_violated(scores, labels, "rr")]  # the first place only
+    [[1, 2, 0], [2, 0, 1]]
+    """
+    chosen, label = parse(measure), np.asarray(labels, dtype=np.int64)
+    label = (label > 0).astype(np.int64) if chosen.binary else label
+    batch = Batch.of(label, np.array([0, len(label)]))
+    return Permutations(batch, chosen, pairs).most_violated(np.asarray(scores, dtype=np.float64))
 
 
 @lru_cache(maxsize=4096)

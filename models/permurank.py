@@ -15,7 +15,7 @@ from permdist._text import plural
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.batch import with_shared_ties
 from permdist.models.options import option
-from permdist.models.perfect import Permutations
+from permdist.models.perfect import Permutations, most_violated  # noqa: F401 (its old place)
 from permdist.models.rules import SMALLEST, MeasureName, Number, OneOf, Whole
 from permdist.models.scaling import Scaling
 from permdist.models.shared import Seeded, Standardized, WarmStarted
@@ -220,7 +220,7 @@ class PermuRank(Seeded, Standardized, WarmStarted, Ranker):
         """Return the direction whose most violated permutations come first."""
         if self.start == "worst":
             return -sets.mean_difference()
-        return as_rng(self.random_state).normal(size=sets.features.shape[1])
+        return as_rng(self.random_state).normal(size=(sets.features.shape[1],))
 
     def _minimize(self, flat: Flat, start: FloatArray, tol: float, scaling: Scaling) -> Solution:
         kind, cut = LOSSES.index(self.loss), len(flat.perfect)

@@ -72,7 +72,7 @@ LEARNERS = {
     "ConvexLoss interleavings": ConvexLoss("rr", space="interleavings"),
     "ConvexLoss restart": ConvexLoss("ap", space="restart[sample_size=30]"),
     "AdaRank": AdaRank("ap"),
-    "AdaRank, all accepted": AdaRank("ndcg@5", accept="all", patience=10, directions="both"),
+    "AdaRank, all accepted": AdaRank("ndcg@5", accept="all", patience=10, weak="signed"),
     "PermuRank": PermuRank("ap", max_iter=5),
     "PermuRank, all pairs": PermuRank("ndcg", loss="logistic", pairs="all", max_iter=3),
     "RankBoost": RankBoost(max_iter=20),
