@@ -74,7 +74,7 @@ class Scale:
             tables = [ndtri((r - 0.5) / n) for r, n in zip(tables, sizes, strict=True)]
         self.table, starts = pack(tables)
         self.start = starts[:-1][which]
-        self.spans = np.array([max(one[-1] - one[0], 1e-300) for one in tables])[which]
+        self.spans = np.array([(one[-1] - one[0]) or 1.0 for one in tables])[which]
         self.cost = 40.0 * np.diff(ptr)
 
     def weak(self, weak: Intervals, features: FloatArray) -> FloatArray:
@@ -82,12 +82,11 @@ class Scale:
         result = np.empty(features.shape[::-1])
         for k, (values, centers) in enumerate(zip(features.T, np.array(weak.centers), strict=True)):
             column = np.array(values, dtype=np.float64)
-            where = self.ptr, self.table, self.start, self.kind == "values", result[k]
-
-            def work(a: int, b: int, column: FloatArray = column, c: FloatArray = centers) -> None:
-                _score_values(a, b, column, c, CLOSE * np.ptp(c), *where)  # noqa: B023
-
-            in_threads(work, self.cost, self.n_jobs)
+            scores = self.table, self.start, self.kind == "values", result[k]
+            all_of_it = column, centers, CLOSE * float(np.ptp(centers)), self.ptr, *scores
+            in_threads(
+                lambda a, b, given=all_of_it: _score_values(a, b, *given), self.cost, self.n_jobs
+            )
         return result
 
     def rank(self, values: FloatArray, batch: Batch | None = None) -> tuple[FloatArray, FloatArray]:
@@ -114,7 +113,7 @@ class Scale:
                 span = np.maximum.reduceat(row, starts) - np.minimum.reduceat(row, starts)
                 row /= np.repeat(np.where(span > 0.0, span, 1.0), sizes)
         else:
-            h /= np.repeat(np.where(sizes > 1, self.spans, 1.0), sizes)
+            h /= np.repeat(self.spans, sizes)
         return h
 
 
