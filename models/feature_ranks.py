@@ -5,7 +5,7 @@ Here are the quasi-KNN weak rankers, and the scores that stand for ranks when th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -15,6 +15,8 @@ from permdist._ragged import pack
 from permdist.models.batch import in_threads
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from permdist._typing import FloatArray, IntArray
     from permdist.models.batch import Batch
 
@@ -75,18 +77,16 @@ class Scale:
         self.table, starts = pack(tables)
         self.start = starts[:-1][which]
         self.spans = np.array([(one[-1] - one[0]) or 1.0 for one in tables])[which]
-        self.cost = 40.0 * np.diff(ptr)
+        self._cost = 40.0 * np.diff(ptr)
 
     def weak(self, weak: Intervals, features: FloatArray) -> FloatArray:
         """Score the documents of each query by each feature, shape (features, documents)."""
         result = np.empty(features.shape[::-1])
         for k, (values, centers) in enumerate(zip(features.T, np.array(weak.centers), strict=True)):
             column = np.array(values, dtype=np.float64)
+            close = CLOSE * float(np.ptp(centers))
             scores = self.table, self.start, self.kind == "values", result[k]
-            all_of_it = column, centers, CLOSE * float(np.ptp(centers)), self.ptr, *scores
-            in_threads(
-                lambda a, b, given=all_of_it: _score_values(a, b, *given), self.cost, self.n_jobs
-            )
+            self._work(_score_values, column, centers, close, self.ptr, *scores)
         return result
 
     def rank(self, values: FloatArray, batch: Batch | None = None) -> tuple[FloatArray, FloatArray]:
@@ -100,9 +100,12 @@ class Scale:
         """
         scores, taus = np.empty(len(values)), np.zeros(len(self.ptr) - 1)
         judged = (NO_LABELS, taus) if batch is None else (batch.levels, batch.n_pairs)
-        where = self.ptr, self.table, self.start, *judged, scores, taus
-        in_threads(lambda a, b: _rank(a, b, values, *where), self.cost, self.n_jobs)
+        self._work(_rank, values, self.ptr, self.table, self.start, *judged, scores, taus)
         return scores, taus
+
+    def _work(self, work: Callable[..., None], *given: Any) -> None:
+        """Call a kernel for all queries, in threads."""
+        in_threads(lambda a, b: work(a, b, *given), self._cost, self.n_jobs)
 
     def unit(self, h: FloatArray) -> FloatArray:
         """Divide scores, in place, by the largest difference that two in a query can have."""
