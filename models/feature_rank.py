@@ -79,6 +79,10 @@ class FeatureRank(Threaded, Ranker):
     The weight of a feature depends on its own tau only, not on what other features have already
     explained: `DiffRank` corrects for that, and is the better learner nearly everywhere.
 
+    An addition costs about 60 ns per document. With ``scores="auto"``, 1,000 queries of 1,000
+    documents with 50 features take about a minute of processor time, which is divided among
+    `n_jobs` threads; one kind of scores and one cycle take a fifth of it.
+
     References
     ----------
     Wang et al.: Listwise Approaches Based on Feature's Ranking Discovery, Figures 1 and 2.

@@ -5,7 +5,7 @@ Here are the quasi-KNN weak rankers, and the scores that stand for ranks when th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -15,6 +15,8 @@ from permdist._ragged import pack
 from permdist.models.batch import in_threads
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from permdist._typing import FloatArray, IntArray
     from permdist.models.batch import Batch
 
@@ -74,20 +76,17 @@ class Scale:
             tables = [ndtri((r - 0.5) / n) for r, n in zip(tables, sizes, strict=True)]
         self.table, starts = pack(tables)
         self.start = starts[:-1][which]
-        self.spans = np.array([max(one[-1] - one[0], 1e-300) for one in tables])[which]
-        self.cost = 40.0 * np.diff(ptr)
+        self.spans = np.array([(one[-1] - one[0]) or 1.0 for one in tables])[which]
+        self._cost = 40.0 * np.diff(ptr)
 
     def weak(self, weak: Intervals, features: FloatArray) -> FloatArray:
         """Score the documents of each query by each feature, shape (features, documents)."""
         result = np.empty(features.shape[::-1])
         for k, (values, centers) in enumerate(zip(features.T, np.array(weak.centers), strict=True)):
             column = np.array(values, dtype=np.float64)
-            where = self.ptr, self.table, self.start, self.kind == "values", result[k]
-
-            def work(a: int, b: int, column: FloatArray = column, c: FloatArray = centers) -> None:
-                _score_values(a, b, column, c, CLOSE * np.ptp(c), *where)  # noqa: B023
-
-            in_threads(work, self.cost, self.n_jobs)
+            close = CLOSE * float(np.ptp(centers))
+            scores = self.table, self.start, self.kind == "values", result[k]
+            self._work(_score_values, column, centers, close, self.ptr, *scores)
         return result
 
     def rank(self, values: FloatArray, batch: Batch | None = None) -> tuple[FloatArray, FloatArray]:
@@ -101,9 +100,12 @@ class Scale:
         """
         scores, taus = np.empty(len(values)), np.zeros(len(self.ptr) - 1)
         judged = (NO_LABELS, taus) if batch is None else (batch.levels, batch.n_pairs)
-        where = self.ptr, self.table, self.start, *judged, scores, taus
-        in_threads(lambda a, b: _rank(a, b, values, *where), self.cost, self.n_jobs)
+        self._work(_rank, values, self.ptr, self.table, self.start, *judged, scores, taus)
         return scores, taus
+
+    def _work(self, work: Callable[..., None], *given: Any) -> None:
+        """Call a kernel for all queries, in threads."""
+        in_threads(lambda a, b: work(a, b, *given), self._cost, self.n_jobs)
 
     def unit(self, h: FloatArray) -> FloatArray:
         """Divide scores, in place, by the largest difference that two in a query can have."""
@@ -114,7 +116,7 @@ class Scale:
                 span = np.maximum.reduceat(row, starts) - np.minimum.reduceat(row, starts)
                 row /= np.repeat(np.where(span > 0.0, span, 1.0), sizes)
         else:
-            h /= np.repeat(np.where(sizes > 1, self.spans, 1.0), sizes)
+            h /= np.repeat(self.spans, sizes)
         return h
 
 
