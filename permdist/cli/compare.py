@@ -114,10 +114,10 @@ def compare(
     chosen = several(read_measures(measures, preset, DEFAULT), ties)
     by = None
     if select is not None:
-        several = read_measures([select], preset, (), "--select")
-        if len(several) != 1:
+        named = read_measures([select], preset, (), "--select")
+        if len(named) != 1:
             raise ValueError(f"--select: expected one measure, got {select!r}")
-        by = several[0]
+        by = named[0]
     entries = read_entries(learners or "all", by or chosen[0])
     if jobs == 0:
         raise ValueError("--jobs: expected a number of processes or -1, got 0")
