@@ -38,7 +38,7 @@ from permdist.measures import evaluate, parse
 from permdist.models.files import from_dict, to_dict
 from permdist.report import register_section, unregister_section
 
-QUICK = "MLE[C=0.1|1|10], ListNet[C=1|10,target=label], AdaRank[accept=better,directions=up]"
+QUICK = "MLE[C=0.1|1|10], ListNet[C=1|10,target=label], AdaRank[accept=better,weak=features]"
 MEASURES = ("letor4:map", "letor4:ndcg@10")
 
 

@@ -33,7 +33,7 @@ LEARNERS = (
     "MLE[C=1|10|100]",
     "ExpectedGain[C=10|100]",
     "ConvexLoss[C=10|100,kappa=1|10,scale=true]",
-    "AdaRank[accept=better,directions=up,early_stopping=50]",
+    "AdaRank[accept=better,weak=features,early_stopping=50]",
     "RankBoost[weak=feature,max_iter=100,early_stopping=50]",
     "SVMMap[C=1|10]",
     "ListNet[C=1|10,target=label]",
