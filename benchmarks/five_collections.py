@@ -234,7 +234,7 @@ def _values(parts):
 def run_learner(folds, name, tuned):
     """Compare one learner with nothing; return what is to be kept."""
     _compile(models.LEARNERS[name](), folds[0].train)
-    entries = read_entries(name if tuned else {name: models.LEARNERS[name]()})
+    entries = read_entries(name if tuned else {name: models.LEARNERS[name]()}, NDCG)
     found = compare(folds, entries, measures=MEASURES, select=NDCG)
     key = found.names[0]
     return {
