@@ -28,8 +28,8 @@ class ExpectedGain(Conditional):
     from the maximum likelihood estimate over pairs and, with `n_starts`, also from random points
     near it; `restarts_` says what each start came to.
 
-    Over ``"rows"`` it is smooth and cheap, but there chances of cut-off measures in long queries are
-    tiny, and such queries outweigh the others: ``"interleavings"`` is the default.
+    Over ``"rows"`` it is smooth and cheap, but there chances of cut-off measures in long queries
+    are tiny, and such queries outweigh the others: ``"interleavings"`` is the default.
 
     References
     ----------

@@ -67,8 +67,8 @@ class SoftRank(Piloted):
     )
     method: str = option(
         OneOf(("exact", "softrank")),
-        "Rank probabilities by quadrature, to about 1e-11; or by the recursion of the paper, which takes the "
-        "events that others are above a document as independent.",
+        "Rank probabilities by quadrature, to about 1e-11; or by the recursion of the paper, which "
+        "takes the events that others are above a document as independent.",
         default="exact",
     )
     C: float = 100.0

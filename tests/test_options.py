@@ -73,9 +73,7 @@ def test_a_fit_changes_no_parameter(queries):
     learner = SoftRank("ndcg@3", noise="learned", method="softrank", C=7.0, max_iter=3)
     before = learner.get_params()
     assert learner.fit(queries).get_params() == before
-    assert (
-        SoftRank(noise="learned", warm_start=True, max_iter=3).fit(queries).fit(queries).C == 1e2
-    )
+    assert SoftRank(noise="learned", warm_start=True, max_iter=3).fit(queries).fit(queries).C == 1e2
 
 
 class Shifted(Ranker):

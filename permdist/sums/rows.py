@@ -222,12 +222,13 @@ class BatchRows:
     ) -> tuple[FloatArray, FloatArray]:
         values, gradient = np.zeros(len(self._scale)), np.zeros(len(scores))
         order = self._sorted(scores) if self._order is None else self._order
-        inputs = scores, self._members, self._ptr, self._first, self._cuts, self._shares
-        inputs = *inputs, self._goods_ptr, *order, self._weights, self._tables, self._place
-        inputs = *inputs, self._ends, self._scale
+        layout = self._members, self._ptr, self._first, self._cuts, self._shares
+        rows = self._weights, self._tables, self._place, self._ends, self._scale
 
         def work(first: int, last: int) -> None:
-            _sum_queries(first, last, *inputs, kappa, task, values, gradient)
+            goods = self._goods_ptr, *order
+            out = kappa, task, values, gradient
+            _sum_queries(first, last, scores, *layout, *goods, *rows, *out)
 
         spread(work, self._cost)
         return values, gradient
@@ -395,8 +396,8 @@ def _sum_row(
         least, most = np.abs(steps).min(), np.abs(steps).max()
         spread = np.log(most / least) if most < least * WIDE else np.log(WIDE)
     # Bads outside the window are above or below for certain, whatever the steps do.
-    low = np.searchsorted(x_bads, x - (CERTAIN + spread))
-    high = np.searchsorted(x_bads, x + (CERTAIN + spread))
+    low = int(np.searchsorted(x_bads, x - (CERTAIN + spread)))
+    high = int(np.searchsorted(x_bads, x + (CERTAIN + spread)))
     above = m - high
     top = min(high - low, end - above)
     if top <= 0:

@@ -130,7 +130,8 @@ class BatchThresholds:
         self, part: Callable[[FloatArray], tuple[FloatArray, FloatArray]], scores: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         values, gradient = part(scores[self._rows])
-        return self._add(values), np.bincount(self._rows, self._by_row * gradient, len(scores))
+        by_score = np.bincount(self._rows, self._by_row * gradient, len(scores))
+        return self._add(values), by_score.astype(np.float64, copy=False)
 
     def _add(self, values: FloatArray) -> FloatArray:
         """Add up weighted values of thresholds, query by query."""
