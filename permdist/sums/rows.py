@@ -222,13 +222,13 @@ class BatchRows:
     ) -> tuple[FloatArray, FloatArray]:
         values, gradient = np.zeros(len(self._scale)), np.zeros(len(scores))
         order = self._sorted(scores) if self._order is None else self._order
-        layout = self._members, self._ptr, self._first, self._cuts, self._shares
+        layout = self._members, self._ptr, self._first, self._cuts, self._shares, self._goods_ptr
         rows = self._weights, self._tables, self._place, self._ends, self._scale
+        out = float(kappa), task, values, gradient
+        arguments: tuple[Any, ...] = scores, *layout, *order, *rows, *out
 
         def work(first: int, last: int) -> None:
-            goods = self._goods_ptr, *order
-            out = kappa, task, values, gradient
-            _sum_queries(first, last, scores, *layout, *goods, *rows, *out)
+            _sum_queries(first, last, *arguments)
 
         spread(work, self._cost)
         return values, gradient
