@@ -6,14 +6,17 @@ LETOR folds, of whose first training part more and more is used.
 """
 
 import time
+import warnings
 
 import numpy as np
 from common import FOLDS, plain, read_options, save
 from matplotlib.figure import Figure
+from sklearn.exceptions import ConvergenceWarning
 
 from permdist import data
 from permdist.models import AdaRank, PermuRank, RankBoost, RankSVM, SVMMap
 
+warnings.simplefilter("ignore", ConvergenceWarning)  # a few rounds are enough here
 LEARNERS = {
     "PermuRank": PermuRank("ap", max_iter=5),
     "RankBoost": RankBoost(max_iter=50),

@@ -5,10 +5,13 @@ where it is not negative. RankBoost adds features by pairs; PermuRank adds permu
 working sets. ``--data`` takes a folder with LETOR folds, of which the first is used.
 """
 
+import warnings
+
 import numpy as np
 from common import FOLDS, load_halves, plain, read_options, save
 from matplotlib.figure import Figure
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from permdist.models import AdaRank, PermuRank, RankBoost
 
@@ -18,6 +21,7 @@ def main():
     train, validation = load_halves(options, second=1)
     # Queries without a relevant document teach nothing, and would only lower one of the curves.
     train, validation = (part.clean(conflicts=None) for part in (train, validation))
+    warnings.simplefilter("ignore", ConvergenceWarning)  # a few rounds are enough here
     learners = {
         "AdaRank": AdaRank("ap", accept="all", max_iter=options.rounds, patience=options.rounds),
         "RankBoost": RankBoost(weak="feature", max_iter=options.rounds),

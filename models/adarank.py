@@ -277,7 +277,7 @@ class AdaRank(Seeded, Standardized, Ranker):
         for name, value in pool.model(keys[:kept], alphas[:kept], first).items():
             setattr(self, name, value)
         self.converged_ = not changed if self.accept == "literal" else len(keys) < self.max_iter
-        if not stop:
+        if not watch.stops_early:  # validation has chosen the round
             self._warn_of_the_end(kept, perfect=best >= 1.0 - self.tol)
 
     def _warn_of_the_end(self, kept: int, *, perfect: bool) -> None:

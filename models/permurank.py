@@ -200,7 +200,7 @@ class PermuRank(Seeded, Standardized, WarmStarted, Ranker):
                 f"{plural(failed, 'round was', 'rounds were')} not solved (last objective "
                 f"{found.value:.3g}); use a smaller C or smaller features (normalize=True)"
             )
-        elif not (stable or stop):
+        elif not (stable or watch.stops_early):  # validation has chosen the round
             flips = min(watch.history["turn"]) < 0.0
             self._warn(
                 f"the working sets still change at max_iter={self.max_iter}; round "
