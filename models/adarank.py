@@ -228,7 +228,7 @@ class AdaRank(Seeded, Standardized, Ranker):
         gap = float(np.exp(-current).mean())  # Theorem 4: no more than this is missing
         keys: list[Any] = []
         alphas: list[float] = []
-        best, kept, step, changed, stop = float(current.mean()), 0, 1.0, True, False
+        best, kept, step, changed = float(current.mean()), 0, 1.0, True
         smallest = 0.5**self.halvings if self.accept == "better" else 1.0
         while len(keys) < self.max_iter:
             weights = np.exp(-current)
