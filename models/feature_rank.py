@@ -61,9 +61,9 @@ class FeatureRank(Threaded, Ranker):
 
     The paper's algorithm to the letter is ``FeatureRank(cut="documents", scores="ranks",
     order="columns", cycles=1, keep="last")``; ``intervals=1`` is what it calls the linear way. The
-    defaults differ where the paper's own choices fail: with its ranks and column order the first
-    column weighs more than all others together, and equal ranks at the top and in the middle of a
-    long query count the same.
+    defaults differ where the paper's own choices fail: with its column order the first column has
+    the weight 1 however bad it is, and with its ranks a step at the top of a long query counts as
+    little as one in the middle.
 
     Attributes
     ----------
