@@ -5,9 +5,12 @@ alpha^2 C alone: the curves of three C are one curve, shifted, until steep objec
 optima to find the same one. ``--data`` takes a folder with LETOR folds, of which the first is used.
 """
 
+import warnings
+
 import numpy as np
 from common import FOLDS, load_halves, plain, read_options, save, smooth_values, with_pairs
 from matplotlib.figure import Figure
+from sklearn.exceptions import ConvergenceWarning
 
 from permdist.models import ApproxAP
 
@@ -21,6 +24,7 @@ def main():
     train, test = load_halves(options)
     train, test = (part.clean(conflicts=None) for part in (train, test))  # the others teach nothing
     pairs = with_pairs(train)
+    warnings.simplefilter("ignore", ConvergenceWarning)  # of the steepest
     table = np.empty((len(PENALTIES), len(ALPHAS), len(CURVES)))
     print(f"{'C':>6} {'alpha':>7}  " + "  ".join(CURVES))
     for row, C in enumerate(PENALTIES):

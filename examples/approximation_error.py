@@ -46,7 +46,8 @@ def main():
     ):
         for setting in settings:
             name, value = next(iter(setting.items()))
-            errors, means = follow(kind(**setting), train, options.passes)
+            learner = kind(**setting, optimizer="stochastic", start="zeros")
+            errors, means = follow(learner, train, options.passes)
             label = f"{name} = {value:g}"
             ax.plot(np.arange(1, len(errors) + 1), errors, label=label)
             ends = f"{errors[0]:12.4f} {errors[-1]:7.4f} {errors.max():8.4f} {means[-1]:14.4f}"

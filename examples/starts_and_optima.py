@@ -5,9 +5,12 @@ start at 0 (circled) and at random coefficients; drawn are how far the objective
 lowest end, and MAP on test queries. ``--data`` takes LETOR folds, of which the first is used.
 """
 
+import warnings
+
 import numpy as np
 from common import FOLDS, load_halves, plain, read_options, save
 from matplotlib.figure import Figure
+from sklearn.exceptions import ConvergenceWarning
 
 from permdist.models import MLE, ApproxAP, ConvexLoss, ExpectedGain, SoftRank
 
@@ -27,9 +30,10 @@ def main():
     )
     train, test = load_halves(options)
     train, test = (part.clean(conflicts=None) for part in (train, test))  # the others teach nothing
-    start = MLE(max_iter=1).fit(train)  # lends its shape
+    start = MLE().fit(train)  # lends its shape
     starts = SPREAD * np.random.default_rng(0).normal(size=(options.starts, train.n_features))
     starts[0] = 0.0
+    warnings.simplefilter("ignore", ConvergenceWarning)  # some starts lead nowhere
     figure = Figure(figsize=(12, 4.4), layout="constrained")
     axes = figure.subplots(1, 2)
     print(f"{'':<13}  objective: from 0   lowest  highest   MAP: from 0   lowest  highest")

@@ -38,7 +38,7 @@ class SoftRank(Piloted):
     --------
     >>> from permdist import data
     >>> queries = data.make_letor(15, n_documents=(5, 20), rng=0)
-    >>> learner = SoftRank("ndcg@10", max_iter=15).fit(queries)
+    >>> learner = SoftRank("ndcg@10").fit(queries)
     >>> learner.history_["objective"][-1] <= learner.history_["objective"][0]
     True
     """

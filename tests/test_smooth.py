@@ -164,7 +164,7 @@ def test_the_length_of_the_pilot_is_chosen_by_the_own_objective():
     here = value(start)
     assert all(here <= value(start * factor) for factor in factors if factor != 1.0)
     # The direction is ListNet's, whatever the units.
-    pilot = ListNet(target="label", tol=1e-4).fit(queries).coef_
+    pilot = ListNet(target="label", C=100.0, tol=1e-4).fit(queries).coef_
     cosine = np.corrcoef(features @ start, features @ pilot)[0, 1]
     assert cosine > 0.999
     again = learner._start(features * 1e3, batch)
