@@ -5,9 +5,12 @@ are also evaluated over all interleavings of four fixed orders of each class, su
 the other way round.
 """
 
+import warnings
+
 import numpy as np
 from common import FOLDS, load_halves, plain, read_options, save, with_pairs
 from matplotlib.figure import Figure
+from sklearn.exceptions import ConvergenceWarning
 
 from permdist import data
 from permdist.measures import evaluate, parse
@@ -21,6 +24,7 @@ def main():
     options = read_options(__file__, __doc__, FOLDS, queries=120)
     train, test = load_halves(options)
     measure = parse("ap")
+    warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that are stopped on the way
     train = with_pairs(data.Queries(train.X, (train.y > 0).astype(int), train.qid))
     _, batch = ConvexLoss().training_data(train)
     spaces = {

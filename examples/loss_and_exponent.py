@@ -5,9 +5,12 @@ over the first iterations of the optimizer, against the loss of the ranking. At 
 0 and the loss decides; after an iteration or two it hardly counts.
 """
 
+import warnings
+
 import numpy as np
 from common import FOLDS, load_training, plain, read_options, save, with_pairs
 from matplotlib.figure import Figure
+from sklearn.exceptions import ConvergenceWarning
 
 from permdist import GoodBad, data
 from permdist.models import ConvexLoss
@@ -20,6 +23,7 @@ def main():
     options = read_options(__file__, __doc__, FOLDS, queries=120)
     train = load_training(options)
     train = with_pairs(data.Queries(train.X, (train.y > 0).astype(int), train.qid))
+    warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that are stopped on the way
     path = [np.zeros(train.n_features)]
     for limit in range(1, ITERATIONS + 1):
         path.append(ConvexLoss("ap", C=10.0, max_iter=limit).fit(train).coef_)

@@ -44,7 +44,7 @@ class BoltzRank(Seeded, Descent):
         cost="sample size x n, or 2^n",
     )
     settings: ClassVar[Settings] = {
-        "C": [0.1, 1.0, 10.0, 100.0, 1e3],
+        "C": [1.0, 10.0, 100.0, 1e3, 1e5],
         "mix": [0.0, 0.5, 1.0],
     }
 
@@ -70,7 +70,7 @@ class BoltzRank(Seeded, Descent):
         "noise, from next to none to much more than the labels differ by.",
         default=100,
     )
-    C: float = 10.0
+    C: float = 1000.0
     max_iter: int = 500
 
     def _draws_by_document(self) -> bool:

@@ -46,9 +46,8 @@ class ConvexLoss(LossWeighted, Conditional):
         cost="goods x bads",
     )
     settings: ClassVar[Settings] = {
-        "C": [1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 1.0],
-        "kappa": [1.0, 30.0, 100.0],
-        "scale": [False],
+        "C": [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0],
+        "kappa": [1.0, 100.0],
     }
 
     default_space: ClassVar[str] = "lattice"

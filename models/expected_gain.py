@@ -39,7 +39,7 @@ class ExpectedGain(Conditional):
     --------
     >>> from permdist import data
     >>> queries = data.make_letor(60, rng=0)
-    >>> learner = ExpectedGain("auc", C=10.0, n_starts=3).fit(queries)
+    >>> learner = ExpectedGain("auc", space="pairs", n_starts=3).fit(queries)
     >>> len(learner.restarts_)
     3
     """

@@ -34,10 +34,7 @@ class L3(LossWeighted, Conditional):
         minimizes="-log Pr(best) + kappa E[1 - measure]",
         cost="goods x bads",
     )
-    settings: ClassVar[Settings] = {
-        "C": [1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0],
-        "scale": [False],
-    }
+    settings: ClassVar[Settings] = {"C": [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0]}
 
     default_space: ClassVar[str] = "lattice"
     prefers_rows: ClassVar[bool] = True

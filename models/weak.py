@@ -331,7 +331,8 @@ class WeakRankers(Rule):
                     f"{type(value).__name__}; pass normalize to AdaRank instead"
                 )
             return
-        if isinstance(value, str) or not callable(getattr(value, "choose", None)):
+        own = callable(getattr(value, "choose", None))
+        if isinstance(value, str | np.ndarray) or not own:  # arrays have such a method, too
             known = ", ".join(map(repr, WORDS))
             raise ValueError(
                 f"{name}: expected one of {known}, a learner, or an object with a method "

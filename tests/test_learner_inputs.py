@@ -49,6 +49,7 @@ LEGAL = {
     "normalize": {"None"},
     "thresholds": {"None"},
     "prec": {"None"},
+    "directions": {"None"},
     "kappa": {"2**70"},
     "alpha": {"2**70"},
     "beta": {"2**70"},
@@ -80,6 +81,8 @@ def test_every_parameter_refuses_nonsense(name, queries):
         legal = set(LEGAL.get(parameter, ()))
         if (name, parameter) == ("RankSVM", "tol"):  # None: what suits the loss
             legal.add("None")
+        if (name, parameter) == ("AdaRank", "thresholds"):
+            legal.discard("None")
         for label, value in NONSENSE.items():
             if label in legal:
                 kind.check_parameter(parameter, value)

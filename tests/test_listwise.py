@@ -53,10 +53,10 @@ def check(learner, expected, tolerance=1e-10):
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_listnet(k):
-    check(ListNet(k), lambda s, y: naive.list_net(s, y, k))
+    check(ListNet(k, target="softmax"), lambda s, y: naive.list_net(s, y, k))
     if k == 1:
         check(ListNet(target="label"), lambda s, y: naive.list_net(s, y, 1, float))
-    warm = ListNet(k, temperature=0.5)
+    warm = ListNet(k, target="softmax", temperature=0.5)
     check(warm, lambda s, y: naive.list_net(s, y, k, lambda label: np.exp(2.0 * label)))
 
 

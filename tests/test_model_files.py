@@ -203,7 +203,7 @@ def test_what_is_wrong_is_said(name, part, key, value, message, files, tmp_path)
     ],
 )
 def test_files_that_are_not_as_they_should_be(change, message, files, tmp_path):
-    text = json.dumps(to_dict(files["MLE"]))
+    text = json.dumps(to_dict(files["MLE"])).replace('"C": 0.001', '"C": 1.0')
     path = tmp_path / "x.json"
     path.write_text(text)
     load(path)

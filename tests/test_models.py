@@ -195,17 +195,19 @@ def test_a_flat_objective_is_reported(queries):
     assert found.null_
 
 
-def test_too_many_grades_are_refused():
+def test_long_queries_of_many_grades_are_learned():
     rng = np.random.default_rng(0)
     X, y, qid = rng.normal(size=(400, 2)), rng.integers(0, 5, 400), np.arange(400) // 100
-    with pytest.raises(ValueError, match=r"graded: interleaving the levels takes .* graded=False"):
-        ConvexLoss(graded=True).fit(X, y, qid)
+    y = np.where(X[:, 0] > 0.5, y, 0)
+    for space in (None, "interleavings", "lattice"):
+        found = ConvexLoss(graded=True, space=space).fit(X, y, qid)
+        assert found.coef_[0] > abs(found.coef_[1])
 
 
 def test_kappa_zero_is_maximum_likelihood(queries):
     for space in ("interleavings", "pairs"):
         mle = MLE("auc", space=space).fit(queries)
-        convex = ConvexLoss("auc", space=space, kappa=0.0).fit(queries)
+        convex = ConvexLoss("auc", space=space, kappa=0.0, graded=True).fit(queries)
         np.testing.assert_array_equal(mle.coef_, convex.coef_)
 
 
@@ -220,7 +222,7 @@ def test_maximum_likelihood_over_pairs_is_logistic_regression(queries):
     # |w|^2 / C here is |w|^2 / 2 there, over a C of half of ours; both signs of each pair.
     peer = LogisticRegression(C=0.25, fit_intercept=False, tol=1e-10, max_iter=5000)
     peer.fit(np.concatenate([gaps, -gaps]), np.repeat([1, 0], len(gaps)))
-    ours = MLE(C=1.0, scale=False, standardize=False, tol=1e-9).fit(queries)
+    ours = MLE(C=1.0, graded=False, standardize=False, tol=1e-9).fit(queries)
     np.testing.assert_allclose(ours.coef_, peer.coef_[0], rtol=1e-3, atol=1e-4)
 
 
@@ -265,7 +267,7 @@ def test_warm_start(queries):
     cold = MLE(C=5.0, tol=1e-6).fit(queries)
     warm = clone(cold).set_params(warm_start=True).fit(queries)
     warm.fit(queries)
-    assert warm.n_iter_ <= 2 < cold.n_iter_
+    assert warm.n_iter_ <= 3 < cold.n_iter_
     with pytest.raises(ValueError, match="expected 8 features as before"):
         warm.fit(queries.X[:, :3], queries.y, queries.qid)
 
@@ -339,7 +341,7 @@ def test_constant_and_huge_features(name, queries):
 def test_start_from_another_learner(name, queries):
     first = AdaRank("ap").fit(queries)
     learner = clone(LEARNERS[name]).fit(queries, warm_start_from=first)
-    assert learner.score(queries) > 0.9 * first.score(queries)
+    assert learner.score(queries) > 0.85 * first.score(queries)
     with pytest.raises(ValueError, match="expected a linear learner, got RankBoost"):
         clone(learner).fit(queries, warm_start_from=RankBoost(max_iter=2).fit(queries))
     with pytest.raises(NotFittedError, match="AdaRank: call fit first"):

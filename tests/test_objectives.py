@@ -47,14 +47,16 @@ def test_an_objective_is_what_its_learner_minimizes():
     from permdist import data
 
     queries = data.make_letor(12, n_features=4, rng=0)
-    learner = ConvexLoss("ap", space="interleavings", C=2.0, standardize=False, tol=1e-4).fit(
-        queries
-    )
+    learner = ConvexLoss("ap", space="interleavings", scale=True, C=2.0, tol=1e-4)
+    learner.set_params(standardize=False).fit(queries)
     objective = objectives.ConvexLoss("ap", "interleavings")
     value, _ = objective(learner.predict(queries), queries.y > 0, queries.qid)
     whole = value + learner.coef_ @ learner.coef_ / 2.0
     assert whole == pytest.approx(learner.history_["objective"][-1], rel=1e-9)
-    own, same = ListNet(C=3.0).fit(queries), LinearRanker("listnet", C=3.0).fit(queries)
+    own, same = (
+        ListNet(C=3.0).fit(queries),
+        LinearRanker("listnet[target=gain]", C=3.0).fit(queries),
+    )
     np.testing.assert_allclose(own.coef_, same.coef_, rtol=1e-12)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 FLAT = 1e-13
 PROBE = 1e-3  # how far to step, in units of spread, to see how an objective curves
 RECENT = 10  # steps whose curvature tells how far the minimum may be
+MOST_RESTARTS = 3
 ROUNDED = 1e-5  # where rounding ends the search, this gap is still called a minimum
 SILENT = 1e-9  # a gradient so small, for scores in units of their spread, moves nothing
 
@@ -93,10 +94,12 @@ def lbfgs(
                 callback=search,
                 options={"maxiter": left, "gtol": 0.0, "ftol": 0.0, "maxcor": memory},
             )
-            u, message = np.array(result.x, dtype=np.float64), str(result.message)
+            message = str(result.message)
+            if search.steps:  # of a line search that failed, nothing is kept
+                u = search.point
             left = max_iter - search.steps
-            # Rounding can end a line search; from there on with a memory of nothing, once.
-            if search.done or search.fruitless:
+            # Rounding can end a line search: go on from there with a memory of nothing.
+            if search.done or search.gives_up():
                 break
         value, gradient = smooth(u)
     gap = search.gap_at(value, gradient)
@@ -167,6 +170,7 @@ class _Search:
     def __init__(self, smooth: _Smooth, tol: float, note: Note) -> None:
         self.smooth, self.tol, self.note = smooth, tol, note
         self.steps, self.done = 0, False
+        self.point, self.value = np.zeros(0), np.inf
         self._curvatures: list[float] = []
         self._before: tuple[FloatArray, FloatArray] | None = None
         self._restarts, self._lowest = 0, np.inf
@@ -191,6 +195,7 @@ class _Search:
             if length > 0.0:
                 self._curvatures.append(max(float(step @ change) / length, 1e-300))
         self._before = np.array(u), np.array(gradient)
+        self.point, self.value = self._before[0], value
         self.steps += 1
         gap = self.gap_at(value, gradient)
         values = {"objective": value, "gradient": float(np.linalg.norm(gradient)), "gap": gap}
@@ -201,11 +206,9 @@ class _Search:
             self.done = True
             raise StopIteration
 
-    @property
-    def fruitless(self) -> bool:
-        """Whether another start from the same point is of no use: the last one gained nothing."""
-        value = self.smooth.last[1]
-        gained = self._lowest - value > 1e-12 * max(abs(value), 1e-300)
-        self._lowest, self._before = min(self._lowest, value), None
+    def gives_up(self) -> bool:
+        """Return whether another start is of no use: the last one gained nothing, or too many."""
+        gained = self.steps > 0 and not self._lowest - self.value <= 1e-12 * abs(self.value)
+        self._lowest, self._before = min(self._lowest, self.value), None
         self._restarts += 1
-        return not gained or self._restarts > 3
+        return not gained or self._restarts > MOST_RESTARTS

@@ -1,5 +1,6 @@
 """``permdist fit``: one learner, fitted and saved to a file."""
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -54,6 +55,8 @@ def fit(
 
     With --validation the first --measure chooses the settings. Default measures: map and ndcg@10.
     """
+    from sklearn.exceptions import ConvergenceWarning
+
     from permdist._text import plural
     from permdist.comparison import read_entries, tune
     from permdist.comparison.wording import setting_text
@@ -69,9 +72,11 @@ def fit(
     parts = {"training": train}
     if validation is None:
         learner = _as_given(entry, chosen[0].name, seed)
-        learner.fit(train)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", ConvergenceWarning)
+            learner.fit(train)
         setting: dict[str, Any] = {}
-        notes: list[str] = []
+        notes = [str(one.message) for one in told]
     else:
         held_out = replace(reading, query_file=None).load(validation, train.n_features)
         parts["validation"] = held_out
