@@ -5,9 +5,12 @@ three alphas; every pass of the stochastic optimizer is followed by a look at al
 ``--data`` takes a folder with LETOR folds, of which the first is used.
 """
 
+import warnings
+
 import numpy as np
 from common import FOLDS, load_training, plain, read_options, save, smooth_values, with_pairs
 from matplotlib.figure import Figure
+from sklearn.exceptions import ConvergenceWarning
 
 from permdist.measures import evaluate
 from permdist.models import ApproxAP, ApproxNDCG
@@ -37,6 +40,7 @@ def main():
         __file__, __doc__, FOLDS, queries=150, passes=(40, "passes over the queries")
     )
     train = with_pairs(load_training(options))
+    warnings.simplefilter("ignore", ConvergenceWarning)  # of steps that are followed one by one
     figure = Figure(figsize=(13, 4.2), layout="constrained")
     print(
         f"{'':<17} {'':<10} {'error: first':>12} {'last':>7} {'largest':>8} {'measure: last':>14}"

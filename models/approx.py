@@ -129,6 +129,12 @@ class Approx(Seeded, Piloted):
                 note=watch.linear,
             )
             self._keep(self._chosen(found, watch))
+            if watch.held_out is None:
+                self._warn(
+                    f"max_iter={self.max_iter} passes of stochastic steps end without a "
+                    "certificate; pass an eval_set, by which the best of them is kept, or use "
+                    "optimizer='lbfgs'"
+                )
             return
         for stage in range(int(self.annealing) - 1, -1, -1):
             softer = replace(objective, alpha=float(self.alpha) / 4.0**stage)
