@@ -67,6 +67,7 @@ class RankSVM(Descent):
         "the typical number of pairs.",
         default="queries",
     )
+    C: float = 3.0
     max_iter: int = 1000
     tol: float | None = option(
         Number(0.0, 1.0, optional=True),

@@ -91,7 +91,7 @@ class SVMMap(PairScaled, Graded, Descent):
         "The larger, the weaker the regularization. In the form ``|w|^2 / 2 + C' / m sum "
         "hinges`` of the papers, C' is ``m C / 2`` for m queries. With `standardize`, w are the "
         "coefficients of standardized features.",
-        default=0.1,
+        default=0.3,
     )
     max_iter: int = 1000
     tol: float = option(

@@ -86,7 +86,7 @@ def test_cut_offs_on_long_noisy_queries(options):
     learner = SVMNDCG(**options).fit(X, y, qid)
     assert learner.converged_
     assert learner.score(X, y, qid) > 0.25
-    assert abs(learner.coef_[0]) > 5.0 * np.abs(learner.coef_[1:]).max()
+    assert abs(learner.coef_[0]) > 3.0 * np.abs(learner.coef_[1:]).max()
     for C in (0.01, 1.0, 100.0):
         with pytest.warns(ConvergenceWarning):
             papers = SVMNDCG(auc_weight=0.0, C=C, **options).fit(X, y, qid)
@@ -97,7 +97,7 @@ def test_cut_offs_on_long_noisy_queries(options):
 def test_other_measures_on_long_noisy_queries(name):
     X, y, qid = noisy(60, 120, np.random.default_rng(1))
     learner = SVMMap(name).fit(X, y, qid)
-    assert abs(learner.coef_[0]) > 5.0 * np.abs(learner.coef_[1:]).max()
+    assert abs(learner.coef_[0]) > 3.0 * np.abs(learner.coef_[1:]).max()
 
 
 def test_ties_are_not_broken_by_rows():
