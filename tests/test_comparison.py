@@ -620,13 +620,6 @@ def test_parts_of_a_fold_share_no_query(folds):
             compare([fold], "MLE[C=1]")
 
 
-def test_a_fixed_scale_goes_with_the_range_of_c_that_it_came_with():
-    own, named, other = read_entries("ConvexLoss, ConvexLoss[C=1|10], ConvexLoss[kappa=3]")
-    assert own.settings["scale"] == other.settings["scale"] == [False]
-    assert "scale" not in named.settings
-    assert named.settings["C"] == [1, 10]
-
-
 def test_names_that_differ_in_blanks_are_the_same():
     with pytest.raises(ValueError, match="learners: 'a b' appears twice"):
         read_entries({"a b": models.MLE(), "a  b": models.ListNet()})

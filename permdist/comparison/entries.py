@@ -212,8 +212,6 @@ def _read(text: str, measure: Measure | None = None) -> Entry:
                 raise ValueError(f"learners: expected setting=value, got {part!r} in {text!r}")
             given[setting.strip()] = [_value(value.strip()) for value in values.split("|")]
     usual = dict(kinds[name].settings if given else kinds[name].settings_for(measure))
-    if "C" in given:  # a fixed scale belongs to the default grid of C
-        usual.pop("scale", None)
     chosen = {**usual, **given}
     shown = name + (f"[{rest[:-1].strip()}]" if given else "")
     return Entry(shown, kinds[name](), chosen, tuple(given), by_name=True)
