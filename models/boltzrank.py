@@ -67,10 +67,11 @@ class BoltzRank(Seeded, Descent):
     sample_size: int = option(
         Whole(2),
         "Longer queries are summed over so many rankings, drawn once: sorted by label plus "
-        "noise, from next to none to much more than the labels differ by.",
+        "noise, from next to none to much more than the labels differ by; half of them are the "
+        "others with the documents of each label in reverse.",
         default=100,
     )
-    C: float = 1000.0
+    C: float = 100.0
     max_iter: int = 500
 
     def _draws_by_document(self) -> bool:

@@ -22,6 +22,7 @@ from permdist.models import (
     SoftRank,
 )
 from permdist.models.batch import Batch
+from permdist.models.objectives.boltzrank import mirror
 from permdist.models.smooth_positions import SIGMOIDS, smooth_positions
 
 pytestmark = UNFINISHED_FITS
@@ -250,6 +251,30 @@ def test_boltzranks_sample():
     np.testing.assert_allclose(gradient, naive.gradient(lambda s: loss(s)[0], scores), atol=1e-6)
     assert np.isfinite(value)
     assert np.corrcoef(gradient, exact(scores)[1])[0, 1] > 0.9
+
+
+def test_boltzranks_sample_sees_documents_of_one_label_alike():
+    rng = np.random.default_rng(0)
+    labels = np.array([2, 0, 1, 0, 0, 1, 0])
+    orders = rng.permuted(np.tile(np.arange(7), (50, 1)), axis=1)
+    mirrored = mirror(orders, labels)
+    np.testing.assert_array_equal(labels[mirrored], labels[orders])
+    np.testing.assert_array_equal(mirror(mirrored, labels), orders)
+    for order, other in zip(orders, mirrored, strict=True):
+        for label in np.unique(labels):
+            own = order[labels[order] == label]
+            np.testing.assert_array_equal(other[labels[other] == label], own[::-1])
+
+
+def test_boltzrank_learns_from_long_queries():
+    rng = np.random.default_rng(0)
+    X = rng.random((12, 300, 20)) ** 4
+    value = X[:, :, :6].sum(axis=2) + 0.3 * rng.standard_normal((12, 300))
+    y = (np.argsort(np.argsort(-value, axis=1), axis=1) < 4).astype(int)
+    queries = data.Queries(X.reshape(-1, 20), y.ravel(), np.repeat(np.arange(12), 300))
+    learner = BoltzRank("ndcg@10").fit(queries)
+    own, others = np.abs(learner.coef_[:6]), np.abs(learner.coef_[6:])
+    assert own.min() > 1.5 * others.max()
 
 
 def test_refusals():

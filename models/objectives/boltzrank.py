@@ -150,8 +150,12 @@ class _Sampled:
             label = batch.labels[a:b]
             # From next to none to much more than neighboring labels differ by.
             gap = float(np.ptp(label)) / (len(np.unique(label)) - 1)
-            noise = gap * np.geomspace(0.1, 10.0, size)[:, None] * rng.gumbel(size=(size, b - a))
+            # Each ranking comes with its mirror image, or chance orders of documents of one label
+            # would drown the signal of long queries.
+            half = (size + 1) // 2
+            noise = gap * np.geomspace(0.1, 10.0, half)[:, None] * rng.gumbel(size=(half, b - a))
             orders = np.argsort(-(label + noise), axis=1)
+            orders = np.concatenate([orders, mirror(orders, label)])[:size]
             matrix = np.empty((size, b - a))
             np.put_along_axis(matrix, orders, np.broadcast_to(_factors(b - a), matrix.shape), 1)
             exponents = sharpness * (matrix @ label)
@@ -182,6 +186,18 @@ class _Sampled:
             in_threads(work, np.diff(self.ptr).astype(float) * self.losses.shape[1], n_jobs)
             found += [values, gradient]
         return found[0], found[1], found[2], found[3]
+
+
+def mirror(orders: IntArray, label: IntArray) -> IntArray:
+    """Reverse the documents of each label among the positions that they take."""
+    grades = label[orders]
+    by_grade = np.argsort(grades, axis=1, kind="stable")
+    backward = np.argsort(grades[:, ::-1], axis=1, kind="stable")
+    mirrored = np.empty_like(orders)
+    np.put_along_axis(
+        mirrored, by_grade, np.take_along_axis(orders[:, ::-1], backward, axis=1), axis=1
+    )
+    return mirrored
 
 
 def _factors(n: int) -> FloatArray:
