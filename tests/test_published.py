@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from permdist.comparison.figure_three import CLAIMED, FIGURE_THREE, count_wins, stack_cells
+from permdist.comparison.figure_three import COLLECTIONS as FIGURE_COLUMNS
 from permdist.comparison.published import COLLECTIONS, PUBLISHED, Size, published, recognize
 from permdist.data import Queries, make_letor
 from permdist.measures import letor4, parse
@@ -96,3 +98,35 @@ def test_real_data(real_data):
     from permdist.data import load_letor_folds
 
     assert recognize(load_letor_folds(real_data / "mq2008")) == "MQ2008"
+
+
+def test_figure_three_has_every_learner_and_column():
+    assert list(FIGURE_THREE) == ["MAP", "NDCG@1", "NDCG@5", "NDCG@10"]
+    for table in FIGURE_THREE.values():
+        assert len(table) == 13
+        for values in table.values():
+            assert len(values) == len(FIGURE_COLUMNS)
+            assert np.all((values[~np.isnan(values)] > 0.2) & (values[~np.isnan(values)] < 1.0))
+
+
+def test_wins_of_figure_three():
+    """The paper's own table supports four of its twelve counts to the letter, the others nearly."""
+    counted = count_wins(stack_cells(FIGURE_THREE.values()))
+    assert set(CLAIMED) <= set(counted)
+    for statement, claimed in CLAIMED.items():
+        assert abs(counted[statement] - claimed) <= 3, statement
+    equal = {statement for statement, claimed in CLAIMED.items() if counted[statement] == claimed}
+    assert equal == {
+        "MLE beats all baselines",
+        "ConvexLoss is the best",
+        "ConvexLoss-AUC beats RankSVM",
+        "the worse of ConvexLoss-MAP and -NDCG beats all baselines",
+    }
+    assert counted["ConvexLoss is the best of all learners"] == 15
+
+
+def test_wins_need_every_learner():
+    table = dict(FIGURE_THREE["MAP"])
+    del table["L3-AUC"]
+    with pytest.raises(ValueError, match="table: no row for L3-AUC"):
+        count_wins(table)
