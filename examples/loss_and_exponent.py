@@ -26,15 +26,15 @@ def main():
     warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that are stopped on the way
     path = [np.zeros(train.n_features)]
     for limit in range(1, ITERATIONS + 1):
-        path.append(ConvexLoss("ap", C=10.0, max_iter=limit).fit(train).coef_)
+        path.append(ConvexLoss("ap", max_iter=limit).fit(train).coef_)
 
     chosen = np.random.default_rng(0).choice(len(train), min(10, len(train)), replace=False)
     losses, falls = [], []
     for q in chosen:
         X, labels = train[q].X, train[q].y
         sample = RestartSampler("ap", skew=0.0).sample(labels, 10, rng=int(q))
-        best, scale = np.argsort(-labels, kind="stable"), 1.0 / (labels.sum() * (1 - labels).sum())
-        models = [GoodBad(X @ w, labels, scale=scale) for w in path]  # their log-weight is F
+        best = np.argsort(-labels, kind="stable")
+        models = [GoodBad(X @ w, labels) for w in path]  # their log-weight is F
         losses.append(sample.delta)
         falls.append([one.log_weight(best) - one.log_weight(sample.orders) for one in models])
     losses, falls = np.array(losses), np.array(falls)

@@ -2,7 +2,7 @@
 
 On the left, two restart states, the best and the worst ranking, chosen nine times to one, evenly,
 or one to nine. On the right, eleven states from best to worst, chosen by the weight exp(k loss).
-Several samples of each kind, and the same loss over all interleavings of a few class orders.
+Several samples of each kind, and the same loss over all sign vectors, where nothing is drawn.
 """
 
 import numpy as np
@@ -28,14 +28,14 @@ def main():
 
     def accuracies(skews, rungs):
         spaces = [Restart(options.size, rungs=rungs, skew=skew) for skew in skews]
-        learner, seeds = ConvexLoss("ndcg@10", C=100.0), range(options.seeds)
+        learner, seeds = ConvexLoss("ndcg@10"), range(options.seeds)
 
         def accuracy(space, seed):
             return learner.set_params(space=space, random_state=seed).fit(train).score(test)
 
         return np.array([[accuracy(space, seed) for seed in seeds] for space in spaces])
 
-    exact = ConvexLoss("ndcg@10", C=100.0).fit(train).score(test)
+    exact = ConvexLoss("ndcg@10", space="rows").fit(train).score(test)
     # Of two states the losses are 0 and 1, so that exp(k) is the ratio of their chances.
     mixes = {"towards the best": -np.log(9.0), "balanced": 0.0, "towards the worst": np.log(9.0)}
     two, many = accuracies(mixes.values(), rungs=2), accuracies(SKEWS, rungs=11)
@@ -48,7 +48,7 @@ def main():
         mean, low, high = values.mean(axis=1), values.min(axis=1), values.max(axis=1)
         ax.plot(places, mean, "o", color="#4c72b0", label=f"mean of {options.seeds} samples")
         ax.vlines(places, low, high, color="#4c72b0", alpha=0.4, linewidth=4, label="their range")
-        ax.axhline(exact, color="0.4", linestyle=":", label="all interleavings of four orders")
+        ax.axhline(exact, color="0.4", linestyle=":", label="all sign vectors")
         plain(ax)
     right.legend(frameon=False, loc="lower left")
     for name, row in zip([*mixes, *(f"k = {k:g}" for k in SKEWS)], [*two, *many], strict=True):
