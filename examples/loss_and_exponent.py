@@ -26,7 +26,7 @@ def main():
     warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that are stopped on the way
     path = [np.zeros(train.n_features)]
     for limit in range(1, ITERATIONS + 1):
-        path.append(ConvexLoss("ap", max_iter=limit).fit(train).coef_)
+        path.append(ConvexLoss("ap", space="restart", max_iter=limit).fit(train).coef_)
 
     chosen = np.random.default_rng(0).choice(len(train), min(10, len(train)), replace=False)
     losses, falls = [], []

@@ -73,9 +73,9 @@ def main():
             f"{slopes.min():.0e} to {slopes.max():.0e}, by the large sample at {values.min():.3f} "
             f"to {values.max():.3f}; the last reason given: {end.message}"
         )
-    axes[0].set(ylabel="convex loss per query, as the optimizer sees it")
+    axes[0].set(ylabel="convex loss per query, as the optimizer sees it", yscale="log")
     axes[1].set(ylabel="largest derivative, as the optimizer sees it", yscale="log")
-    axes[2].set(ylabel="convex loss per query, by a large sample")
+    axes[2].set(ylabel="convex loss per query, by a large sample", yscale="log")
     for ax in axes:
         ax.set_xlabel("evaluation")
     axes[0].legend(frameon=False)
