@@ -146,7 +146,7 @@ class Page(HTMLParser):
 
 
 def test_the_demo_writes_a_report_that_needs_no_network(tmp_path):
-    text = permdist("demo", "--queries", "40", "--seed", "3", "--output", "out", cwd=tmp_path)
+    text = permdist("demo", "--queries", "15", "--seed", "3", "--output", "out", cwd=tmp_path)
     assert "has the highest mean" in text
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["report.html"]
     page = Page()
@@ -156,13 +156,12 @@ def test_the_demo_writes_a_report_that_needs_no_network(tmp_path):
     for heading in ("NDCG under different conventions", "Identities checked", "Results: ap"):
         assert heading in page.headings
     assert "Convergence of Markov chains" in page.headings
-    arguments = ("demo", "--queries", "40", "--seed", "3", "--output", "out", "--json")
+    arguments = ("demo", "--queries", "15", "--seed", "3", "--output", "out", "--json")
     facts = json.loads(permdist(*arguments, cwd=tmp_path))
     best = max(facts["comparison"]["tables"]["ap"].items(), key=lambda one: one[1]["mean"])
     assert f"{best[0]} has the highest mean, {best[1]['mean']:.4f}" in text
 
 
-@pytest.mark.parametrize("seed", [0, 3])
-def test_the_demo_works_on_tiny_collections(tmp_path, seed):
-    arguments = ("demo", "--queries", "2", "--seed", seed, "--output", "out")
+def test_the_demo_works_on_tiny_collections(tmp_path):
+    arguments = ("demo", "--queries", "2", "--seed", "3", "--output", "out")
     assert "Report: " in permdist(*arguments, cwd=tmp_path)
