@@ -75,7 +75,8 @@ def run_chains(
     kernel : str or mapping
         ``"adjacent"`` swaps two neighbors, ``"transposition"`` any two items; ``"relocation"``
         draws a new position for an item from its full conditional; ``"flip"`` exchanges items of
-        neighboring blocks of equal labels (`GoodBad` over orders); ``"exact"`` draws
+        neighboring blocks of equal labels, ``"block"`` draws new positions for all items of a
+        class at once, class after class (both for `GoodBad` over orders); ``"exact"`` draws
         independently; `register_kernel` adds others. ``"adjacent+relocation"`` takes both equally
         often, ``{"adjacent": 9, "relocation": 1}`` in the given proportions. ``"auto"`` is exact
         where that is affordable, otherwise the kernel with the most effective draws in a short
@@ -244,9 +245,12 @@ def _name(
                 f"'adjacent+relocation', got {part!r}{hint(part, options)}"
             )
         if part not in usable:
+            what = "items in classes that can change places freely"
+            if KERNELS[part].needs_pair_scores:
+                what = "a log-weight that adds up over pairs of items of different classes"
             raise ValueError(
-                f"kernel: {part!r} needs items in classes that can change places freely, as in "
-                f"GoodBad over orders; for this distribution use one of {', '.join(usable)}"
+                f"kernel: {part!r} needs {what}, as in GoodBad over orders; for this distribution "
+                f"use one of {', '.join(usable)}"
             )
     return name
 

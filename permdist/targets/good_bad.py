@@ -44,7 +44,8 @@ def good_bad_target(
     n = len(constants.scores)
     options |= {"integers": n + len(constants.strides), "costs": (2.8, 2.3)}
     if classes is None:
-        options |= {"has_levels": True, "start": anywhere(n)}
+        options |= {"has_levels": True, "has_pair_scores": True, "floats": 3 * n}
+        options |= {"start": anywhere(n)}
         return Target(n, peek, restore, swap, constants, **options)
 
     def start(rng: np.random.Generator) -> IntArray:
