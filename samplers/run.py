@@ -234,6 +234,12 @@ def _name(
         if not target.exact:
             dist.sample(rng=0)  # raises the error that says why not
         return name
+    check_kernel(name, target)
+    return name
+
+
+def check_kernel(name: str, target: Target) -> None:
+    """Refuse names of kernels that do not exist or cannot be used for a target."""
     usable = applicable(target)
     for part in parts_of(name):
         if part in RESERVED:
@@ -252,7 +258,6 @@ def _name(
                 f"kernel: {part!r} needs {what}, as in GoodBad over orders; for this distribution "
                 f"use one of {', '.join(usable)}"
             )
-    return name
 
 
 def _default_thin(name: str, n_items: int) -> int:

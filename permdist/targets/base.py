@@ -110,6 +110,10 @@ class Target:
     costs : tuple of float
         Approximate nanoseconds of one `peek` and one `swap`, by which ``kernel="auto"`` compares
         kernels.
+    temper : callable, optional
+        ``temper(share)`` returns the constants with which all log-weights are `share` times what
+        they are, for a number between 0 and 1: `estimate_log_partition` needs it. All orders must
+        have a positive weight.
 
     Examples
     --------
@@ -146,6 +150,7 @@ class Target:
     start: Callable[[np.random.Generator], IntArray] | None = None
     log_weights: Callable[[Any], Any] = ask_distribution
     costs: tuple[float, float] = (3.0, 3.0)
+    temper: Callable[[float], tuple[Any, ...]] | None = None
 
     def __post_init__(self) -> None:
         # Compiled code depends on whether an array is writable and contiguous: make all alike.
