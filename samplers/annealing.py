@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 PILOT = 32  # orders that choose the temperatures
 STRIDE = 0.5  # of the pilot, in standard deviations of the log-weight
 VARIANCE = 0.25  # of a draw's log-weight, for which the number of temperatures is chosen
+SWEEPS = 4  # at each temperature, for kernels that move few items in a step
 FEWEST = 8  # temperatures
 TOO_FEW = 0.1  # effective draws per draw, below which the standard error cannot be trusted
 
@@ -48,7 +49,8 @@ class LogPartition:
     kernel : str
         The kernel that moved the orders at each temperature.
     log_weights : array of float, shape (draws,)
-        The log of each draw's own estimate of Z.
+        The log of each draw's own estimate of Z; where log-weights are beyond 4e6, up to a
+        constant, to keep their digits.
     """
 
     value: float
@@ -103,7 +105,8 @@ def estimate_log_partition(
         A kernel of `run_chains`, or a mixture; by default ``"block"`` where it needs no rejections
         and ``"relocation"`` elsewhere.
     thin : int, optional
-        The number of steps of the kernel at each temperature; about one sweep by default.
+        The number of steps of the kernel at each temperature; by default 1 for ``"block"``, as
+        many as there are items for ``"relocation"``.
     rng : int, Generator or None
 
     Returns
@@ -133,7 +136,7 @@ def estimate_log_partition(
         )
     name = _default_kernel(target) if kernel is None else kernel
     check_kernel(name, target)
-    sweep = default_thin(name, dist.n_items) if thin is None else count("thin", thin)
+    sweep = default_thin(name, SWEEPS * dist.n_items) if thin is None else count("thin", thin)
     pilot, stream = as_rng(rng).spawn(2)
     path = _temperatures(_Crowd(target, name, sweep, PILOT, pilot), steps)
     crowd = _Crowd(target, name, sweep, draws, stream)
@@ -143,11 +146,11 @@ def estimate_log_partition(
             crowd.move(before)
         logs += (after - before) * crowd.heights
     logs += gammaln(dist.n_items + 1.0)
-    # The log-weights of a target may be relative to a reference that is large.
+    # The log-weights of a target may be relative to a reference, so large that digits would go.
     first = np.arange(dist.n_items)
     own: Any = getattr(dist, "log_weight", dist.log_prob)
-    logs += float(own(first)) - float(target.log_weights(first))
-    return _summary(logs, path, name)
+    reference = float(own(first)) - float(target.log_weights(first))
+    return _summary(logs, reference, path, name)
 
 
 def _default_kernel(target: Target) -> str:
@@ -156,7 +159,7 @@ def _default_kernel(target: Target) -> str:
     return "block" if free else "relocation"
 
 
-def _summary(logs: FloatArray, path: FloatArray, name: str) -> LogPartition:
+def _summary(logs: FloatArray, reference: float, path: FloatArray, name: str) -> LogPartition:
     """Average the weights of the draws."""
     draws = len(logs)
     weights = np.exp(logs - logs.max())
@@ -168,7 +171,7 @@ def _summary(logs: FloatArray, path: FloatArray, name: str) -> LogPartition:
             RuntimeWarning,
             stacklevel=3,
         )
-    value = float(logsumexp(logs) - np.log(draws))
+    value = float(logsumexp(logs) - np.log(draws)) + reference
     error = float(weights.std(ddof=1) / weights.mean() / np.sqrt(draws))
     return LogPartition(value, error, effective, draws, path, name, logs)
 
