@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,7 +142,7 @@ def estimate_log_partition(
     path = _temperatures(_Crowd(target, name, sweep, PILOT, pilot), steps)
     crowd = _Crowd(target, name, sweep, draws, stream)
     logs = np.zeros(draws)
-    for before, after in zip(path[:-1], path[1:], strict=True):
+    for before, after in pairwise(path):
         if before > 0.0:
             crowd.move(before)
         logs += (after - before) * crowd.heights

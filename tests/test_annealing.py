@@ -81,7 +81,9 @@ def test_a_target_from_outside_that_can_be_tempered():
         def _target(self):
             target = super()._target()
             constants = target.constants
-            functions = {name: getattr(target, name).py_func for name in ("peek", "restore", "swap")}
+            functions = {
+                name: getattr(target, name).py_func for name in ("peek", "restore", "swap")
+            }
 
             def temper(share):
                 return Constants(share * constants.theta, constants.center)
@@ -136,6 +138,6 @@ def test_requests_that_cannot_be_met():
 
 @pytest.mark.parametrize("model", [good_bad(40, 0.1), WeightedOrders.from_pairs(np.eye(40))])
 def test_where_exact_sums_end_the_message_names_the_estimate(model):
-    with pytest.raises(NotExactError, match="exact up to 21 items.*estimate_log_partition"):
+    with pytest.raises(NotExactError, match=r"exact up to 21 items.*estimate_log_partition"):
         model.log_partition()
     assert target_of(model).temper is not None

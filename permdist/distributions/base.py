@@ -363,9 +363,7 @@ class Distribution(Items, ABC):
         remedy = "draw with permdist.samplers.run_chains and average over the draws"
         if what == "log_partition" and self._can_be_tempered:
             remedy = "estimate it with permdist.samplers.estimate_log_partition"
-        return (
-            f"{what}: exact up to {limit} items, this distribution has {self.n_items}; {remedy}"
-        )
+        return f"{what}: exact up to {limit} items, this distribution has {self.n_items}; {remedy}"
 
     @property
     def _can_be_tempered(self) -> bool:

@@ -122,10 +122,10 @@ def resample(target: Any, state: State, rng: Any, level: int) -> bool:
             order[k] = int(room[2 * n + k])
         restore(target, state)
         return False
+    moved = False
     for k in range(n):
-        if order[k] != int(room[2 * n + k]):
-            return True
-    return False
+        moved |= order[k] != int(room[2 * n + k])
+    return moved
 
 
 @kernel(inline=True)
