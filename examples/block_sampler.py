@@ -61,16 +61,15 @@ def main():
         gap = found.value - model.log_partition()
         middle.errorbar(strength, gap, 2.0 * found.standard_error, fmt="C3o")
     middle.axhline(0.0, color="0.5", lw=1)
-    title = "log Z of 14 items, estimated less exact\n(bars: 2 standard errors)"
-    middle.set(title=title, xlabel="strength of the scores", xscale="log")
-    for number in (10, 20, 50, 100, 200):
+    middle.set(title="log Z of 14 items, estimated less exact", xlabel="strength of the scores")
+    middle.set(xscale="log", ylabel="bars: 2 standard errors")
+    for number in (20, 50, 100, 200):
         found = estimate_log_partition(query(largest), number, rng=number)
         right.errorbar(number, found.value, 2.0 * found.standard_error, fmt="C3o")
     reference = integral(largest, draws)
     print(f"{largest} items: {found}; by thermodynamic integration {reference:.2f}")
     right.axhline(reference, color="C0", lw=1, label="thermodynamic integration")
-    title = f"log Z of {largest} items, estimated\n(bars: 2 standard errors)"
-    right.set(title=title, xlabel="draws", xscale="log")
+    right.set(title=f"log Z of {largest} items, estimated", xlabel="draws", xscale="log")
     for ax in (left, right):
         ax.legend(frameon=False)
     plain(left, middle, right)
