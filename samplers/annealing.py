@@ -156,7 +156,8 @@ def estimate_log_partition(
 
 def _default_kernel(target: Target) -> str:
     """Choose the block step for pair models that are not tilted."""
-    free = "block" in applicable(target) and not np.any(target.constants.table)
+    constants: Any = target.constants
+    free = "block" in applicable(target) and not np.any(constants.table)
     return "block" if free else "relocation"
 
 

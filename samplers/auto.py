@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -68,7 +68,8 @@ def work(target: Target, name: str, share: float) -> float:
     peeks, swaps, other, *per_pair = operations(target.n_items, share)
     for_peek, for_swap = target.costs
     if per_pair:
-        sizes = np.bincount(target.constants.levels)
+        constants: Any = target.constants
+        sizes = np.bincount(constants.levels)
         other += per_pair[0] * float(sizes @ (target.n_items - sizes))
     return peeks * for_peek + swaps * for_swap + other
 
