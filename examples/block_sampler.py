@@ -65,11 +65,11 @@ def main():
     middle.set(xscale="log", ylabel="bars: 2 standard errors")
     for number in (20, 50, 100, 200):
         found = estimate_log_partition(query(largest), number, rng=number)
-        right.errorbar(number, found.value, 2.0 * found.standard_error, fmt="C3o")
+        right.errorbar(str(number), found.value, 2.0 * found.standard_error, fmt="C3o")
     reference = integral(largest, draws)
     print(f"{largest} items: {found}; by thermodynamic integration {reference:.2f}")
     right.axhline(reference, color="C0", lw=1, label="thermodynamic integration")
-    right.set(title=f"log Z of {largest} items, estimated", xlabel="draws", xscale="log")
+    right.set(title=f"log Z of {largest} items, estimated", xlabel="draws")
     for ax in (left, right):
         ax.legend(frameon=False)
     plain(left, middle, right)
