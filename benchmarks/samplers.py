@@ -1,10 +1,11 @@
 """Chains: nanoseconds per step, effective draws per second, and the restart walk.
 
-python benchmarks/samplers.py
+python benchmarks/samplers.py [classes_at_once ...]
 """
 
 from __future__ import annotations
 
+import sys
 import time
 
 import harness
@@ -13,8 +14,8 @@ import numpy as np
 
 from permdist import GoodBad, PlackettLuce, WeightedOrders
 from permdist.distributions import Distribution
-from permdist.samplers import RestartSampler, run_chains
-from permdist.samplers.auto import applicable
+from permdist.samplers import RestartSampler, estimate_log_partition, run_chains
+from permdist.samplers.auto import _worst_ess, applicable
 from permdist.samplers.kernels import advance_with, mixture_of
 from permdist.targets import Target, compiled, target_of
 
@@ -163,6 +164,54 @@ def rate(model, kernel, budget=1.0, draws=4000):
         thin = max(1, thin // 4)
 
 
+def classes_at_once():
+    """Compare `block` with the other kernels: effective draws per processor second."""
+    for n, goods in ((20, 5), (200, 20)):
+        for strength, spread in (("weak", 0.5), ("strong", 50.0)):
+            scores = spread / n * np.random.default_rng(n).normal(size=n)
+            target = target_of(GoodBad(scores, np.arange(n) < goods))
+            print(f"\nEffective draws per processor second: {goods} of {n} good, {strength} scores")
+            for kernel in applicable(target):
+                print(f"  {kernel:<14} {processor_rate(target, kernel):>12,.0f}")
+
+
+def processor_rate(target, kernel, budget=2.0, draws=4000):
+    """Measure effective draws per processor second of what mixes worst, without diagnostics."""
+    n, rng, parts = target.n_items, np.random.default_rng(1), {kernel: 1.0}
+    advance, state = advance_with(parts, target), target.state_at(target.random_start(rng))
+    orders, values = np.empty((draws, n), dtype=np.int32), np.empty(draws)
+
+    def run(count, thin):
+        moved = np.zeros((1, 2), dtype=np.int64)
+        begin = time.thread_time()
+        inputs = mixture_of(parts), target.constants, state, rng, 0, count, thin
+        advance(*inputs, orders, values, moved)
+        return time.thread_time() - begin
+
+    run(10, 1)
+    thin = max(1, int(budget / (run(200, 1) / 200) / draws))
+    run(1000, thin)
+    while True:
+        seconds = run(draws, thin)
+        effective = _worst_ess(orders, values)
+        if effective < 0.5 * draws or thin == 1:
+            return effective / seconds
+        thin = max(1, thin // 4)
+
+
+def log_partitions():
+    print("\nLog-partition functions by annealing, 200 draws, processor seconds")
+    for n, goods in ((20, 5), (50, 10), (200, 20)):
+        for strength, spread in (("weak", 0.5), ("medium", 5.0), ("strong", 50.0)):
+            scores = spread / n * np.random.default_rng(n).normal(size=n)
+            model = GoodBad(scores, np.arange(n) < goods)
+            begin = time.process_time()
+            found = estimate_log_partition(model, rng=0)
+            seconds = time.process_time() - begin
+            exact = f", exact {model.log_partition():.3f}" if n <= 20 else ""
+            print(f"  {goods:>3} of {n:<4} {strength:<7} {seconds:>6.1f} s  {found}{exact}")
+
+
 @numba.njit(nogil=True)
 def accept_reject(table, rng, steps):
     """Take accepted steps of the swap walk as it is written, on the table of signs (p, m)."""
@@ -224,5 +273,16 @@ def long_run():
 
 if __name__ == "__main__":
     print(harness.machine())
-    for part in (steps, outside, effective_draws, restart_walk, long_run):
-        part()
+    every = (
+        steps,
+        outside,
+        effective_draws,
+        classes_at_once,
+        log_partitions,
+        restart_walk,
+        long_run,
+    )
+    chosen = sys.argv[1:] or [part.__name__ for part in every]
+    for part in every:
+        if part.__name__ in chosen:
+            part()

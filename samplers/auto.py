@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,13 +15,19 @@ if TYPE_CHECKING:
 
 MOST_WORK = 1e8  # of a trial, in estimated nanoseconds
 DRAWS = 2000
+FEWEST = 100  # draws of a trial; a kernel that is too slow even for these is not tried
 MOST_ITEMS = 300
 INDEPENDENT = 0.5  # effective draws per draw above which a trial is longer than necessary
 
 
 def applicable(target: Target) -> list[str]:
     """List the kernels that can be used for a target."""
-    return [name for name in KERNELS if target.has_levels or not KERNELS[name].needs_levels]
+    return [
+        name
+        for name in KERNELS
+        if (target.has_levels or not KERNELS[name].needs_levels)
+        and (target.has_pair_scores or not KERNELS[name].needs_pair_scores)
+    ]
 
 
 def default_thin(name: str, n_items: int) -> int:
@@ -38,7 +44,8 @@ def choose_kernel(target: Target, rng: np.random.Generator) -> str:
     close to the best get a second, longer trial.
     """
     names = [name for name in applicable(target) if KERNELS[name].operations is not None]
-    if target.n_items < 3:
+    names = [name for name in names if FEWEST * work(target, name, 0.5) <= 5 * MOST_WORK]
+    if target.n_items < 3 or not names:
         return "adjacent"
     if not target.is_compiled:  # a trial would take longer than most runs
         return "relocation"
@@ -58,8 +65,12 @@ def work(target: Target, name: str, share: float) -> float:
     operations = KERNELS[name].operations
     if operations is None:
         raise ValueError(f"kernel: {name!r} was registered without operations")
-    peeks, swaps, other = operations(target.n_items, share)
+    peeks, swaps, other, *per_pair = operations(target.n_items, share)
     for_peek, for_swap = target.costs
+    if per_pair:
+        constants: Any = target.constants
+        sizes = np.bincount(constants.levels)
+        other += per_pair[0] * float(sizes @ (target.n_items - sizes))
     return peeks * for_peek + swaps * for_swap + other
 
 
@@ -71,15 +82,16 @@ def _try(
     Returns effective draws per nanosecond, and the last order.
     """
     state, parts = target.state_at(order), {name: 1.0}
-    orders, values = np.empty((DRAWS, target.n_items), dtype=np.int32), np.empty(DRAWS)
-    thin = max(1, int(most / work(target, name, 0.5) / DRAWS))
+    steps = int(most / work(target, name, 0.5))
+    draws, thin = int(np.clip(steps, FEWEST, DRAWS)), max(1, steps // DRAWS)
+    orders, values = np.empty((draws, target.n_items), dtype=np.int32), np.empty(draws)
     advance, mixture = advance_with(parts, target), mixture_of(parts)
     while True:
         moved = np.zeros((1, 2), dtype=np.int64)
-        advance(mixture, target.constants, state, rng, 0, DRAWS, thin, orders, values, moved)
+        advance(mixture, target.constants, state, rng, 0, draws, thin, orders, values, moved)
         tried, went = moved.sum(axis=0)
         effective = _worst_ess(orders, values)
-        if effective <= INDEPENDENT * DRAWS or thin == 1:
+        if effective <= INDEPENDENT * draws or thin == 1:
             done = tried * work(target, name, went / tried)
             return effective / done, orders[-1].astype(np.int64)
         thin = max(1, thin // 4)

@@ -75,7 +75,8 @@ def run_chains(
     kernel : str or mapping
         ``"adjacent"`` swaps two neighbors, ``"transposition"`` any two items; ``"relocation"``
         draws a new position for an item from its full conditional; ``"flip"`` exchanges items of
-        neighboring blocks of equal labels (`GoodBad` over orders); ``"exact"`` draws
+        neighboring blocks of equal labels, ``"block"`` draws new positions for all items of a
+        class at once, class after class (both for `GoodBad` over orders); ``"exact"`` draws
         independently; `register_kernel` adds others. ``"adjacent+relocation"`` takes both equally
         often, ``{"adjacent": 9, "relocation": 1}`` in the given proportions. ``"auto"`` is exact
         where that is affordable, otherwise the kernel with the most effective draws in a short
@@ -233,6 +234,12 @@ def _name(
         if not target.exact:
             dist.sample(rng=0)  # raises the error that says why not
         return name
+    check_kernel(name, target)
+    return name
+
+
+def check_kernel(name: str, target: Target) -> None:
+    """Refuse names of kernels that do not exist or cannot be used for a target."""
     usable = applicable(target)
     for part in parts_of(name):
         if part in RESERVED:
@@ -244,11 +251,13 @@ def _name(
                 f"'adjacent+relocation', got {part!r}{hint(part, options)}"
             )
         if part not in usable:
+            what = "items in classes that can change places freely"
+            if KERNELS[part].needs_pair_scores:
+                what = "a log-weight that adds up over pairs of items of different classes"
             raise ValueError(
-                f"kernel: {part!r} needs items in classes that can change places freely, as in "
-                f"GoodBad over orders; for this distribution use one of {', '.join(usable)}"
+                f"kernel: {part!r} needs {what}, as in GoodBad over orders; for this distribution "
+                f"use one of {', '.join(usable)}"
             )
-    return name
 
 
 def _default_thin(name: str, n_items: int) -> int:

@@ -1,6 +1,7 @@
 """Slow, obvious references: enumeration and direct formulas that the fast code must equal."""
 
 import decimal
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -400,7 +401,11 @@ def enumerated_chance():
     def weigh(oracle, weights, n):
         return oracle.choose(list(weights[:n] / weights[:n].sum()))
 
+    def locate(oracle, sums, n):
+        return oracle.choose(list(np.diff(sums[:n], prepend=0.0) / sums[n - 1]))
+
     return {
+        randomness.locate: locate,
         randomness.pick: pick,
         randomness.accept: accept,
         randomness.draw: draw,
@@ -411,11 +416,17 @@ def enumerated_chance():
 def transition_matrix(target, name, orders):
     """Build a kernel's transition matrix by running its own code with chance enumerated."""
     from permdist.samplers.kernels import KERNELS
+
+    return enumerated_moves(target, KERNELS[name].function, orders, enumerated_chance())
+
+
+def enumerated_moves(target, function, orders, chance, *inputs):
+    """Build the transition matrix of a function; `chance` replaces its ways to draw."""
     from permdist.samplers.kernels.binding import bind, plain_functions
     from permdist.targets import restore
 
-    replaced = plain_functions(target) | enumerated_chance()
-    step = bind(KERNELS[name].function, replaced, lambda copy, _: copy)
+    replaced = plain_functions(target) | chance
+    step = bind(function, replaced, lambda copy, _: copy)
     numbers = {tuple(order): number for number, order in enumerate(orders.tolist())}
     matrix = np.zeros((len(orders), len(orders)))
     for number, order in enumerate(orders):
@@ -423,12 +434,55 @@ def transition_matrix(target, name, orders):
         def run(oracle, order=order):
             state = target.state_at(order)
             replaced[restore](target.constants, state)
-            step(target.constants, state, oracle)
+            step(target.constants, state, oracle, *inputs)
             return tuple(state.order.tolist())
 
-        for chance, result in outcomes(run):
-            matrix[number, numbers[result]] += chance
+        for share, result in outcomes(run):
+            matrix[number, numbers[result]] += share
     return matrix
+
+
+def class_moves(target, orders, level, divide):
+    """Build the transition matrix of the block step for one class, `divide` given by the caller."""
+    from permdist.samplers.kernels import randomness
+    from permdist.samplers.kernels.block import resample
+
+    chance = enumerated_chance() | {randomness.divide: divide}
+    return enumerated_moves(target, resample, orders, chance, level)
+
+
+def gap_counts(order, levels, level):
+    """Count the items of a class above, between and below all other items."""
+    counts = [0]
+    for item in order:
+        if levels[item] == level:
+            counts[-1] += 1
+        else:
+            counts.append(0)
+    return counts
+
+
+def division_density(lengths, counts):
+    """The Dirichlet density of lengths of gaps given how many points lie in them, but for n!."""
+    return math.prod(x**c / math.factorial(c) for x, c in zip(lengths, counts, strict=True))
+
+
+def divide_by_quadrature(nodes):
+    """Replace a division at random by sticks that break at the nodes of Gauss's rule."""
+    from scipy.special import roots_jacobi
+
+    rule = functools.cache(roots_jacobi)
+
+    def divide(oracle, counts, n):
+        shapes, left = counts[:n] + 1.0, 1.0
+        for k in range(n - 1):
+            rest = shapes[k + 1 :].sum()
+            points, weights = rule(nodes, rest - 1.0, shapes[k] - 1.0)
+            share = 0.5 * (1.0 + points[oracle.choose(list(weights / weights.sum()))])
+            counts[k], left = left * share, left * (1.0 - share)
+        counts[n - 1] = left
+
+    return divide
 
 
 def signs_of(order, labels):

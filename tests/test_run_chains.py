@@ -43,9 +43,9 @@ LONG = {
 @pytest.mark.parametrize("kernel", [*KERNELS, "adjacent+transposition", "exact"])
 def test_long_chains_have_the_exact_marginals(name, kernel):
     dist = LONG[name]
-    if kernel == "flip" and "flip" not in applicable(target_of(dist)):
+    if kernel in KERNELS and kernel not in applicable(target_of(dist)):
         pytest.skip("needs classes of items")
-    thin = {"adjacent": dist.n_items**2, "exact": None}.get(kernel, 2 * dist.n_items)
+    thin = {"adjacent": dist.n_items**2, "block": 2, "exact": None}.get(kernel, 2 * dist.n_items)
     chains = run_chains(dist, 3000, 300, kernel=kernel, thin=thin, rng=1)
     found = compare_to_exact(chains)
     assert found.worst_score < 5.0
@@ -66,7 +66,7 @@ def test_gaussian_scores_by_their_log_probability():
 
 def test_same_bits_on_any_number_of_threads():
     dist = good_bad(30, goods=8)
-    for kernel in ("adjacent", "relocation", "flip", "adjacent+flip"):
+    for kernel in ("adjacent", "relocation", "flip", "block", "adjacent+flip"):
         one = run_chains(dist, 400, kernel=kernel, rng=5, n_jobs=1)
         two = run_chains(dist, 400, kernel=kernel, rng=5, n_jobs=2)
         np.testing.assert_array_equal(one.orders, two.orders)
@@ -170,6 +170,9 @@ def test_refusals():
         run_chains(PairSigns([1.0, 0.0], [1, 0]))
     with pytest.raises(ValueError, match="'flip' needs items in classes"):
         run_chains(PlackettLuce([1.0, 0.0]), kernel="flip")
+    for other in (PlackettLuce([1.0, 0.0]), good_bad(8, space="interleavings")):
+        with pytest.raises(ValueError, match="'block' needs a log-weight that adds up over pairs"):
+            run_chains(other, kernel="block")
     with pytest.raises(NotExactError, match="run_chains"):
         run_chains(good_bad(40), kernel="exact")
     impossible = WeightedOrders(9, lambda orders: np.full(len(orders), -np.inf))
@@ -377,7 +380,7 @@ def test_ctrl_c_returns_what_was_drawn():
 # ---- faults that once were ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kernel", ["adjacent", "transposition", "flip"])
+@pytest.mark.parametrize("kernel", ["adjacent", "transposition", "flip", "block"])
 def test_no_parity_is_left_out_where_everything_is_accepted(kernel):
     dist = GoodBad(np.zeros(5), [1, 0, 0, 1, 0])
     chains = run_chains(dist, 4000, kernel=kernel, thin=60, chains=1, rng=0)

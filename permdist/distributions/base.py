@@ -360,10 +360,15 @@ class Distribution(Items, ABC):
         limit = MAX_LISTED
         if self._is_additive:
             limit = next(n for n in range(40, 0, -1) if fits(n))
-        return (
-            f"{what}: exact up to {limit} items, this distribution has {self.n_items}; "
-            "draw with permdist.samplers.run_chains and average over the draws"
-        )
+        remedy = "draw with permdist.samplers.run_chains and average over the draws"
+        if what == "log_partition" and self._can_be_tempered:
+            remedy = "estimate it with permdist.samplers.estimate_log_partition"
+        return f"{what}: exact up to {limit} items, this distribution has {self.n_items}; {remedy}"
+
+    @property
+    def _can_be_tempered(self) -> bool:
+        """Whether `estimate_log_partition` knows this kind of distribution."""
+        return False
 
     def _check_orders(self, orders: ArrayLike) -> IntArray:
         return check_orders(orders, self.n_items)

@@ -217,6 +217,10 @@ class WeightedOrders(Distribution):
     def _is_additive(self) -> bool:
         return self._step is not None
 
+    @property
+    def _can_be_tempered(self) -> bool:
+        return self._pair_weights is not None
+
     def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
         if self._is_small:
             return self._lattice.sample(size, rng)

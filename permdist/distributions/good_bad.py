@@ -135,7 +135,11 @@ class GoodBad(PairModel, Distribution):
         return self._relative_weight(orders) - self._relative_partition
 
     def log_partition(self) -> float:
-        """Return ``log sum_y exp F(y)``, with the tilt if there is one."""
+        """Return ``log sum_y exp F(y)``, with the tilt if there is one.
+
+        Over orders it is exact up to 21 items; `permdist.samplers.estimate_log_partition` estimates
+        it beyond.
+        """
         return self._reference + self._relative_partition
 
     @property
@@ -283,6 +287,10 @@ class GoodBad(PairModel, Distribution):
 
     def _divergence(self, other: GoodBad) -> float:
         return self._lattice.divergence(other._lattice)
+
+    @property
+    def _can_be_tempered(self) -> bool:
+        return self._space == "orders"
 
     def _refusal(self, what: str) -> str:
         if self._space == "orders" and self.n_items > 8:

@@ -98,6 +98,9 @@ class Target:
     has_levels : bool
         Whether the constants have `levels`, an array with the class of each item, and items of
         equal level can change places without changing the log-weight.
+    has_pair_scores : bool
+        Whether the constants are `permdist.targets.good_bad.Levels` and the functions those of the
+        good-bad pair model over orders, with ``floats = 3 * n_items`` as scratch space for kernels.
     start : callable, optional
         Draws an order of positive weight to start from, given a generator. By default random
         orders are tried.
@@ -107,6 +110,10 @@ class Target:
     costs : tuple of float
         Approximate nanoseconds of one `peek` and one `swap`, by which ``kernel="auto"`` compares
         kernels.
+    temper : callable, optional
+        ``temper(share)`` returns the constants with which all log-weights are `share` times what
+        they are, for a number between 0 and 1: `estimate_log_partition` needs it. All orders must
+        have a positive weight.
 
     Examples
     --------
@@ -139,9 +146,11 @@ class Target:
     normalizer: float | None = None
     exact: bool = True
     has_levels: bool = False
+    has_pair_scores: bool = False
     start: Callable[[np.random.Generator], IntArray] | None = None
     log_weights: Callable[[Any], Any] = ask_distribution
     costs: tuple[float, float] = (3.0, 3.0)
+    temper: Callable[[float], tuple[Any, ...]] | None = None
 
     def __post_init__(self) -> None:
         # Compiled code depends on whether an array is writable and contiguous: make all alike.

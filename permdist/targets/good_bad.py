@@ -27,6 +27,12 @@ class Levels(NamedTuple):
     strides: IntArray  # (levels,), how a level's count enters the number of a column
     table: FloatArray  # (levels, counts of levels above), or one column without a tilt
 
+    def tempered(self, share: float) -> Levels:
+        """Return the constants for log-weights that are `share` times as large."""
+        return self._replace(
+            offset=share * self.offset, scores=share * self.scores, table=share * self.table
+        )
+
 
 def good_bad_target(
     constants: Levels, classes: Sequence[IntArray] | None = None, **options: Any
@@ -44,7 +50,8 @@ def good_bad_target(
     n = len(constants.scores)
     options |= {"integers": n + len(constants.strides), "costs": (2.8, 2.3)}
     if classes is None:
-        options |= {"has_levels": True, "start": anywhere(n)}
+        options |= {"has_levels": True, "has_pair_scores": True, "floats": 3 * n}
+        options |= {"start": anywhere(n), "temper": constants.tempered}
         return Target(n, peek, restore, swap, constants, **options)
 
     def start(rng: np.random.Generator) -> IntArray:

@@ -15,11 +15,16 @@ class Pairs(NamedTuple):
 
     table: FloatArray
 
+    def tempered(self, share: float) -> Pairs:
+        """Return the constants for log-weights that are `share` times as large."""
+        return Pairs(share * self.table)
+
 
 def pairs_target(table: FloatArray, **options: Any) -> Target:
     """Return the target of a matrix of pair weights; options as for `Target`."""
-    start = anywhere(len(table))
-    return Target(len(table), peek, restore, constants=Pairs(table), start=start, **options)
+    constants = Pairs(table)
+    options |= {"start": anywhere(len(table)), "temper": constants.tempered}
+    return Target(len(table), peek, restore, constants=constants, **options)
 
 
 @compiled

@@ -15,8 +15,9 @@ from permdist._check import short_text
 from permdist._registry import Registry
 from permdist.samplers.kernels.adjacent import adjacent
 from permdist.samplers.kernels.binding import advancer
+from permdist.samplers.kernels.block import block
 from permdist.samplers.kernels.flip import flip
-from permdist.samplers.kernels.randomness import accept, draw, pick, weigh
+from permdist.samplers.kernels.randomness import accept, divide, draw, locate, pick, weigh
 from permdist.samplers.kernels.relocation import relocation
 from permdist.samplers.kernels.transposition import transposition
 from permdist.targets import compiled, peek, restore, swap
@@ -33,7 +34,9 @@ __all__ = [
     "accept",
     "advance_with",
     "compiled",
+    "divide",
     "draw",
+    "locate",
     "mixture_of",
     "parts_of",
     "peek",
@@ -52,8 +55,9 @@ class Kernel(NamedTuple):
 
     function: Any
     sweep: float
-    operations: Callable[[int, float], tuple[float, float, float]] | None
+    operations: Callable[[int, float], tuple[float, ...]] | None
     needs_levels: bool
+    needs_pair_scores: bool
 
 
 KERNELS: Registry[Kernel] = Registry("kernel")
@@ -64,8 +68,9 @@ def register_kernel(
     function: Callable[..., bool],
     *,
     sweep: float = 1.0,
-    operations: Callable[[int, float], tuple[float, float, float]] | None = None,
+    operations: Callable[[int, float], tuple[float, ...]] | None = None,
     needs_levels: bool = False,
+    needs_pair_scores: bool = False,
 ) -> None:
     """Add a kernel, which `run_chains` and the command line then accept by its name.
 
@@ -85,10 +90,14 @@ def register_kernel(
         The number of steps per item that make one draw, if `run_chains` is not told `thin`.
     operations : callable, optional
         The cost of one step for n items at acceptance rate `share`, ``operations(n, share)``: the
-        number of peeks, the number of swaps, and the remaining nanoseconds. Kernels without it are
-        not tried by ``kernel="auto"``.
+        number of peeks, the number of swaps, and the remaining nanoseconds; a fourth number, if
+        there is one, is nanoseconds per ordered pair of items of different levels. Kernels without
+        it are not tried by ``kernel="auto"``.
     needs_levels : bool
         Whether the kernel reads ``target.levels``: it then works for targets that have levels only.
+    needs_pair_scores : bool
+        Whether the kernel relies on the log-weight of the good-bad pair model: it then works for
+        targets with `has_pair_scores` only.
 
     Examples
     --------
@@ -115,7 +124,8 @@ def register_kernel(
     if not 0.0 < sweep < np.inf:
         raise ValueError(f"sweep: expected a positive number, got {sweep!r}")
     made = function if hasattr(function, "py_func") else compiled(function)
-    KERNELS.add(name, Kernel(made, float(sweep), operations, needs_levels))
+    facts = Kernel(made, float(sweep), operations, needs_levels, needs_pair_scores)
+    KERNELS.add(name, facts)
 
 
 register_kernel("adjacent", adjacent, operations=lambda _, share: (1, share, 15))
@@ -134,6 +144,13 @@ register_kernel(
     sweep=0.5,
     operations=lambda n, share: (1, share, 80 + 1.8 * n),
     needs_levels=True,
+)
+register_kernel(
+    "block",
+    block,
+    sweep=1e-9,  # one step moves all items
+    operations=lambda n, _: (0, 0, 400 + 110 * n, 2.5),
+    needs_pair_scores=True,
 )
 
 

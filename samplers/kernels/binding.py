@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numba
 
 from permdist._kernels import cache_stamp, kernel
-from permdist.samplers.kernels.randomness import accept, pick, weigh
+from permdist.samplers.kernels.randomness import accept, divide, locate, pick, weigh
 from permdist.targets import State, peek, restore, swap
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def plain_advancer(target: Target, kernels: Sequence[Any]) -> Callable[..., None
 
 def plain_functions(target: Target) -> Functions:
     """Return the functions of a target and of chance for the interpreter, and what they replace."""
-    chance: tuple[Any, ...] = (pick, accept, weigh)
+    chance: tuple[Any, ...] = (pick, accept, weigh, divide, locate)
     own = [getattr(function, "py_func", function) for function in target.functions]
     found = {function: function.py_func for function in chance}
     return {**found, **dict(zip((peek, swap, restore), own, strict=True))}

@@ -54,3 +54,31 @@ def draw(rng: Any, log_weights: FloatArray, n: int, scratch: FloatArray) -> int:
     for k in range(n):
         scratch[k] = exp_down(log_weights[k] - largest)
     return weigh(rng, scratch, n)
+
+
+@kernel(inline=True)
+def locate(rng: Any, sums: FloatArray, n: int) -> int:
+    """Draw one of ``0 .. n-1`` in proportion to its weight, given the cumulative sums."""
+    left = rng.random() * sums[n - 1]
+    low, high = 0, n - 1  # the first sum above `left` is between them
+    while low < high:
+        middle = (low + high) // 2
+        if sums[middle] > left:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel(inline=True)
+def divide(rng: Any, counts: FloatArray, n: int) -> None:
+    """Divide an interval at random, up to a factor of all lengths.
+
+    The first n entries of `counts` are the numbers of uniform points that lie in the gaps between
+    ``n - 1`` other ones; they become the lengths of these gaps.
+    """
+    for k in range(n):
+        length = 0.0
+        for _ in range(int(counts[k]) + 1):
+            length -= np.log(1.0 - rng.random())
+        counts[k] = length
