@@ -10,6 +10,7 @@ from permdist.models.diffrank import DiffRank
 from permdist.models.expected_gain import ExpectedGain
 from permdist.models.feature_rank import BLFeatureRank, FeatureRank
 from permdist.models.files import load
+from permdist.models.l2 import L2
 from permdist.models.l3 import L3
 from permdist.models.listmle import ListMLE
 from permdist.models.listnet import ListNet
@@ -25,6 +26,7 @@ from permdist.models.svm_map import SVMNDCG, SVMMap
 from permdist.models.table import LEARNERS, all_learners, register
 
 __all__ = [
+    "L2",
     "L3",
     "LEARNERS",
     "MLE",

@@ -72,7 +72,7 @@ class Likelihood(Conditional):
     --------
     >>> value, gradient = Likelihood(space="pairs")([0.3, 0.1, 0.2], [1, 0, 0])
     >>> round(value, 4), gradient.round(3)
-    (1.2391, array([-0.925,  0.45 ,  0.475]))
+    (1.2425, array([-0.925,  0.45 ,  0.475]))
     """
 
     alias: ClassVar[str] = "likelihood"
@@ -132,7 +132,45 @@ class LikelihoodAndLoss(ConvexLoss):
 
 
 @dataclass(frozen=True)
-class ExpectedGain(Conditional):
+class ExpectedLoss(Conditional):
+    """``E[1 - measure]``: the expected loss alone, L2.
+
+    Parameters
+    ----------
+    distribution : {"good-bad", "plackett-luce", "gaussian"}
+        Under which the expectation is taken.
+    measure, space, scale, random_state
+        As in `Likelihood`; the space is that of the good-bad model.
+
+    Examples
+    --------
+    >>> value, gradient = ExpectedLoss("auc", space="pairs", scale=False)([0.0, 0.0], [1, 0])
+    >>> value, gradient
+    (0.5, array([-0.5,  0.5]))
+    """
+
+    alias: ClassVar[str] = "expected-loss"
+    distribution: str = "good-bad"
+
+    def sums(self, batch: Batch, n_jobs: int | None = None) -> Sums:
+        """Make the space, or the distribution, ready for the queries of a batch."""
+        if self.distribution == "good-bad":
+            return super().sums(batch, n_jobs)
+        return UtilitySums(batch, parse(self.measure), n_jobs, kind=self.distribution)
+
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
+        """Make the objective ready for the queries of a batch; see `Objective.bind`."""
+        sums = self.sums(batch, n_jobs)
+
+        def bound(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+            gains, gradient = sums.mean_gains(scores)
+            return 1.0 - gains, -gradient
+
+        return OverSums(sums, bound)
+
+
+@dataclass(frozen=True)
+class ExpectedGain(ExpectedLoss):
     """``-log E[measure]``.
 
     Parameters
@@ -144,13 +182,6 @@ class ExpectedGain(Conditional):
     """
 
     alias: ClassVar[str] = "expected-gain"
-    distribution: str = "good-bad"
-
-    def sums(self, batch: Batch, n_jobs: int | None = None) -> Sums:
-        """Make the space, or the distribution, ready for the queries of a batch."""
-        if self.distribution == "good-bad":
-            return super().sums(batch, n_jobs)
-        return UtilitySums(batch, parse(self.measure), n_jobs, kind=self.distribution)
 
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
