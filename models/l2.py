@@ -20,11 +20,9 @@ class L2(Expected):
     queries that no linear model can rank well are given up, for the sake of others. `C` is
     therefore larger than that of learners that add up pairs.
 
-    Over ``"rows"``, the default for measures that are sums over rows, it is smooth. The relevant
-    documents are in the order of the start, and are sorted again by what was found, until their
-    order stays; ``round`` in `history_` counts these rounds. AUC has a closed form over
-    ``"pairs"``; other measures (ERR of graded labels) are summed over ``"interleavings"``, where
-    the objective has kinks and the optimizer may have to stop short of a certified minimum.
+    Over ``"rows"`` it is smooth, but there chances of cut-off measures in long queries are tiny,
+    and strong penalties leave no gradient at all: ``"interleavings"`` is the default. There the
+    objective has kinks, and at a large `C` the optimizer may stop short of a certified minimum.
 
     References
     ----------
@@ -47,9 +45,8 @@ class L2(Expected):
     settings: ClassVar[Settings] = {"C": [1e-3, 0.01, 0.1, 1.0, 10.0, 1e3, 1e6]}
 
     default_space: ClassVar[str] = "interleavings"
-    prefers_rows: ClassVar[bool] = True
 
-    C: float = 1.0
+    C: float = 0.01
     scale: bool = False
 
     def build_objective(self) -> objectives.ExpectedLoss:

@@ -91,7 +91,13 @@ class Reweighted(Conditional):
         rounds = [self._judged(task, batch, first, 0)]
         for number in range(1, self.reweight + 1):
             last = rounds[-1].solution
-            if task.watch.stopped or not last.converged or len(task.watch) >= self.max_iter:
+            if task.watch.stopped or not last.converged:
+                break
+            if len(task.watch) >= self.max_iter:
+                self._warn(
+                    f"max_iter={self.max_iter} iterations ended after {number - 1} of "
+                    f"reweight={self.reweight} rounds; use a larger max_iter"
+                )
                 break
             weighted.weigh(task.features @ last.w)
             found = self._by_plain_lbfgs(task._replace(bound=weighted, start=last.w))
