@@ -16,6 +16,7 @@ from permdist.models.listmle import ListMLE
 from permdist.models.listnet import ListNet
 from permdist.models.mle import MLE
 from permdist.models.options import learned, option
+from permdist.models.paths import KappaPath, kappa_path
 from permdist.models.permurank import PermuRank
 from permdist.models.rank_cosine import RankCosine
 from permdist.models.rankboost import RankBoost
@@ -42,6 +43,7 @@ __all__ = [
     "DiffRank",
     "ExpectedGain",
     "FeatureRank",
+    "KappaPath",
     "LinearRanker",
     "ListMLE",
     "ListNet",
@@ -54,6 +56,7 @@ __all__ = [
     "SoftRank",
     "Standardized",
     "all_learners",
+    "kappa_path",
     "learned",
     "load",
     "option",

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from permdist import data, objectives
 from permdist.measures import evaluate, parse
-from permdist.models import L2, L3, MLE, ConvexLoss, ExpectedGain, load
+from permdist.models import L2, L3, MLE, ConvexLoss, ExpectedGain, kappa_path, load
 from permdist.models.batch import Batch, in_threads
 from permdist.models.reweighting import WeightedPairs
 from permdist.sums.exchanges import BatchExchanges
@@ -189,3 +189,34 @@ def test_expectations_beat_the_likelihood_where_documents_look_good_and_are_not(
         assert learner.converged_
     zeros = evaluate(np.zeros(test.n_documents), test.y, test.qid, "ndcg@10").mean("ndcg@10")
     assert zeros < 0.05
+
+
+# ---- a path over kappa --------------------------------------------------------------------------
+
+
+def test_a_path_over_kappa(spam):
+    train, validation = (part.where(np.arange(len(part)) < 30) for part in spam[:2])
+    learner = L3("ndcg@10", C=0.01)
+    path = kappa_path(learner, train, [1e4, 0.0, 100.0], eval_set=validation)
+    assert path.kappas.tolist() == [0.0, 100.0, 1e4]
+    assert [one.kappa for one in path.learners] == path.kappas.tolist()
+    np.testing.assert_allclose(path.coefficients[0], MLE(C=0.01).fit(train).coef_, rtol=1e-2)
+    assert path.best is path.learners[2]
+    assert path.validation[2] == path.best.score(validation) > path.validation[0] + 0.04
+    assert list(path.to_frame()) == ["kappa", "training", "validation", "iterations", "converged"]
+    assert str(path).splitlines()[0].split()[0] == "kappa"
+    assert learner.kappa == 1.0
+    assert not hasattr(learner, "coef_")
+    cold = ConvexLoss("ap", kappa=100.0, C=0.01).fit(train)
+    warm = kappa_path(ConvexLoss("ap", C=0.01), train, [50.0, 100.0]).learners[1]
+    np.testing.assert_allclose(warm.coef_, cold.coef_, rtol=0.01, atol=0.01)
+    assert warm.n_iter_ < cold.n_iter_
+
+
+def test_what_a_path_refuses(spam):
+    with pytest.raises(TypeError, match="learner: expected one with a parameter kappa, got MLE"):
+        kappa_path(MLE(), spam[0])
+    with pytest.raises(ValueError, match="kappas: expected at least one"):
+        kappa_path(L3(), spam[0], [])
+    with pytest.raises(ValueError, match="kappa: expected"):
+        kappa_path(L3(), spam[0], [-1.0])
