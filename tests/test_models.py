@@ -67,6 +67,7 @@ LEARNERS = {
     "L2": L2("ap", max_iter=20),
     "L2 graded": L2("ndcg@5", graded=True, max_iter=20),
     "L3": L3("ndcg@10", max_iter=20),
+    "L3, kappa per pair": L3("ap", kappa_units="pairs", max_iter=20),
     "L3 interleavings": L3("ap", space="interleavings", max_iter=20),
     "ConvexLoss AUC": ConvexLoss("auc", space="pairs"),
     "ConvexLoss AP": ConvexLoss("ap"),

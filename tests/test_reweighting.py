@@ -179,6 +179,8 @@ def test_l3_is_the_likelihood_and_l2(spam):
         )
     ]
     np.testing.assert_allclose(parts[0], parts[1] + 7.0 * parts[2])
+    by_pairs = L3("ap", space="rows", kappa=7.0 / 1475, kappa_units="pairs").build_objective()
+    np.testing.assert_allclose(by_pairs.bind(batch)(scores)[0], parts[0])
 
 
 def test_expectations_beat_the_likelihood_where_documents_look_good_and_are_not(spam):

@@ -12,6 +12,7 @@ import numpy as np
 
 from permdist.measures import Measure, parse
 from permdist.models.objectives.base import Bound, Objective
+from permdist.models.rules import OneOf
 from permdist.models.spaces import Space, Sums, UtilitySums, parse_space
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from permdist.models.batch import Batch
 
 SMALLEST = 1e-300
+KAPPA_UNITS = ("queries", "pairs")
 
 
 @dataclass(frozen=True)
@@ -113,20 +115,38 @@ class ConvexLoss(Conditional):
 
 @dataclass(frozen=True)
 class LikelihoodAndLoss(ConvexLoss):
-    """``log sum_y exp(F(y) - F(best)) + kappa E[loss]``: L3, the likelihood and expected loss."""
+    """``log sum_y exp(F(y) - F(best)) + kappa E[loss]``: L3, the likelihood and expected loss.
+
+    Parameters
+    ----------
+    kappa : float
+        The weight of the loss; 0 is `Likelihood`.
+    kappa_units : {"queries", "pairs"}
+        Whether `kappa` is the weight of the loss of a query, or of each of its pairs of different
+        labels: it is then multiplied by their number.
+    measure, space, scale, random_state
+        As in `Likelihood`.
+    """
 
     alias: ClassVar[str] = "likelihood-and-loss"
+    kappa_units: str = "queries"
+
+    def __post_init__(self) -> None:
+        OneOf(KAPPA_UNITS).check("kappa_units", self.kappa_units)
 
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
-        sums, kappa = self.sums(batch, n_jobs), float(self.kappa)
+        sums = self.sums(batch, n_jobs)
+        kappas = np.full(len(batch), float(self.kappa))
+        if self.kappa_units == "pairs":
+            kappas *= batch.n_pairs
 
         def bound(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
             logs, by_logs = sums.log_sums(scores, 0.0)
-            if kappa == 0.0:
+            if self.kappa == 0.0:
                 return logs, by_logs
             gains, by_gains = sums.mean_gains(scores)
-            return logs + kappa * (1.0 - gains), by_logs - kappa * by_gains
+            return logs + kappas * (1.0 - gains), by_logs - kappas[batch.query_of] * by_gains
 
         return OverSums(sums, bound)
 

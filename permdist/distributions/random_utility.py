@@ -106,8 +106,8 @@ class RandomUtility(Distribution):
         if not chosen.defined(label):
             return np.zeros(self.n_items)
         if isinstance(chosen, Composite):
-            parts = zip(chosen.weights, chosen.parts, strict=True)
-            return sum(weight * self.expect_gradient(part, label) for weight, part in parts)
+            slopes = np.array([self.expect_gradient(part, label) for part in chosen.parts])
+            return np.array(chosen.weights) @ slopes
         if isinstance(chosen, AUC | KendallTau):
             better = label[:, None] > label[None, :]
             slopes = self._pairwise_slopes() * (better.astype(float) - better.T) / better.sum()
