@@ -10,11 +10,13 @@ from permdist.models.diffrank import DiffRank
 from permdist.models.expected_gain import ExpectedGain
 from permdist.models.feature_rank import BLFeatureRank, FeatureRank
 from permdist.models.files import load
+from permdist.models.l2 import L2
 from permdist.models.l3 import L3
 from permdist.models.listmle import ListMLE
 from permdist.models.listnet import ListNet
 from permdist.models.mle import MLE
 from permdist.models.options import learned, option
+from permdist.models.paths import KappaPath, kappa_path
 from permdist.models.permurank import PermuRank
 from permdist.models.rank_cosine import RankCosine
 from permdist.models.rankboost import RankBoost
@@ -25,6 +27,7 @@ from permdist.models.svm_map import SVMNDCG, SVMMap
 from permdist.models.table import LEARNERS, all_learners, register
 
 __all__ = [
+    "L2",
     "L3",
     "LEARNERS",
     "MLE",
@@ -40,6 +43,7 @@ __all__ = [
     "DiffRank",
     "ExpectedGain",
     "FeatureRank",
+    "KappaPath",
     "LinearRanker",
     "ListMLE",
     "ListNet",
@@ -52,6 +56,7 @@ __all__ = [
     "SoftRank",
     "Standardized",
     "all_learners",
+    "kappa_path",
     "learned",
     "load",
     "option",

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from permdist._check import as_rng
 from permdist._deprecation import warn_renamed
 from permdist.measures import AUC
 from permdist.models import solvers
+from permdist.models.attributes import Numbers
 from permdist.models.descent import Descent
 from permdist.models.objectives import Likelihood
-from permdist.models.options import Declared, option
-from permdist.models.rules import MeasureName, Number
+from permdist.models.options import Declared, learned, option
+from permdist.models.rules import MeasureName, Number, OneOf, Whole
 from permdist.models.shared import Graded, PairScaled, Seeded
 from permdist.models.spaces import SPACES, Pairs, Rows, Space, parse_space
+from permdist.models.spaces.utilities import UTILITIES
 from permdist.models.specs import SpecName
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from permdist.measures import Measure
     from permdist.models.batch import Batch
     from permdist.models.descent import Task
+    from permdist.models.history import Watch
 
 STAYS = 1e-6  # a change of the objective, relative to it, that calls for no other round
 MOVED = ("orders", "sample_size", "skew")  # now options of the spaces
@@ -90,12 +94,12 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
         bound, features, watch = task.bound, task.features, task.watch
         begin = np.zeros(features.shape[1]) if task.start is None else task.start
         if not bound.sums.resort(features @ begin):  # type: ignore[attr-defined]
-            return super()._by_lbfgs(task)
+            return self._by_plain_lbfgs(task)
         rounds = getattr(self._space(), "rounds", 1)
         found = solvers.Solution(begin, np.inf)
         for number in range(1, rounds + 1):
             before = len(watch)
-            found = super()._by_lbfgs(task._replace(start=begin))
+            found = self._by_plain_lbfgs(task._replace(start=begin))
             watch.history.setdefault("round", []).extend([float(number)] * (len(watch) - before))
             begin, scores = found.w, features @ found.w
             if number == rounds or not found.converged or len(watch) >= self.max_iter:
@@ -106,6 +110,10 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
             if abs(float(bound(scores)[0].sum()) - value) <= STAYS * abs(value):
                 break
         return found
+
+    def _by_plain_lbfgs(self, task: Task) -> solvers.Solution:
+        """Minimize without sorting anything again."""
+        return super()._by_lbfgs(task)
 
     def _limits(self, task: Task) -> dict[str, Any]:
         return super()._limits(task) | {"max_iter": self.max_iter - len(task.watch)}
@@ -135,3 +143,49 @@ class LossWeighted(Declared):
     """A learner with a weight of the loss beside the likelihood."""
 
     kappa: float = option(Number(0.0), "The weight of the loss beside the likelihood.", default=1.0)
+
+
+class Expected(Conditional):
+    """A learner of an expectation of the measure, which is not convex in w."""
+
+    distribution: str = option(
+        OneOf(("good-bad", *UTILITIES)),
+        "Under which the expectation is taken; exactly for all of them, but for restart samples.",
+        default="good-bad",
+    )
+    n_starts: int = option(
+        Whole(),
+        "How often the optimizer starts: from the likelihood over pairs, then near it.",
+        default=1,
+    )
+
+    restarts_: list[float] = learned(
+        Numbers((None,), listed=True), "The objective that each start came to."
+    )
+
+    def _starts_from_pairs(self) -> bool:
+        return True  # whatever the space: far from any good ranking the gain is flat
+
+    def _solve(self, task: Task) -> solvers.Solution:
+        runs: dict[int, Watch] = {}
+        watch = task.watch
+
+        def solve(begin: FloatArray) -> solvers.Solution:
+            run = watch.again()
+            found = self._by_lbfgs(task._replace(start=begin, watch=run))
+            runs[id(found.w)] = run
+            return found
+
+        def merit(found: solvers.Solution) -> float:
+            if watch.stops_early and watch.held_out is not None:
+                return -watch.judge(watch.held_out.X @ found.w)
+            return found.value
+
+        rng = as_rng(self.random_state)
+        begin = np.zeros(task.features.shape[1]) if task.start is None else task.start
+        best = solvers.multistart(
+            solve, begin, self.n_starts, rng, units=task.scaling.factors, merit=merit
+        )
+        watch.adopt(runs[id(best.w)])
+        self.restarts_ = list(best.starts)
+        return best

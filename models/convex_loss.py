@@ -6,10 +6,11 @@ from typing import ClassVar
 
 from permdist.models import objectives
 from permdist.models.base import Card, Settings
-from permdist.models.conditional import Conditional, LossWeighted
+from permdist.models.conditional import LossWeighted
+from permdist.models.reweighting import Reweighted
 
 
-class ConvexLoss(LossWeighted, Conditional):
+class ConvexLoss(LossWeighted, Reweighted):
     """The convex upper bound of likelihood plus expected loss.
 
     Minimizes ``sum_q log sum_y exp(F(y) - F(best) + kappa loss(y)) + |w|^2 / C``: convex in every
@@ -26,6 +27,13 @@ class ConvexLoss(LossWeighted, Conditional):
     ``"lattice"``: all interleavings of each of four random orders of the goods and of the bads, so
     that results depend a little on `random_state`.
 
+    The loss inside the sum hardly moves its minimum. With `reweight`, rounds follow in which every
+    pair is weighed by what it does to the measure: by the absolute change if its documents are
+    exchanged in the ranking found so far, averaged over the rankings of all rounds, plus a tenth
+    of the mean. Each round minimizes ``sum W log(1 + exp(-2 (s_g - s_b))) + |w|^2 / C``, which is
+    convex. In `history_`, ``reweighted`` numbers the rounds, from 0 for the bound itself, and
+    ``training`` has the measure of the training queries at the end of each.
+
     References
     ----------
     Dubey et al.: Conditional Models for Non-smooth Ranking Loss Functions, equation (14).
@@ -37,6 +45,9 @@ class ConvexLoss(LossWeighted, Conditional):
     >>> learner = ConvexLoss("ap", C=10.0).fit(queries)
     >>> round(learner.score(queries), 2)
     0.5...
+    >>> reweighted = ConvexLoss("ndcg@10", reweight=3).fit(queries)
+    >>> sorted(set(reweighted.history_["reweighted"]))
+    [0.0, 1.0, 2.0, 3.0]
     """
 
     card: ClassVar[Card] = Card(

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-import numpy as np
-
-from permdist._check import as_rng
-from permdist.models import objectives, solvers
-from permdist.models.attributes import Numbers
+from permdist.models import objectives
 from permdist.models.base import Card, Settings
-from permdist.models.conditional import Conditional
-from permdist.models.options import learned, option
-from permdist.models.rules import OneOf, Whole
-from permdist.models.spaces.utilities import UTILITIES
-
-if TYPE_CHECKING:
-    from permdist._typing import FloatArray
-    from permdist.models.descent import Task
-    from permdist.models.history import Watch
+from permdist.models.conditional import Expected
 
 
-class ExpectedGain(Conditional):
+class ExpectedGain(Expected):
     """Maximizes the sum over queries of the log of the expected gain.
 
     The objective is ``-sum_q log E[measure] + |w|^2 / C``. It is not convex: the optimizer starts
@@ -59,48 +47,6 @@ class ExpectedGain(Conditional):
     C: float = 1e-3
     scale: bool = False
 
-    distribution: str = option(
-        OneOf(("good-bad", *UTILITIES)),
-        "Under which the expectation is taken; exactly for all of them, but for restart samples.",
-        default="good-bad",
-    )
-    n_starts: int = option(
-        Whole(),
-        "How often the optimizer starts: from the likelihood over pairs, then near it.",
-        default=1,
-    )
-
-    restarts_: list[float] = learned(
-        Numbers((None,), listed=True), "The objective that each start came to."
-    )
-
     def build_objective(self) -> objectives.ExpectedGain:
         """Return the objective with the learner's parameters."""
         return objectives.ExpectedGain(**self._options(), distribution=self.distribution)
-
-    def _starts_from_pairs(self) -> bool:
-        return True  # whatever the space: far from any good ranking the gain is flat
-
-    def _solve(self, task: Task) -> solvers.Solution:
-        runs: dict[int, Watch] = {}
-        watch = task.watch
-
-        def solve(begin: FloatArray) -> solvers.Solution:
-            run = watch.again()
-            found = self._by_lbfgs(task._replace(start=begin, watch=run))
-            runs[id(found.w)] = run
-            return found
-
-        def merit(found: solvers.Solution) -> float:
-            if watch.stops_early and watch.held_out is not None:
-                return -watch.judge(watch.held_out.X @ found.w)
-            return found.value
-
-        rng = as_rng(self.random_state)
-        begin = np.zeros(task.features.shape[1]) if task.start is None else task.start
-        best = solvers.multistart(
-            solve, begin, self.n_starts, rng, units=task.scaling.factors, merit=merit
-        )
-        watch.adopt(runs[id(best.w)])
-        self.restarts_ = list(best.starts)
-        return best

@@ -7,6 +7,9 @@ from typing import ClassVar
 from permdist.models import objectives
 from permdist.models.base import Card, Settings
 from permdist.models.conditional import Conditional, LossWeighted
+from permdist.models.objectives.conditional import KAPPA_UNITS
+from permdist.models.options import option
+from permdist.models.rules import OneOf
 
 
 class L3(LossWeighted, Conditional):
@@ -15,6 +18,11 @@ class L3(LossWeighted, Conditional):
     Minimizes ``sum_q log sum_y exp(F(y) - F(best)) + kappa E[loss] + |w|^2 / C``, with the
     expectation under ``exp F``. The second part is not convex. `ConvexLoss` is a convex upper
     bound of it for the same `kappa`.
+
+    The first part is a sum over the pairs of a query, the second at most `kappa`. For it to matter,
+    `kappa` must be of the order of their number, which ``kappa_units="pairs"`` multiplies it by:
+    then a `kappa` of 1 to 10 gives both parts a say, in short and in long queries.
+    `permdist.models.kappa_path` fits a path over it.
 
     References
     ----------
@@ -34,7 +42,10 @@ class L3(LossWeighted, Conditional):
         minimizes="-log Pr(best) + kappa E[1 - measure]",
         cost="goods x bads",
     )
-    settings: ClassVar[Settings] = {"C": [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0]}
+    settings: ClassVar[Settings] = {
+        "C": [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0],
+        "kappa": [1.0, 100.0, 1e4],
+    }
 
     default_space: ClassVar[str] = "lattice"
     prefers_rows: ClassVar[bool] = True
@@ -42,6 +53,15 @@ class L3(LossWeighted, Conditional):
     C: float = 1e-3
     scale: bool = False
 
+    kappa_units: str = option(
+        OneOf(KAPPA_UNITS),
+        "Whether `kappa` is the weight of the loss of a query, or of each of its pairs of "
+        "different labels, so that it is multiplied by their number.",
+        default="queries",
+    )
+
     def build_objective(self) -> objectives.LikelihoodAndLoss:
         """Return the objective with the learner's parameters."""
-        return objectives.LikelihoodAndLoss(**self._options(), kappa=self.kappa)
+        return objectives.LikelihoodAndLoss(
+            **self._options(), kappa=self.kappa, kappa_units=self.kappa_units
+        )

@@ -762,3 +762,20 @@ def refuses(call, error, message):
     with pytest.raises(error) as caught:
         call()
     assert message in str(caught.value)
+
+
+# ---- exchanges of two documents ------------------------------------------------------------------
+
+
+def exchanges(measure, labels, scores):
+    """Return the change of a measure for every pair of different labels that is exchanged."""
+    order = np.argsort(-scores, kind="stable")
+    members = np.argsort(labels, kind="stable")
+    found = []
+    for upper in members:
+        for lower in (item for item in members if labels[item] < labels[upper]):
+            places = [int(np.flatnonzero(order == item)[0]) for item in (upper, lower)]
+            other = order.copy()
+            other[places] = order[places[::-1]]
+            found.append(measure(other, labels) - measure(order, labels))
+    return np.array(found)

@@ -75,6 +75,7 @@ OF_NO_PAPER = {
     "trust_a_chain",
     "digits_at_any_scale",
     "unjudged_documents",
+    "when_the_measure_matters",
     "common",  # shared by all of them
 }
 

@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from permdist import data, models
 from permdist.measures import evaluate
 from permdist.models import (
+    L2,
     L3,
     MLE,
     SVMNDCG,
@@ -63,13 +64,17 @@ LEARNERS = {
         "ndcg@5", distribution="gaussian", n_starts=1, max_iter=5
     ),
     "ExpectedGain restart": ExpectedGain("ap", space="restart", n_starts=1, max_iter=15),
+    "L2": L2("ap", max_iter=20),
+    "L2 graded": L2("ndcg@5", graded=True, max_iter=20),
     "L3": L3("ndcg@10", max_iter=20),
+    "L3, kappa per pair": L3("ap", kappa_units="pairs", max_iter=20),
     "L3 interleavings": L3("ap", space="interleavings", max_iter=20),
     "ConvexLoss AUC": ConvexLoss("auc", space="pairs"),
     "ConvexLoss AP": ConvexLoss("ap"),
     "ConvexLoss AP, three views": ConvexLoss("ap", normalize=("raw", "zscore", "rank")),
     "ConvexLoss NDCG, normalized": ConvexLoss("ndcg", normalize=True, scale=True, kappa=5.0),
     "ConvexLoss interleavings": ConvexLoss("rr", space="interleavings"),
+    "ConvexLoss reweighted": ConvexLoss("ndcg@5", reweight=2),
     "ConvexLoss restart": ConvexLoss("ap", space="restart[sample_size=30]"),
     "AdaRank": AdaRank("ap"),
     "AdaRank, all accepted": AdaRank("ndcg@5", accept="all", patience=10, weak="signed"),

@@ -72,6 +72,11 @@ def test_single_documents_and_grades():
         ({"noise": float("nan")}, "noise: expected a finite non-negative number"),
         ({"noise": float("inf")}, "noise: expected a finite non-negative number"),
         ({"max_grade": 0}, "max_grade: expected at least 1"),
+        ({"relevant": (3, 2)}, r"relevant: expected \(least, most\)"),
+        ({"relevant": (0, 2)}, "relevant: expected at least 1"),
+        ({"spam": 1.0}, "spam: expected a share from 0 to below 1"),
+        ({"features": "odd"}, "features: expected"),
+        ({"features": "plain", "n_features": 2}, "n_features: expected at least 3 plain ones"),
     ],
 )
 def test_bad_options(options, message):
@@ -88,3 +93,50 @@ def test_values_may_be_missing():
     assert (holes.y == whole.y).all()
     with pytest.raises(ValueError, match="missing: expected a share from 0 to below 1, got 1"):
         make_letor(3, missing=1)
+
+
+PLAIN = {
+    "n_documents": (300, 300),
+    "n_features": 6,
+    "features": "plain",
+    "relevant": (5, 5),
+    "max_grade": 1,
+    "empty": 0.0,
+}
+
+
+def test_plain_features_and_spam():
+    whole = make_letor(40, **PLAIN, spam=0.08, rng=0)
+    assert (whole.n_relevant == 5).all()
+    bad = whole.X[whole.y == 0]
+    # A mixture: x0 of spam is normal around 2.5, x1 and what comes after x2 are as of the others.
+    assert np.abs(bad.mean(axis=0) - np.array([2.5, 0.0, 1.0, 0.0, 0.0, 0.0]) * 0.08).max() < 0.05
+    good = whole.X[whole.y == 1].mean(axis=0)
+    assert good[0] > 1.5
+    assert good[1] > 0.5
+    assert np.abs(good[2:]).max() < 0.2  # so that x2 tells spam from good documents
+    clean = make_letor(40, **PLAIN, rng=0)
+    assert abs(clean.X.mean()) < 0.02
+
+
+def test_spam_among_families_is_never_relevant():
+    options = {"n_documents": (30, 60), "rng": 2, "noise": 0.2}
+    clean, spam = make_letor(60, **options), make_letor(60, spam=0.2, **options)
+    best = [
+        max(measures.evaluate(column, one.y, one.qid, "ap").mean("ap") for column in one.X.T)
+        for one in (clean, spam)
+    ]
+    assert best[0] > 0.75 > best[1] + 0.05
+    flooded = make_letor(20, spam=0.9, n_documents=(3, 9), empty=0.0, rng=0)
+    assert (flooded.n_relevant <= 3).all()
+    assert (flooded.n_relevant == 0).any()
+    for query in make_letor(5, spam=0.3, strict=True, rng=0):
+        assert sorted(query.y) == list(range(len(query.y)))
+
+
+def test_numbers_of_relevant_documents():
+    whole = make_letor(50, n_documents=(60, 80), relevant=(1, 8), empty=0.0, rng=0)
+    assert whole.n_relevant.min() == 1
+    assert whole.n_relevant.max() == 8
+    with pytest.raises(TypeError, match=r"relevant: expected a share, or \(least, most\)"):
+        make_letor(3, relevant=(1, 2, 3))

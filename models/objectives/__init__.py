@@ -10,6 +10,7 @@ from permdist.models.objectives.boltzrank import Boltzmann
 from permdist.models.objectives.conditional import (
     ConvexLoss,
     ExpectedGain,
+    ExpectedLoss,
     Likelihood,
     LikelihoodAndLoss,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "ConvexLoss",
     "Cosine",
     "ExpectedGain",
+    "ExpectedLoss",
     "Likelihood",
     "LikelihoodAndLoss",
     "ListMLE",

@@ -12,6 +12,7 @@ import numpy as np
 
 from permdist.measures import Measure, parse
 from permdist.models.objectives.base import Bound, Objective
+from permdist.models.rules import OneOf
 from permdist.models.spaces import Space, Sums, UtilitySums, parse_space
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from permdist.models.batch import Batch
 
 SMALLEST = 1e-300
+KAPPA_UNITS = ("queries", "pairs")
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Likelihood(Conditional):
     --------
     >>> value, gradient = Likelihood(space="pairs")([0.3, 0.1, 0.2], [1, 0, 0])
     >>> round(value, 4), gradient.round(3)
-    (1.2391, array([-0.925,  0.45 ,  0.475]))
+    (1.2425, array([-0.925,  0.45 ,  0.475]))
     """
 
     alias: ClassVar[str] = "likelihood"
@@ -113,26 +115,82 @@ class ConvexLoss(Conditional):
 
 @dataclass(frozen=True)
 class LikelihoodAndLoss(ConvexLoss):
-    """``log sum_y exp(F(y) - F(best)) + kappa E[loss]``: L3, the likelihood and expected loss."""
+    """``log sum_y exp(F(y) - F(best)) + kappa E[loss]``: L3, the likelihood and expected loss.
+
+    Parameters
+    ----------
+    kappa : float
+        The weight of the loss; 0 is `Likelihood`.
+    kappa_units : {"queries", "pairs"}
+        Whether `kappa` is the weight of the loss of a query, or of each of its pairs of different
+        labels: it is then multiplied by their number.
+    measure, space, scale, random_state
+        As in `Likelihood`.
+    """
 
     alias: ClassVar[str] = "likelihood-and-loss"
+    kappa_units: str = "queries"
+
+    def __post_init__(self) -> None:
+        OneOf(KAPPA_UNITS).check("kappa_units", self.kappa_units)
 
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
-        sums, kappa = self.sums(batch, n_jobs), float(self.kappa)
+        sums = self.sums(batch, n_jobs)
+        kappas = np.full(len(batch), float(self.kappa))
+        if self.kappa_units == "pairs":
+            kappas *= batch.n_pairs
 
         def bound(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
             logs, by_logs = sums.log_sums(scores, 0.0)
-            if kappa == 0.0:
+            if self.kappa == 0.0:
                 return logs, by_logs
             gains, by_gains = sums.mean_gains(scores)
-            return logs + kappa * (1.0 - gains), by_logs - kappa * by_gains
+            return logs + kappas * (1.0 - gains), by_logs - kappas[batch.query_of] * by_gains
 
         return OverSums(sums, bound)
 
 
 @dataclass(frozen=True)
-class ExpectedGain(Conditional):
+class ExpectedLoss(Conditional):
+    """``E[1 - measure]``: the expected loss alone, L2.
+
+    Parameters
+    ----------
+    distribution : {"good-bad", "plackett-luce", "gaussian"}
+        Under which the expectation is taken.
+    measure, space, scale, random_state
+        As in `Likelihood`; the space is that of the good-bad model.
+
+    Examples
+    --------
+    >>> value, gradient = ExpectedLoss("auc", space="pairs", scale=False)([0.0, 0.0], [1, 0])
+    >>> value, gradient
+    (0.5, array([-0.5,  0.5]))
+    """
+
+    alias: ClassVar[str] = "expected-loss"
+    distribution: str = "good-bad"
+
+    def sums(self, batch: Batch, n_jobs: int | None = None) -> Sums:
+        """Make the space, or the distribution, ready for the queries of a batch."""
+        if self.distribution == "good-bad":
+            return super().sums(batch, n_jobs)
+        return UtilitySums(batch, parse(self.measure), n_jobs, kind=self.distribution)
+
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
+        """Make the objective ready for the queries of a batch; see `Objective.bind`."""
+        sums = self.sums(batch, n_jobs)
+
+        def bound(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+            gains, gradient = sums.mean_gains(scores)
+            return 1.0 - gains, -gradient
+
+        return OverSums(sums, bound)
+
+
+@dataclass(frozen=True)
+class ExpectedGain(ExpectedLoss):
     """``-log E[measure]``.
 
     Parameters
@@ -144,13 +202,6 @@ class ExpectedGain(Conditional):
     """
 
     alias: ClassVar[str] = "expected-gain"
-    distribution: str = "good-bad"
-
-    def sums(self, batch: Batch, n_jobs: int | None = None) -> Sums:
-        """Make the space, or the distribution, ready for the queries of a batch."""
-        if self.distribution == "good-bad":
-            return super().sums(batch, n_jobs)
-        return UtilitySums(batch, parse(self.measure), n_jobs, kind=self.distribution)
 
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""

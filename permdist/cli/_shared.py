@@ -280,7 +280,9 @@ def read_measures(
         choice("--preset", preset, PRESETS)
     texts = [text for one in measure or [] for text in split_list(one, flag)]
     texts = texts or [text.rpartition(":")[2] if preset else text for text in usual]
-    return [parse(text if preset is None or ":" in text else f"{preset}:{text}") for text in texts]
+    plain = [preset is None or ":" in text for text in texts]
+    read = parse if preset is None else PRESETS[preset]
+    return [parse(text) if one else read(text) for text, one in zip(texts, plain, strict=True)]
 
 
 def best_feature(queries: "Queries") -> int:

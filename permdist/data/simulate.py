@@ -6,17 +6,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._check import as_rng, count
+from permdist._check import as_rng, choice, count
 from permdist._limits import need_memory
 from permdist.data.queries import Queries
 
 if TYPE_CHECKING:
-    from permdist._typing import FloatArray, IntArray, RandomState
+    from collections.abc import Callable
+
+    from permdist._typing import BoolArray, FloatArray, IntArray, RandomState
+
+    Draw = Callable[
+        [tuple[int, int], float, BoolArray, np.random.Generator], tuple[FloatArray, FloatArray]
+    ]
 
 FAMILIES = 4
 # Chosen so that, as on MQ2008, the best single feature is nearly as good as a linear model.
 MISMATCH = 1.1  # error of the match between words and quality, the same for all features
 FEATURE_NOISE = 0.6  # error of a feature around the match
+SPAM_MATCH = 2.5  # by how much spam matches better, in the features that it fools
+SPAM_LAST = 1e6  # below any other document
+PLAIN_QUALITY = (1.5, 0.7)  # the weights of the first plain features in quality
+PLAIN_SPAM = (2.5, 0.0, 1.0)  # what spam adds to the first plain features
 
 
 def make_letor(
@@ -26,11 +36,13 @@ def make_letor(
     n_features: int = 25,
     n_constant: int = 2,
     max_grade: int = 2,
-    relevant: float = 0.2,
+    relevant: float | tuple[int, int] = 0.2,
     empty: float = 0.1,
     noise: float = 1.0,
     strict: bool = False,
     missing: float = 0.0,
+    spam: float = 0.0,
+    features: str = "families",
     rng: RandomState = None,
 ) -> Queries:
     """Simulate a collection of queries about as difficult as LETOR's.
@@ -43,6 +55,11 @@ def make_letor(
     Labels are grades of hidden quality plus a judge's error, few of them above 0. Features are
     scaled to 0..1 within each query, as LETOR's are.
 
+    With ``features="plain"`` a collection is as simple as can be: independent normal features,
+    quality ``1.5 x0 + 0.7 x1`` plus normal noise, nothing scaled. With `spam` some documents look
+    good and are not. A linear model cannot tell them from good ones and has to choose which
+    queries, and which positions, to get wrong: then it matters which measure it optimizes.
+
     Parameters
     ----------
     n_queries : int
@@ -52,8 +69,9 @@ def make_letor(
         The number of features, and how many of them are 0 everywhere.
     max_grade : int
         The highest grade; each grade is about half as frequent as the one below.
-    relevant : float in (0, 1)
-        The mean share of relevant documents.
+    relevant : float in (0, 1), or (int, int)
+        The mean share of relevant documents; or the smallest and largest number of them per
+        query, drawn uniformly.
     empty : float in [0, 1)
         The share of queries without a relevant document.
     noise : float
@@ -62,6 +80,12 @@ def make_letor(
         Use strictly ordered labels instead: 0 (worst) to n - 1 within each query.
     missing : float in [0, 1)
         The share of values that are missing, NaN, at random.
+    spam : float in [0, 1)
+        The share of documents that are spam, at random: never relevant (the last, with `strict`),
+        but half of the features see a match that is 2.5 standard deviations better. Of plain
+        features, the first is larger by 2.5 and the third by 1.
+    features : {"families", "plain"}
+        What the features are like; `n_constant` is for families only.
     rng : int, Generator or None
 
     Returns
@@ -74,6 +98,14 @@ def make_letor(
     Queries(50 queries, 1,160 documents, 25 features)
     >>> sorted(make_letor(1, n_documents=(5, 5), strict=True, rng=0).y.tolist())
     [0, 1, 2, 3, 4]
+
+    The 5 best of 300 documents are relevant, and 8% of the documents are spam:
+
+    >>> make_letor(
+    ...     60, n_documents=(300, 300), n_features=6, features="plain", relevant=(5, 5),
+    ...     max_grade=1, empty=0.0, spam=0.08, rng=0,
+    ... )
+    Queries(60 queries, 18,000 documents, 6 features)
     """
     n_queries = count("n_queries", n_queries)
     if np.shape(n_documents) != (2,):
@@ -83,47 +115,83 @@ def make_letor(
     n_constant = count("n_constant", n_constant, minimum=0)
     if low > high:
         raise ValueError(f"n_documents: expected (least, most), got {n_documents}")
-    if n_constant >= n_features:
+    plain = choice("features", features, ("families", "plain")) == "plain"
+    if plain and n_features < len(PLAIN_SPAM):
+        raise ValueError(f"n_features: expected at least {len(PLAIN_SPAM)} plain ones")
+    if not plain and n_constant >= n_features:
         raise ValueError(f"n_constant: expected fewer than n_features={n_features}")
-    if not 0.0 < relevant < 1.0:
-        raise ValueError(f"relevant: expected a share between 0 and 1, got {relevant}")
+    relevant = _check_relevant(relevant)
     if not 0.0 <= empty < 1.0:
         raise ValueError(f"empty: expected a share from 0 to below 1, got {empty}")
     if not 0.0 <= noise < np.inf:
         raise ValueError(f"noise: expected a finite non-negative number, got {noise}")
     if not 0.0 <= missing < 1.0:
         raise ValueError(f"missing: expected a share from 0 to below 1, got {missing}")
+    if not 0.0 <= spam < 1.0:
+        raise ValueError(f"spam: expected a share from 0 to below 1, got {spam}")
     # Drawn, joined and scaled.
     size = 40.0 * n_queries * high * n_features
     need_memory(f"n_queries, n_documents, n_features: up to {n_queries * high:,} documents", size)
     need_memory(f"max_grade: {max_grade:,} grades", 40.0 * max_grade)
     generator = as_rng(rng)
-    design = _Design(n_features, n_constant, generator)
+    draw: Draw = _plain_query
+    if not plain:
+        draw = _Design(n_features, n_constant, generator, fooled=spam > 0.0).query
     parts, labels, sizes = [], [], []
     for _ in range(n_queries):
         spread = min(1.0, generator.lognormal(-2.2, 1.0))
         n = low + round(spread * (high - low))
-        quality = generator.standard_normal(n)
-        level = noise * generator.lognormal(0.0, 0.4)
-        parts.append(design.features(quality, level, generator))
-        judged = quality + 0.5 * level * generator.standard_normal(n)
+        is_spam = generator.random(n) < spam if spam > 0.0 else np.zeros(n, dtype=bool)
+        X, judged = draw((n, n_features), noise, is_spam, generator)
+        parts.append(X)
+        judged[is_spam] -= SPAM_LAST
         if strict:
             labels.append(np.argsort(np.argsort(judged)))
         else:
-            labels.append(_grade(judged, relevant, empty, max_grade, generator))
+            able = int(n - is_spam.sum())
+            labels.append(_grade(judged, able, relevant, empty, max_grade, generator))
         sizes.append(n)
     qid = np.repeat(np.arange(1, n_queries + 1), sizes)
-    queries = Queries(np.concatenate(parts), np.concatenate(labels), qid).normalize()
+    queries = Queries(np.concatenate(parts), np.concatenate(labels), qid)
+    queries = queries if plain else queries.normalize()
     if missing == 0.0:
         return queries
     X = np.where(generator.random(queries.X.shape) < missing, np.nan, queries.X)
     return Queries(X, queries.y, queries.qid, missing="allow")
 
 
+def _check_relevant(relevant: float | tuple[int, int]) -> float | tuple[int, int]:
+    """Return a share, or the smallest and largest number."""
+    if np.ndim(relevant) == 0:
+        if not 0.0 < relevant < 1.0:  # type: ignore[operator]
+            raise ValueError(
+                f"relevant: expected a share between 0 and 1, or (least, most), got {relevant}"
+            )
+        return float(relevant)  # type: ignore[arg-type]
+    if np.shape(relevant) != (2,):
+        raise TypeError(f"relevant: expected a share, or (least, most), got {relevant!r}")
+    least, most = (count("relevant", value) for value in relevant)  # type: ignore[union-attr]
+    if least > most:
+        raise ValueError(f"relevant: expected (least, most), got {relevant}")
+    return least, most
+
+
+def _plain_query(
+    shape: tuple[int, int], noise: float, is_spam: BoolArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Draw independent features of one query's documents, and what judges see."""
+    X = rng.standard_normal(shape)
+    judged = X[:, : len(PLAIN_QUALITY)] @ PLAIN_QUALITY + noise * rng.standard_normal(shape[0])
+    X[np.ix_(is_spam, np.arange(len(PLAIN_SPAM)))] += PLAIN_SPAM
+    return X, judged
+
+
 class _Design:
     """How each feature sees quality; drawn once for the whole collection."""
 
-    def __init__(self, n_features: int, n_constant: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, n_features: int, n_constant: int, rng: np.random.Generator, *, fooled: bool = False
+    ) -> None:
         self.signal = rng.uniform(0.1, 1.0, n_features)
         self.family = rng.integers(FAMILIES, size=n_features)
         self.shared = rng.uniform(0.6, 0.98, n_features)
@@ -134,12 +202,24 @@ class _Design:
         self.humped = (fate >= 0.3) & (fate < 0.4)
         self.constant = np.zeros(n_features, dtype=bool)
         self.constant[rng.permutation(n_features)[:n_constant]] = True
+        self.fooled = rng.random(n_features) < 0.5 if fooled else np.zeros(n_features, dtype=bool)
 
-    def features(self, quality: FloatArray, level: float, rng: np.random.Generator) -> FloatArray:
-        """Draw the features of one query's documents."""
+    def query(
+        self, shape: tuple[int, int], noise: float, is_spam: BoolArray, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Draw the features of one query's documents, and what judges see."""
+        quality = rng.standard_normal(shape[0])
+        level = noise * rng.lognormal(0.0, 0.4)
+        X = self._features(quality, level, is_spam, rng)
+        return X, quality + 0.5 * level * rng.standard_normal(shape[0])
+
+    def _features(
+        self, quality: FloatArray, level: float, is_spam: BoolArray, rng: np.random.Generator
+    ) -> FloatArray:
         n = len(quality)
-        match = quality + MISMATCH * level * rng.standard_normal(n)
-        seen = np.where(self.humped, -((match[:, None] - 1.0) ** 2) / 2, match[:, None])
+        match = (quality + MISMATCH * level * rng.standard_normal(n))[:, None]
+        match = match + SPAM_MATCH * (is_spam[:, None] & self.fooled)
+        seen = np.where(self.humped, -((match - 1.0) ** 2) / 2, match)
         common = rng.standard_normal((n, FAMILIES))[:, self.family]
         own = rng.standard_normal((n, len(self.signal)))
         error = self.shared * common + np.sqrt(1.0 - self.shared**2) * own
@@ -152,14 +232,25 @@ class _Design:
 
 
 def _grade(
-    judged: FloatArray, relevant: float, empty: float, max_grade: int, rng: np.random.Generator
+    judged: FloatArray,
+    able: int,
+    relevant: float | tuple[int, int],
+    empty: float,
+    max_grade: int,
+    rng: np.random.Generator,
 ) -> IntArray:
-    """Turn judged quality into grades: the best few are relevant, the best of them highly."""
+    """Turn judged quality into grades: the best few are relevant, the best of them highly.
+
+    At most `able` documents are, and not all of a query.
+    """
     n = len(judged)
     labels = np.zeros(n, dtype=np.int64)
-    share = rng.beta(2.0, 2.0 / relevant - 2.0)
+    if isinstance(relevant, float):
+        wanted = max(1, round(rng.beta(2.0, 2.0 / relevant - 2.0) * n))
+    else:
+        wanted = int(rng.integers(relevant[0], relevant[1] + 1))
     barren = rng.random() < empty
-    p = 0 if barren or n == 1 else min(n - 1, max(1, round(share * n)))
+    p = 0 if barren or n == 1 else min(n - 1, able, wanted)
     best = np.argsort(-judged)[:p]
     weights = 0.5 ** np.arange(max_grade)
     at_least = np.cumsum(weights[::-1])[::-1] / weights.sum()  # the share of each grade and above

@@ -14,7 +14,7 @@ from permdist._check import as_rng, batch_shape, choice, count, grades
 from permdist._interrupts import parts
 from permdist._limits import need_memory
 from permdist.distributions.items import Items
-from permdist.measures import AUC, KendallTau, Measure, parse
+from permdist.measures import AUC, Composite, KendallTau, Measure, parse
 from permdist.rankings import check_orders, enumerate_orders, order_to_ranks
 from permdist.rankings.orders import FEW_ENTRIES
 from permdist.sums.lattice import Lattice
@@ -209,7 +209,7 @@ class Distribution(Items, ABC):
         if not self._defines(chosen, label):
             return Estimate(chosen(np.arange(self.n_items), label))
         if method != "sample":
-            value = self._expect_exactly(chosen, label)
+            value = self._expect_sum_exactly(chosen, label)
             if value is not None:
                 return Estimate(value)
             if method == "exact":
@@ -224,6 +224,18 @@ class Distribution(Items, ABC):
     def _defines(self, measure: Measure, labels: IntArray) -> bool:
         """Check whether the measure says anything about these labels."""
         return measure.defined(labels)
+
+    def _expect_sum_exactly(self, measure: Measure, labels: IntArray) -> float | None:
+        """Add up exact expectations where the measure is a sum of others."""
+        if not isinstance(measure, Composite):
+            return self._expect_exactly(measure, labels)
+        total = 0.0
+        for weight, part in zip(measure.weights, measure.parts, strict=True):
+            value = self._expect_exactly(part, labels)
+            if value is None:
+                return None
+            total += weight * value
+        return total
 
     def _expect_exactly(self, measure: Measure, labels: IntArray) -> float | None:
         """Return the exact expectation, or None where it is not affordable."""

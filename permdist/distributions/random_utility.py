@@ -13,7 +13,7 @@ import numpy as np
 
 from permdist._check import count, finite
 from permdist.distributions.base import Distribution
-from permdist.measures import AUC, KendallTau, Measure, parse
+from permdist.measures import AUC, Composite, KendallTau, Measure, parse
 from permdist.rankings import order_by_scores
 from permdist.sums.utilities import expected_steps, expected_sum, marginals
 
@@ -105,6 +105,9 @@ class RandomUtility(Distribution):
         chosen, label = parse(measure), self._labels(labels)
         if not chosen.defined(label):
             return np.zeros(self.n_items)
+        if isinstance(chosen, Composite):
+            slopes = np.array([self.expect_gradient(part, label) for part in chosen.parts])
+            return np.array(chosen.weights) @ slopes
         if isinstance(chosen, AUC | KendallTau):
             better = label[:, None] > label[None, :]
             slopes = self._pairwise_slopes() * (better.astype(float) - better.T) / better.sum()

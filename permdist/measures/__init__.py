@@ -9,6 +9,7 @@ from permdist.measures.auc import AUC, KendallTau
 from permdist.measures.base import Measure, Positional
 from permdist.measures.bing import BinG
 from permdist.measures.bpref import BPref, GMBPref
+from permdist.measures.composite import Composite
 from permdist.measures.err import ERR
 from permdist.measures.evaluation import (
     DEFAULT,
@@ -81,6 +82,7 @@ __all__ = [
     "WTA",
     "BPref",
     "BinG",
+    "Composite",
     "Count",
     "ElevenPoint",
     "Evaluation",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -52,7 +53,8 @@ class Positional(NamedTuple):
 class Measure(ABC):
     """A ranking measure: higher is better.
 
-    A measure is an immutable value. It is called with orders and labels, or computed from scores
+    A measure is an immutable value, and a weighted sum of measures is one, too: see `Composite`. It
+    is called with orders and labels, or computed from scores
     with `from_scores`; `permdist.measures.evaluate` runs many measures over many queries.
 
     Parameters
@@ -289,6 +291,29 @@ class Measure(ABC):
         fields = sorted(dataclasses.fields(self), key=lambda field: bool(field.kw_only))
         shown = (f"{field.name}={getattr(self, field.name)!r}" for field in fields)
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __add__(self, other: Any) -> Measure:
+        from permdist.measures.composite import combine
+
+        if isinstance(other, Measure):
+            return combine([(1.0, self), (1.0, other)])
+        return self if isinstance(other, int | float) and other == 0 else NotImplemented
+
+    __radd__ = __add__  # of 0, with which `sum` starts
+
+    def __mul__(self, factor: Any) -> Measure:
+        from permdist.measures.composite import combine
+
+        if isinstance(factor, bool) or not isinstance(factor, Real):
+            return NotImplemented
+        return combine([(float(factor), self)])
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> Measure:
+        if isinstance(divisor, bool) or not isinstance(divisor, Real) or divisor == 0:
+            return NotImplemented
+        return self * (1.0 / float(divisor))
 
     def _labels(self, labels: ArrayLike, shape: tuple[int, ...]) -> IntArray:
         label = grades("labels", labels)

@@ -10,6 +10,7 @@ from typing import Any
 
 from permdist._check import choice, short_text
 from permdist.measures.base import MEASURES, Measure
+from permdist.measures.composite import combine, split_terms
 from permdist.measures.judged import RunMeasure
 from permdist.measures.options import default_of, option_types, read_option, split_options
 from permdist.measures.trec_names import from_trec
@@ -22,9 +23,10 @@ _PATTERN = re.compile(
 def parse(text: str | Measure) -> Measure:
     """Parse the text name of a measure.
 
-    The grammar is ``[preset:]name[@k][[option=value,...]]``; names are not case-sensitive.
-    trec_eval's names, such as ``ndcg_cut_10`` and ``P_5``, are understood, too. A value that is
-    not a word, a number, ``true``, ``false`` or ``none`` stands in quotes.
+    The grammar is ``[preset:]name[@k][[option=value,...]]``; names are not case-sensitive. Such
+    names may be added up, each with a factor or without: see `Composite`. trec_eval's names, such
+    as ``ndcg_cut_10`` and ``P_5``, are understood, too. A value that is not a word, a number,
+    ``true``, ``false`` or ``none`` stands in quotes.
 
     Parameters
     ----------
@@ -39,11 +41,16 @@ def parse(text: str | Measure) -> Measure:
     AP(k=None, empty='zero', ties='index')
     >>> parse("ndcg@10[gain=linear]") == parse("trec:ndcg@10")
     True
+    >>> parse("0.5 * ap + 0.5 * ndcg@10").parts[0]
+    AP(k=None, empty='zero', ties='index')
     """
     if isinstance(text, Measure):
         return text
     if not isinstance(text, str):
         raise TypeError(f"measure: expected a Measure or a name, got {type(text).__name__}")
+    terms = split_terms(short_text("measure", text))
+    if terms is not None:
+        return combine((weight, parse(name)) for weight, name in terms)
     return _make(_find(_split(text)[1]), text)
 
 
@@ -120,7 +127,8 @@ class Preset:
 
     def __call__(self, text: str) -> Measure:
         """Read a measure with these conventions."""
-        return parse(f"{self.name}:{text}")
+        terms = split_terms(short_text("measure", text)) or [(1.0, text)]
+        return combine((weight, parse(f"{self.name}:{name}")) for weight, name in terms)
 
 
 letor3 = Preset(

@@ -15,6 +15,7 @@ import numpy as np
 from permdist._exp import exp_down
 from permdist._kernels import kernel
 from permdist._ragged import bounds, pack, pointers, rows_of
+from permdist.measures import Composite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +85,8 @@ def decompose(measure: Measure, values: IntArray, totals: IntArray) -> Steps | N
         ends = np.maximum(end - np.arange(len(weights)), 0)
         thresholds = [(c + 1, float(share)) for c, share in enumerate(shares) if share != 0.0]
         return Steps(thresholds, weights, 1, ends, form.offset + float(gains[0] * weights.sum()))
+    if isinstance(measure, Composite):
+        return _add_up(measure, values, totals)
     first = int(np.searchsorted(values, 1))
     if measure.binary and first == 0:  # whatever the order, all are good
         best = np.argsort(-np.repeat(values, totals), kind="stable")
@@ -101,9 +104,34 @@ def decompose(measure: Measure, values: IntArray, totals: IntArray) -> Steps | N
     if not measure.binary and np.any(measure.step(*two, 0, above[:, :-1])):
         return None
     table = np.asarray(measure.step(*two, 1, above[:-1]), dtype=float)
+    return _of_table(first, table, measure.offset(*two))
+
+
+def _of_table(threshold: int, table: FloatArray, offset: float) -> Steps:
+    """Return the steps of a table of shape (goods, bads + 1)."""
     changed = np.diff(table, axis=1) != 0.0
+    m = changed.shape[1]
     ends = np.where(changed.any(axis=1), m - np.argmax(changed[:, ::-1], axis=1), 0)
-    return Steps([(first, 1.0)], table.ravel(), m + 1, ends, measure.offset(*two))
+    return Steps([(threshold, 1.0)], table.ravel(), m + 1, ends, offset)
+
+
+def _add_up(measure: Composite, values: IntArray, totals: IntArray) -> Steps | None:
+    """Add up the tables of the parts, if all of them count as good from the same level on."""
+    parts = [decompose(part, values, totals) for part in measure.parts]
+    found = [part for part in parts if part is not None]
+    thresholds = {level for part in found for level, _ in part.thresholds}
+    if len(found) < len(parts) or len(thresholds) > 1:
+        return None
+    offset = sum(w * part.offset for w, part in zip(measure.weights, found, strict=True))
+    if not thresholds:
+        return found[0]._replace(offset=offset)
+    level = thresholds.pop()
+    goods, bads = np.mgrid[0 : int(totals[level:].sum()), 0 : int(totals[:level].sum()) + 1]
+    table = np.zeros(goods.shape)
+    for weight, part in zip(measure.weights, found, strict=True):
+        for _, share in part.thresholds:
+            table += weight * share * part.table[goods * part.stride + bads]
+    return _of_table(level, table, offset)
 
 
 class BatchRows:
