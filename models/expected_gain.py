@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray
     from permdist.models.descent import Task
     from permdist.models.history import Watch
+    from permdist.models.spaces import Sample
 
 
 class ExpectedGain(Conditional):
@@ -82,13 +83,13 @@ class ExpectedGain(Conditional):
         return True  # whatever the space: far from any good ranking the gain is flat
 
     def _solve(self, task: Task) -> solvers.Solution:
-        runs: dict[int, Watch] = {}
+        runs: dict[int, tuple[Watch, Sample | None]] = {}
         watch = task.watch
 
         def solve(begin: FloatArray) -> solvers.Solution:
             run = watch.again()
             found = self._by_lbfgs(task._replace(start=begin, watch=run))
-            runs[id(found.w)] = run
+            runs[id(found.w)] = run, self.sample_
             return found
 
         def merit(found: solvers.Solution) -> float:
@@ -101,6 +102,7 @@ class ExpectedGain(Conditional):
         best = solvers.multistart(
             solve, begin, self.n_starts, rng, units=task.scaling.factors, merit=merit
         )
-        watch.adopt(runs[id(best.w)])
+        adopted, self.sample_ = runs[id(best.w)]
+        watch.adopt(adopted)
         self.restarts_ = list(best.starts)
         return best

@@ -14,8 +14,8 @@ from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist._typing import FloatArray, IntArray
 from permdist.samplers.kernels.randomness import pick
+from permdist.sums.blocks import draw as draw_blocks
 from permdist.sums.blocks import forward as forward_blocks
-from permdist.sums.blocks import log_factorials
 from permdist.sums.levels import forward as forward_levels
 from permdist.sums.levels import layout
 from permdist.sums.two_classes import forward as forward_two
@@ -228,7 +228,7 @@ def _sweep(
     """Draw an interleaving; given its pattern, exchange items of the same class."""
     above = np.empty(len(order), np.int64)  # items of other classes above each place of a class
     if distinct:
-        _draw_blocks(scores[order], sizes, steps, weight, rng, above)
+        draw_blocks(scores[order], sizes, steps, weight, rng, above)
     elif len(sizes) == 2:
         shares = forward_two(scores[order], sizes, steps, weight, False)[1]
         _draw_two(shares, sizes, rng, above)
@@ -286,39 +286,3 @@ def _draw_levels(shares: FloatArray, sizes: IntArray, rng: Any, above: IntArray)
         counts[chosen] -= 1
         state -= strides[chosen]
         above[first[chosen] + counts[chosen]] = position - counts[chosen]
-
-
-@kernel
-def _draw_blocks(
-    scores: FloatArray,
-    sizes: IntArray,
-    steps: FloatArray,
-    weight: float,
-    rng: Any,
-    above: IntArray,
-) -> None:
-    """Walk back block by block."""
-    m, p = sizes
-    value, logs, along = forward_blocks(scores, sizes, steps, weight)
-    fewer = log_factorials(max(m, p))
-    i, j = m, p
-    c = 0 if rng.random() < np.exp(logs[0, m, p] - value) else 1
-    while i + j > 0:
-        u, most, r = rng.random(), i if c == 0 else j, 0
-        chosen = 1
-        while r < most and u >= 0.0:
-            r += 1
-            a, b = (i - r, j) if c == 0 else (i, j - r)
-            before = 0.0 if a + b == 0 else logs[1 - c, a, b]
-            share = np.exp(before + along[c, i, j] - along[c, a, b] - fewer[r] - logs[c, i, j])
-            if share > 0.0:
-                chosen = r
-                u -= share
-        for _ in range(chosen):
-            if c == 0:
-                i -= 1
-                above[i] = j
-            else:
-                j -= 1
-                above[m + j] = i
-        c = 1 - c
