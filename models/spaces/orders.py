@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     Pair = tuple[FloatArray, FloatArray]
 
 SHORTEST_WAY = 1e-2
+FEW = 16  # class orders of the first rounds
 
 
 class OrderSums(Sums):
@@ -73,12 +74,12 @@ class OrderSums(Sums):
             part = _Exact(_part(batch, self._short), measure, distinct)
             self._parts.append((np.flatnonzero(self._short), np.flatnonzero(rows), part))
         self._drawn: _Drawn | None = None
+        self._size, self._kappa = orders, 0.0
         if not self._short.all():
-            part = _part(batch, ~self._short)
-            self._drawn = _Drawn(part, measure, orders, distinct, as_rng(rng))
+            self._inputs = _part(batch, ~self._short), measure, distinct, as_rng(rng)
+            self._drawn = _Drawn(FEW if orders > FEW else orders, *self._inputs)
             queries, documents = np.flatnonzero(~self._short), np.flatnonzero(~rows)
             self._parts.append((queries, documents, self._drawn))
-        self._size, self._kappa = orders, 0.0
 
     @property
     def adapts(self) -> bool:
@@ -108,14 +109,28 @@ class OrderSums(Sums):
     def _ready(self, scores: FloatArray) -> None:
         """Draw at the first scores that are asked about, unless a learner has chosen others."""
         if self._drawn is not None and not self._drawn.rounds:
+            self._grow()
             self.resort(scores)
 
+    def _grow(self) -> bool:
+        """Replace the few class orders of the first rounds by all; return whether they were few."""
+        if self._drawn is None or self._drawn.size == self._size:
+            return False
+        rounds = self._drawn.rounds
+        self._drawn = _Drawn(self._size, *self._inputs)
+        self._drawn.earlier = rounds
+        self._parts[-1] = (*self._parts[-1][:2], self._drawn)
+        return True
+
     def resort(self, scores: FloatArray) -> bool:
-        """Draw class orders at these scores, of queries with few effective ones left."""
+        """Draw class orders at these scores, of queries with few effective ones left.
+
+        The first rounds, which lead from the pilot to where the minimum is, have few class orders.
+        """
         if self._drawn is None:
             return False
-        inner = scores[self._parts[-1][1]]
-        return self._drawn.draw(inner, -self._kappa, self._in_threads)
+        inputs = scores[self._parts[-1][1]], -self._kappa, self._in_threads
+        return self._drawn.draw(*inputs) or (self._grow() and self._drawn.draw(*inputs))
 
     def reach(self, start: FloatArray, scores: FloatArray) -> float:
         """Halve the way until half of all class orders are effective."""
@@ -125,7 +140,7 @@ class OrderSums(Sums):
         while share > SHORTEST_WAY:
             here = (1.0 - share) * start[inner] + share * scores[inner]
             found = self._drawn.weigh(here, -self._kappa, self._in_threads)[0]
-            if found.mean() >= 0.5 * self._size:
+            if found.mean() >= 0.5 * self._drawn.size:
                 break
             share *= 0.5
         return share
@@ -135,14 +150,16 @@ class OrderSums(Sums):
         if self._drawn is None:
             return None
         self._ready(scores)
-        effective, error = np.full(len(self.batch), float(self._size)), np.zeros(len(self.batch))
+        effective = np.full(len(self.batch), float(self._drawn.size))
+        error = np.zeros(len(self.batch))
         inner = scores[self._parts[-1][1]]
         found = self._drawn.weigh(inner, -self._kappa, self._in_threads)
         effective[~self._short], error[~self._short] = found
         distinct = np.ones(len(self.batch))
         distinct[~self._short] = self._drawn.distinct()
         nothing = np.full(len(self.batch), np.nan)
-        return Sample(self._size, self._drawn.rounds, effective, error, distinct, nothing)
+        rounds = self._drawn.earlier + self._drawn.rounds
+        return Sample(self._drawn.size, rounds, effective, error, distinct, nothing)
 
 
 def _part(batch: Batch, which: Any) -> Batch:
@@ -194,15 +211,15 @@ class _Drawn:
     """Longer queries: class orders that are drawn, and all interleavings of each."""
 
     def __init__(
-        self, batch: Batch, measure: Measure, size: int, distinct: bool, rng: np.random.Generator
+        self, size: int, batch: Batch, measure: Measure, distinct: bool, rng: np.random.Generator
     ) -> None:
-        self._batch, self._size = batch, size
+        self._batch, self.size = batch, size
         labels = [batch.labels[a:b] for a, b in batch.bounds]
         if distinct and (batch.n_levels > 2).any():
             longest = int(batch.sizes[batch.n_levels > 2].max())
             raise ValueError(
                 f"space: sums over the valid sign vectors of {longest} documents are drawn for two "
-                f"labels only; use graded=False, or exact={longest} if that is at most {MOST_SIGNED}"
+                f"labels only, and exact up to {MOST_SIGNED} documents; use graded=False"
             )
         self._sums = BatchInterleavings(
             batch.labels, batch.ptr, batch.scale, measure, size, distinct=distinct
@@ -223,7 +240,7 @@ class _Drawn:
             for pair in zip(self._models, [size] * len(batch), self._rngs, strict=True)
         ]
         self._cost = 2000.0 * size * np.array([np.prod(m.sizes + 1.0) for m in self._models])
-        self.rounds = 0
+        self.rounds = self.earlier = 0
 
     def sums(self, name: str, scores: FloatArray, weight: float, spread: Any) -> Pair:
         if name == "means":
@@ -241,17 +258,17 @@ class _Drawn:
         ratios = np.exp(logs - logs.max(axis=1, keepdims=True))
         effective = ratios.sum(axis=1) ** 2 / (ratios**2).sum(axis=1)
         variance = np.array([found.variance for found in self._particles])
-        return effective, np.sqrt(variance + (self._size / effective - 1.0) / self._size)
+        return effective, np.sqrt(variance + (self.size / effective - 1.0) / self.size)
 
     def distinct(self) -> FloatArray:
         """Return the share of different class orders."""
-        return np.array([len(np.unique(p.orders, axis=0)) / self._size for p in self._particles])
+        return np.array([len(np.unique(p.orders, axis=0)) / self.size for p in self._particles])
 
     def draw(self, scores: FloatArray, weight: float, spread: Any) -> bool:
         """Draw where the effective sample size is below half; return whether any is."""
         few = np.ones(len(self._batch), dtype=bool)
         if self.rounds:
-            few = self.weigh(scores, weight, spread)[0] < 0.5 * self._size
+            few = self.weigh(scores, weight, spread)[0] < 0.5 * self.size
         if not few.any():
             return False
         scaled = 2.0 * self._batch.scale[rows_of(self._batch.ptr)] * scores
@@ -337,7 +354,7 @@ class Orders(_Piloted):
     _distinct: ClassVar[bool] = False
     _most: ClassVar[int] = MOST_ITEMS
     exact: int = 10
-    orders: int = 32
+    orders: int = 128
     rounds: int = 20
     random_state: int | None = None
 
@@ -379,6 +396,6 @@ class ValidSigns(_Piloted):
     _distinct: ClassVar[bool] = True
     _most: ClassVar[int] = MOST_SIGNED
     exact: int = 10
-    orders: int = 32
+    orders: int = 128
     rounds: int = 20
     random_state: int | None = None

@@ -93,7 +93,9 @@ class SampleReport(Attribute):
         for key in wanted[2:]:
             entries = value[key]
             if not isinstance(entries, list) or len(entries) != len(value[wanted[2]] or ()):
-                raise ValueError(f"{name}[{key!r}]: expected a number per query, got {shown(entries)}")
+                raise ValueError(
+                    f"{name}[{key!r}]: expected a number per query, got {shown(entries)}"
+                )
             for entry in entries:
                 if entry is not None and not (is_number(entry) and np.isfinite(entry)):
                     raise ValueError(f"{name}[{key!r}]: expected numbers, got {shown(entry)}")

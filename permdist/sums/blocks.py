@@ -215,7 +215,9 @@ def draw(
     c = 0 if rng.random() < np.exp(logs[0, p, m] - value) else 1
     while i + j > 0:
         other, own = (j, i) if c == 0 else (i, j)
-        shares_into(logs[c, other, own], along[c, other, own], before[c, other, :own], fewer, shares)
+        shares_into(
+            logs[c, other, own], along[c, other, own], before[c, other, :own], fewer, shares
+        )
         u, chosen = rng.random(), own - 1
         for k in range(own - 1, -1, -1):
             if shares[k] > 0.0:
