@@ -6,19 +6,21 @@ class orders is the sum over all their interleavings, which is exact; only class
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.samplers.kernels.randomness import pick
 from permdist.sums.blocks import draw as draw_blocks
 from permdist.sums.blocks import forward as forward_blocks
 from permdist.sums.levels import forward as forward_levels
 from permdist.sums.levels import layout
 from permdist.sums.two_classes import forward as forward_two
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 SMALLEST_STEP = 1e-3  # of the way, however few particles are left
 

@@ -70,8 +70,9 @@ class RestartSampler:
     """Draw fixed samples of rankings for a learner.
 
     A walk starts at one of several restart states between the best and the worst ranking, chosen
-    with probability proportional to ``exp(skew * loss)`` or with given chances. Each step flips one pair of a good and a
-    bad item, among the flips that result in a ranking, with probability proportional to
+    with probability proportional to ``exp(skew * loss)`` or with given chances. Each step flips one
+    pair of a good and a bad item, among the flips that result in a ranking, with probability
+    proportional to
 
     - ``(bads above g + goods below b + 1) / (n + 2)`` if g is above b,
     - ``(goods above b + bads below g + 1) / (n + 2)`` if b is above g,

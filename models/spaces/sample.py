@@ -54,7 +54,7 @@ class Sample:
     def __repr__(self) -> str:
         rows = {
             "draws per query": f"{self.size:,}, drawn {self.rounds} times",
-            "effective": f"{np.median(self.effective):.1f} (median), {self.smallest:.1f} (smallest)",
+            "effective": f"{np.median(self.effective):.1f}, at least {self.smallest:.1f}",
         }
         texts = {
             "std_error": "standard error of log-sums",
@@ -93,9 +93,8 @@ class SampleReport(Attribute):
         for key in wanted[2:]:
             entries = value[key]
             if not isinstance(entries, list) or len(entries) != len(value[wanted[2]] or ()):
-                raise ValueError(
-                    f"{name}[{key!r}]: expected a number per query, got {shown(entries)}"
-                )
+                text = f"expected a number per query, got {shown(entries)}"
+                raise ValueError(f"{name}[{key!r}]: {text}")
             for entry in entries:
                 if entry is not None and not (is_number(entry) and np.isfinite(entry)):
                     raise ValueError(f"{name}[{key!r}]: expected numbers, got {shown(entry)}")

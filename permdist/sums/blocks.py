@@ -207,7 +207,7 @@ def draw(
     rng: Any,
     above: IntArray,
 ) -> None:
-    """Draw an interleaving block by block, from the end; fill in the others above each item (n,)."""
+    """Draw an interleaving, the last block first; fill in the others above each item (n,)."""
     m, p = sizes
     value, logs, along, before = forward(scores, sizes, steps, weight)
     fewer, shares = _fewer(max(m, p)), np.empty(max(m, p))
@@ -215,9 +215,8 @@ def draw(
     c = 0 if rng.random() < np.exp(logs[0, p, m] - value) else 1
     while i + j > 0:
         other, own = (j, i) if c == 0 else (i, j)
-        shares_into(
-            logs[c, other, own], along[c, other, own], before[c, other, :own], fewer, shares
-        )
+        here = logs[c, other, own], along[c, other, own]
+        shares_into(here[0], here[1], before[c, other, :own], fewer, shares)
         u, chosen = rng.random(), own - 1
         for k in range(own - 1, -1, -1):
             if shares[k] > 0.0:

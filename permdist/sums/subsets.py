@@ -6,9 +6,10 @@ levels; the valid sign vectors, each counted once, are the orders whose blocks a
 number, so that a state also has the last item.
 
 The exponent of an order is ``F + weight * measure``, less F of the order of the labels. An item
-with `a` items of other levels above it, of which `h` have higher levels, adds ``-x (a - h)``, with x
-its score times twice the model's scale. The sum of a set is kept as ``exp(top) * rest``, with `top`
-the exponent of the best way there: one exponential per cell, no logarithm.
+with `a` items of other levels above it, and `h` items of higher levels anywhere, adds
+``-x (a - h)``, with x its score times twice the model's scale. The sum of a set is kept as
+``exp(top) * rest``, with `top` the exponent of the best way there: one exponential per cell, no
+logarithm.
 """
 
 from __future__ import annotations
