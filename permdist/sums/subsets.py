@@ -42,9 +42,11 @@ class Subsets:
         Times twice the model's scale.
     labels : array of int, shape (n,)
     measure : Measure, optional
-        Whose steps are added to the exponent, and averaged.
+        Whose mean is wanted.
+    tilt : Measure, optional
+        Another one, which is added to the exponent.
     weight : float
-        The weight of the measure in the exponent.
+        Its weight there.
     distinct : bool
         Whether to count every valid sign vector once, instead of every order.
     """
@@ -54,13 +56,14 @@ class Subsets:
         scores: FloatArray,
         labels: IntArray,
         measure: Measure | None = None,
+        tilt: Measure | None = None,
         weight: float = 0.0,
         *,
         distinct: bool = False,
     ) -> None:
-        self.distinct = distinct
         check_items(len(scores), distinct=distinct)
-        self._inputs = (scores, *layout(labels), steps_of(measure, labels), weight, distinct)
+        steps, tilts = steps_of(measure, labels), weight * steps_of(tilt, labels)
+        self._inputs = scores, *layout(labels), steps, tilts, distinct
 
     @cached_property
     def _forward(self) -> Any:
@@ -134,11 +137,11 @@ def steps_of(measure: Measure | None, labels: IntArray) -> FloatArray:
     return level_steps(measure, tuple(values.tolist()), tuple(totals.tolist()))
 
 
-# ---- kernels: scores and level_of (n,), strides and higher (levels,), steps (levels, counts) ----
+# ---- kernels: scores and level_of (n,), strides and higher (levels,), steps, tilts (levels, counts)
 #
 # A set is a number whose bits are its items. Of orders, `table` has one column, the sum over all
 # ways to a set. Of sign vectors it has n: for an item of the set, the ways that end with it; for
-# any other item, the ways that it may follow. `dots` are derivatives of `table` by the weight.
+# any other item, the ways that it may follow. `dots` are derivatives of `table` by a weight of `steps`.
 
 
 @kernel
@@ -148,7 +151,7 @@ def forward(
     strides: IntArray,
     higher: IntArray,
     steps: FloatArray,
-    weight: float,
+    tilts: FloatArray,
     distinct: bool,
     dual: bool,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -167,9 +170,8 @@ def forward(
             if here >> i & 1:
                 level, before = level_of[i], here ^ (1 << i)
                 if table[before, i if distinct else 0] > 0.0:
-                    step = steps[level, number - strides[level]]
-                    above = size - counts[level]
-                    term = tops[before] - scores[i] * (above - higher[level]) + weight * step
+                    slope = higher[level] - (size - counts[level])
+                    term = tops[before] + scores[i] * slope + tilts[level, number - strides[level]]
                     terms[i] = term
                     top = max(top, term)
         tops[here] = top
@@ -232,7 +234,7 @@ def backward(
     strides: IntArray,
     higher: IntArray,
     steps: FloatArray,
-    weight: float,
+    tilts: FloatArray,
     distinct: bool,
     dual: bool,
     tops: FloatArray,
@@ -241,7 +243,8 @@ def backward(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the slopes of the log-sum and of the mean (n,), and the flows of sign vectors.
 
-    `pulls` are derivatives of the log-sum by `table`, `turns` theirs by the weight. In the flows
+    `pulls` are derivatives of the log-sum by `table`, `turns` theirs by a weight of
+    `steps`. In the flows
     (sets, n), those of items of the set are probabilities of the last step there.
     """
     n, levels = len(scores), len(strides)
@@ -270,7 +273,7 @@ def backward(
                     continue
                 step = steps[level, number - strides[level]]
                 slope = higher[level] - (size - counts[level])
-                term = tops[before] + scores[i] * slope + weight * step
+                term = tops[before] + scores[i] * slope + tilts[level, number - strides[level]]
                 factor = np.exp(term - tops[here])
                 pull = pulls[here, column] * factor
                 pulls[before, column] += pull
@@ -372,9 +375,10 @@ def sum_subsets(
         cells = table_at[q + 1] - table_at[q]
         steps = tables[table_at[q] : table_at[q + 1]].reshape(d - c, cells // (d - c))
         scaled = 2.0 * scales[q] * scores[a:b]
-        tops, table, dots = forward(scaled, own, stride, above, steps, weight, distinct, of_mean)
+        tilts = weight * steps
+        tops, table, dots = forward(scaled, own, stride, above, steps, tilts, distinct, of_mean)
         slopes, mean_slopes, _ = backward(
-            scaled, own, stride, above, steps, weight, distinct, of_mean, tops, table, dots
+            scaled, own, stride, above, steps, tilts, distinct, of_mean, tops, table, dots
         )
         total = table[-1].sum()
         if of_mean:
