@@ -210,13 +210,18 @@ def test_restart_spaces_with_all_options(tmp_path):
 def test_the_mass_that_a_restart_sample_covers():
     batch, measure = make_batch(LONGER), parse("ap")
     scores = np.random.default_rng(3).normal(size=len(batch.labels))
-    sums = Restart(2000, skew=0.0, stride=3).sums(batch, measure, random_state=0)
-    few = Restart(5, skew=0.0).sums(batch, measure, random_state=0)
-    np.testing.assert_allclose(sums.report(scores).mass, 1.0, atol=0.05)
-    assert (few.report(scores).mass < 1.0).all()
-    assert (few.report(scores).mass > 0.0).all()
-    found = sums.report(scores).distinct * 2001
-    assert (found <= [naive.poly_bernoulli(3, 4), naive.poly_bernoulli(2, 4)]).all()
+    sums = Restart(300, skew=0.0, stride=3).sums(batch, measure, random_state=0)
+    found, rng = sums.report(scores), np.random.default_rng(0)
+    for q, (a, b) in enumerate(batch.bounds):
+        label = batch.labels[a:b]
+        sampler = RestartSampler(measure, skew=0.0, stride=3)
+        drawn = sampler.sample(label, 300, rng).orders
+        drawn = np.concatenate([np.argsort(-label, kind="stable")[None], drawn])
+        model = ValidSigns(scores[a:b], label, scale=batch.scale[q])
+        signs = np.unique(model.signs_of(drawn), axis=0)
+        assert found.distinct[q] == pytest.approx(len(signs) / 301)
+        assert found.mass[q] == pytest.approx(np.exp(model.log_prob(signs)).sum(), rel=1e-9)
+    assert np.isnan(found.std_error).all()
 
 
 # ---- the distribution ---------------------------------------------------------------------------

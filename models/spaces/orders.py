@@ -354,7 +354,7 @@ class Orders(_Piloted):
     _distinct: ClassVar[bool] = False
     _most: ClassVar[int] = MOST_ITEMS
     exact: int = 10
-    orders: int = 128
+    orders: int = 192
     rounds: int = 20
     random_state: int | None = None
 
@@ -396,6 +396,6 @@ class ValidSigns(_Piloted):
     _distinct: ClassVar[bool] = True
     _most: ClassVar[int] = MOST_SIGNED
     exact: int = 10
-    orders: int = 128
+    orders: int = 192
     rounds: int = 20
     random_state: int | None = None

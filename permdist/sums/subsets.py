@@ -137,11 +137,12 @@ def steps_of(measure: Measure | None, labels: IntArray) -> FloatArray:
     return level_steps(measure, tuple(values.tolist()), tuple(totals.tolist()))
 
 
-# ---- kernels: scores and level_of (n,), strides and higher (levels,), steps, tilts (levels, counts)
+# ---- kernels: scores and level_of (n,), strides and higher (levels,) ----------------------------
 #
+# `steps` and `tilts` (levels, counts) are what an item adds to a measure, and to the exponent.
 # A set is a number whose bits are its items. Of orders, `table` has one column, the sum over all
 # ways to a set. Of sign vectors it has n: for an item of the set, the ways that end with it; for
-# any other item, the ways that it may follow. `dots` are derivatives of `table` by a weight of `steps`.
+# any other item, the ways that it may follow. `dots` are its derivatives by a weight of `steps`.
 
 
 @kernel
