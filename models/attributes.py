@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,15 @@ LARGEST_WIDTH = 10_000_000
 
 
 class Attribute(ABC):
-    """What a fitted attribute may be, given the number of columns that the learner works on."""
+    """What a fitted attribute may be, given the number of columns that the learner works on.
+
+    Attributes
+    ----------
+    optional : bool
+        Whether it may be None.
+    """
+
+    optional: ClassVar[bool] = False
 
     @abstractmethod
     def read(self, name: str, value: Any, width: int) -> Any:

@@ -17,7 +17,8 @@ from permdist.models.objectives import Likelihood
 from permdist.models.options import Declared, learned, option
 from permdist.models.rules import MeasureName, Number, OneOf, Whole
 from permdist.models.shared import Graded, PairScaled, Seeded
-from permdist.models.spaces import SPACES, Pairs, Rows, Space, parse_space
+from permdist.models.spaces import SPACES, Pairs, Rows, Sample, Space, parse_space
+from permdist.models.spaces.sample import SampleReport
 from permdist.models.spaces.utilities import UTILITIES
 from permdist.models.specs import SpecName
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from permdist.models.batch import Batch
     from permdist.models.descent import Task
     from permdist.models.history import Watch
+    from permdist.models.spaces import Sums
 
 STAYS = 1e-6  # a change of the objective, relative to it, that calls for no other round
 MOVED = ("orders", "sample_size", "skew")  # now options of the spaces
@@ -54,9 +56,16 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
         '(AUC only, or no measure at all); ``"rows"``, the same with the relevant documents in a '
         'fixed order, for measures of positions; ``"interleavings"`` of the classes, each sorted '
         'by score; ``"lattice[orders=4]"``, all interleavings for so many fixed random orders of '
-        'each class; ``"restart[sample_size=100]"``, a fixed sample. The default depends on the '
-        "learner and the measure.",
+        'each class; ``"orders"``, all orders, with class orders drawn from a pilot for longer '
+        'queries; ``"valid-signs"``, the distinct sign vectors that orders have; '
+        '``"restart[sample_size=100]"``, a fixed sample. The default depends on the learner and '
+        "the measure.",
         default=None,
+    )
+
+    sample_: Sample | None = learned(
+        SampleReport(),
+        "Of spaces that draw: the effective sample size of each query, and how much was covered.",
     )
 
     def _options(self) -> dict[str, Any]:
@@ -90,30 +99,48 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
         return self._space().draws
 
     def _by_lbfgs(self, task: Task) -> solvers.Solution:
-        """Minimize; where the space sorts documents by score, sort again and go on."""
+        """Minimize; where the space sorts or draws by scores, do so again and go on."""
         bound, features, watch = task.bound, task.features, task.watch
         begin = np.zeros(features.shape[1]) if task.start is None else task.start
-        if not bound.sums.resort(features @ begin):  # type: ignore[attr-defined]
-            return self._by_plain_lbfgs(task)
+        sums: Sums = bound.sums  # type: ignore[attr-defined]
+        if not sums.resort(features @ begin) and not sums.adapts:
+            found = self._by_plain_lbfgs(task)
+            self.sample_ = sums.report(features @ found.w)
+            return found
         rounds = getattr(self._space(), "rounds", 1)
         found = solvers.Solution(begin, np.inf)
         for number in range(1, rounds + 1):
             before = len(watch)
             found = self._by_plain_lbfgs(task._replace(start=begin))
             watch.history.setdefault("round", []).extend([float(number)] * (len(watch) - before))
-            begin, scores = found.w, features @ found.w
+            share = sums.reach(features @ begin, features @ found.w)
             if number == rounds or not found.converged or len(watch) >= self.max_iter:
+                found = self._far(found, share)
                 break
+            begin = found.w if share == 1.0 else begin + share * (found.w - begin)
+            scores = features @ begin
             value = float(bound(scores)[0].sum())
-            if not bound.sums.resort(scores):  # type: ignore[attr-defined]
+            if not sums.resort(scores):
                 break
-            if abs(float(bound(scores)[0].sum()) - value) <= STAYS * abs(value):
+            change = abs(float(bound(scores)[0].sum()) - value)
+            if share == 1.0 and change <= STAYS * abs(value):
                 break
+        self.sample_ = sums.report(features @ found.w)
         return found
 
     def _by_plain_lbfgs(self, task: Task) -> solvers.Solution:
         """Minimize without sorting anything again."""
         return super()._by_lbfgs(task)
+
+    def _far(self, found: solvers.Solution, share: float) -> solvers.Solution:
+        """Warn if the last round went farther than what was drawn for it can be relied on."""
+        if share == 1.0 or not found.converged:
+            return found
+        self._warn(
+            "the rankings that were drawn have not settled; use more rounds or draws of the space, "
+            "or a smaller C"
+        )
+        return found._replace(converged=False)
 
     def _limits(self, task: Task) -> dict[str, Any]:
         return super()._limits(task) | {"max_iter": self.max_iter - len(task.watch)}
@@ -167,13 +194,13 @@ class Expected(Conditional):
         return True  # whatever the space: far from any good ranking the gain is flat
 
     def _solve(self, task: Task) -> solvers.Solution:
-        runs: dict[int, Watch] = {}
+        runs: dict[int, tuple[Watch, Sample | None]] = {}
         watch = task.watch
 
         def solve(begin: FloatArray) -> solvers.Solution:
             run = watch.again()
             found = self._by_lbfgs(task._replace(start=begin, watch=run))
-            runs[id(found.w)] = run
+            runs[id(found.w)] = run, self.sample_
             return found
 
         def merit(found: solvers.Solution) -> float:
@@ -186,6 +213,7 @@ class Expected(Conditional):
         best = solvers.multistart(
             solve, begin, self.n_starts, rng, units=task.scaling.factors, merit=merit
         )
-        watch.adopt(runs[id(best.w)])
+        adopted, self.sample_ = runs[id(best.w)]
+        watch.adopt(adopted)
         self.restarts_ = list(best.starts)
         return best

@@ -16,6 +16,7 @@ from permdist.models.attributes import LARGEST_WIDTH, Count
 from permdist.models.base import Ranker
 from permdist.models.missing import Filling
 from permdist.models.rules import Views, shown
+from permdist.models.spaces.sample import Sample
 from permdist.models.specs import Spec
 from permdist.models.table import LEARNERS
 
@@ -230,6 +231,8 @@ def _plain(value: Any) -> Any:
         return value.name
     if isinstance(value, Ranker):
         return to_dict(value)
+    if isinstance(value, Sample):
+        return value.to_dict()
     if isinstance(value, Spec):
         return value.name if value.has_text else value
     if isinstance(value, np.ndarray | np.generic):

@@ -185,7 +185,9 @@ class Declared(BaseEstimator):  # type: ignore[misc]
         for name in self.fitted:
             value = state.get(name)
             if value is None:
-                if name in known and name not in self.alternatives:
+                if name in known and known[name].optional:
+                    found[name] = None
+                elif name in known and name not in self.alternatives:
                     raise ValueError(f"{name}: expected a value, got none")
             elif name in known:
                 found[name] = known[name].read(name, value, width)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         GoodBad,
         PairSigns,
         PlackettLuce,
+        ValidSigns,
         WeightedOrders,
     )
 
@@ -48,6 +49,7 @@ __all__ = [
     "GoodBad",
     "PairSigns",
     "PlackettLuce",
+    "ValidSigns",
     "WeightedOrders",
     "__version__",
     "comparison",

@@ -20,6 +20,8 @@ from permdist.measures import Measure, parse
 from permdist.samplers.kernels.randomness import pick, weigh
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
     from permdist._typing import FloatArray, IntArray, RandomState
@@ -68,8 +70,9 @@ class RestartSampler:
     """Draw fixed samples of rankings for a learner.
 
     A walk starts at one of several restart states between the best and the worst ranking, chosen
-    with probability proportional to ``exp(skew * loss)``. Each step flips one pair of a good and a
-    bad item, among the flips that result in a ranking, with probability proportional to
+    with probability proportional to ``exp(skew * loss)`` or with given chances. Each step flips one
+    pair of a good and a bad item, among the flips that result in a ranking, with probability
+    proportional to
 
     - ``(bads above g + goods below b + 1) / (n + 2)`` if g is above b,
     - ``(goods above b + bads below g + 1) / (n + 2)`` if b is above g,
@@ -89,6 +92,15 @@ class RestartSampler:
         The number of rankings taken from each walk, including the restart state.
     stride : int
         The number of flips between two of them.
+    chances : sequence of float, optional
+        How likely each restart state is, from the best to the worst, in place of `skew`: numbers in
+        any proportion, one for each of `rungs`. ``rungs=2, chances=(9, 1)`` starts nine times at
+        the best ranking for once at the worst.
+    distinct : bool
+        Whether restart states that coincide count once. A query with few pairs has fewer states
+        than `rungs`, and its ladder repeats some; given chances of equal states add up either way.
+    warm_up : int
+        The number of flips before the first ranking of a walk, which with 0 is the restart state.
 
     References
     ----------
@@ -111,11 +123,53 @@ class RestartSampler:
         skew: float = -10.0,
         walk: int = 10,
         stride: int = 1,
+        chances: Sequence[float] | None = None,
+        distinct: bool = False,
+        warm_up: int = 0,
     ) -> None:
         self.measure = parse(measure)
         self.rungs = count("rungs", rungs, minimum=2)
         self.skew = float(finite("skew", skew, ndim=0))
         self.walk, self.stride = count("walk", walk), count("stride", stride)
+        self.chances = None if chances is None else _chances(chances, self.rungs)
+        self.distinct, self.warm_up = bool(distinct), count("warm_up", warm_up, minimum=0)
+
+    def probabilities(self, labels: ArrayLike) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return the restart states, their losses and the probability to start at each.
+
+        With `distinct`, states that coincide are one.
+
+        Parameters
+        ----------
+        labels : array of int, shape (n,)
+
+        Returns
+        -------
+        orders : array of int, shape (states, n)
+        losses : array of float, shape (states,)
+        probabilities : array of float, shape (states,)
+
+        Examples
+        --------
+        >>> sampler = RestartSampler("ap", rungs=2, chances=(9, 1))
+        >>> sampler.probabilities([1, 0, 0])[2]
+        array([0.9, 0.1])
+        """
+        orders, losses = self.ladder(labels)
+        if self.chances is not None:
+            weights = np.array(self.chances)
+        else:
+            weights = np.exp(self.skew * losses - (self.skew * losses).max())
+        if self.distinct:
+            _, first, same = np.unique(orders, axis=0, return_index=True, return_inverse=True)
+            if self.chances is not None:
+                weights = np.bincount(same.ravel(), weights)
+            else:
+                weights = weights[first]
+            kept = np.sort(first)
+            weights = weights[np.argsort(first)]
+            orders, losses = orders[kept], losses[kept]
+        return orders, losses, weights / weights.sum()
 
     def ladder(self, labels: ArrayLike) -> tuple[IntArray, FloatArray]:
         """Return the restart states from the best to the worst, and their losses.
@@ -167,15 +221,13 @@ class RestartSampler:
         label, size = grades("labels", labels), count("size", size)
         generator = as_rng(rng)
         goods, bads = _classes(label)
-        states, losses = self.ladder(label)
-        logits = self.skew * losses
-        chances = np.exp(logits - logits.max())
+        states, losses, chances = self.probabilities(label)
         walks = -(-size // self.walk)
         need_memory(
             f"size, walk: {walks:,} walks of {self.walk:,} rankings",
             16.0 * walks * self.walk * len(label),
         )
-        rungs = generator.choice(self.rungs, size=walks, p=chances / chances.sum())
+        rungs = generator.choice(len(losses), size=walks, p=chances)
         orders = np.empty((walks * self.walk, len(label)), dtype=np.int64)
         is_good = label > 0
         width = 2 * min(len(goods), len(bads)) + 3
@@ -186,8 +238,8 @@ class RestartSampler:
                 members = np.flatnonzero(label == grade)
                 order[label[order] == grade] = generator.permutation(members)
             out = orders[number * self.walk : (number + 1) * self.walk]
-            inputs = order, is_good, sizes, weights, generator, self.stride, out
-            patiently(float(self.walk) * self.stride * width, _walk, *inputs)
+            inputs = order, is_good, sizes, weights, generator, self.stride, self.warm_up, out
+            patiently((float(self.walk) * self.stride + self.warm_up) * width, _walk, *inputs)
         orders = orders[:size]
         delta = 1.0 - self.measure(orders, label)
         rung_of = np.repeat(rungs, self.walk)[:size]
@@ -196,10 +248,24 @@ class RestartSampler:
         return RestartSample(orders, delta, rung_of, losses, self.measure)
 
     def __repr__(self) -> str:
+        favored = f"skew={self.skew:g}"
+        if self.chances is not None:
+            favored = f"chances=({', '.join(f'{chance:g}' for chance in self.chances)})"
+        more = ", distinct=True" if self.distinct else ""
+        more += f", warm_up={self.warm_up}" if self.warm_up else ""
         return (
-            f"RestartSampler({self.measure.name!r}, rungs={self.rungs}, skew={self.skew:g}, "
-            f"walk={self.walk}, stride={self.stride})"
+            f"RestartSampler({self.measure.name!r}, rungs={self.rungs}, {favored}, "
+            f"walk={self.walk}, stride={self.stride}{more})"
         )
+
+
+def _chances(chances: Sequence[float], rungs: int) -> tuple[float, ...]:
+    found = finite("chances", chances, ndim=1)
+    if len(found) != rungs:
+        raise ValueError(f"chances: expected {rungs} numbers, one per rung, got {len(found)}")
+    if (found < 0.0).any() or not found.sum() > 0.0:
+        raise ValueError(f"chances: expected non-negative numbers, not all 0, got {found.tolist()}")
+    return tuple(found.tolist())
 
 
 def _classes(label: IntArray) -> tuple[IntArray, IntArray]:
@@ -235,11 +301,14 @@ def _walk(
     weights: FloatArray,
     rng: Any,
     stride: int,
+    warm_up: int,
     out: IntArray,
 ) -> None:
-    """Walk, and record every stride-th ranking, including the first one; out (walk, n)."""
+    """Walk, and record every stride-th ranking after the first flips; out (walk, n)."""
     n = len(order)
     blocks = _blocks(order, is_good, sizes)
+    for _ in range(warm_up):
+        blocks = flip_once(order, is_good, sizes, blocks, weights, rng)
     for number in range(len(out)):
         if number > 0:
             for _ in range(stride):

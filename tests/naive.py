@@ -779,3 +779,32 @@ def exchanges(measure, labels, scores):
             other[places] = order[places[::-1]]
             found.append(measure(other, labels) - measure(order, labels))
     return np.array(found)
+
+
+# ---- valid sign vectors --------------------------------------------------------------------------
+
+
+def poly_bernoulli(p, m):
+    """Count the valid sign vectors of p goods and m bads: the poly-Bernoulli number of index -p."""
+    return sum(
+        math.factorial(j) ** 2 * _set_partitions(p + 1, j + 1) * _set_partitions(m + 1, j + 1)
+        for j in range(min(p, m) + 1)
+    )
+
+
+def _set_partitions(n, k):
+    """Count the ways to split n items into k sets: Stirling's number of the second kind."""
+    if n == 0 or k == 0:
+        return int(n == k)
+    return k * _set_partitions(n - 1, k) + _set_partitions(n - 1, k - 1)
+
+
+def orders_by_signs(labels):
+    """List one order for every sign vector of pairs of different labels, any number of them."""
+    found = {}
+    for order in itertools.permutations(range(len(labels))):
+        place = ranks(order)
+        pairs = itertools.combinations(range(len(labels)), 2)
+        signs = tuple(place[i] < place[j] for i, j in pairs if labels[i] != labels[j])
+        found.setdefault(signs, list(order))
+    return list(found.values())

@@ -76,6 +76,8 @@ LEARNERS = {
     "ConvexLoss interleavings": ConvexLoss("rr", space="interleavings"),
     "ConvexLoss reweighted": ConvexLoss("ndcg@5", reweight=2),
     "ConvexLoss restart": ConvexLoss("ap", space="restart[sample_size=30]"),
+    "ConvexLoss orders": ConvexLoss("ap", space="orders[exact=8,orders=8]", max_iter=15),
+    "L3 valid signs": L3("ap", space="valid-signs[exact=6,orders=2,rounds=1]", max_iter=4),
     "AdaRank": AdaRank("ap"),
     "AdaRank, all accepted": AdaRank("ndcg@5", accept="all", patience=10, weak="signed"),
     "PermuRank": PermuRank("ap", max_iter=5),

@@ -4,9 +4,11 @@ from permdist.models.batch import Batch
 from permdist.models.spaces.base import SPACES, Space, Sums, parse_space, register_space
 from permdist.models.spaces.hinge import StructuredHinge
 from permdist.models.spaces.interleavings import Interleavings, Lattice
+from permdist.models.spaces.orders import Orders, ValidSigns
 from permdist.models.spaces.pairs import Pairs
 from permdist.models.spaces.restart import Restart
 from permdist.models.spaces.rows import Rows
+from permdist.models.spaces.sample import Sample
 from permdist.models.spaces.utilities import UtilitySums
 
 __all__ = [
@@ -14,13 +16,16 @@ __all__ = [
     "Batch",
     "Interleavings",
     "Lattice",
+    "Orders",
     "Pairs",
     "Restart",
     "Rows",
+    "Sample",
     "Space",
     "StructuredHinge",
     "Sums",
     "UtilitySums",
+    "ValidSigns",
     "parse_space",
     "register_space",
 ]

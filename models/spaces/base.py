@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray, RandomState
     from permdist.measures import Measure
     from permdist.models.batch import Batch
+    from permdist.models.spaces.sample import Sample
 
 
 class Sums(ABC):
@@ -54,13 +55,26 @@ class Sums(ABC):
     def mean_gains(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the expected gain under ``exp F``, and derivatives, shapes as in `log_sums`."""
 
-    def resort(self, scores: FloatArray) -> bool:  # noqa: ARG002
-        """Fix whatever the space sorts by scores; return whether that changes anything.
+    @property
+    def adapts(self) -> bool:
+        """Whether `resort` may change anything later, even if it does not at first."""
+        return False
 
-        Learners solve, sort again by what they have found and go on, until nothing changes; by
-        default nothing does.
+    def resort(self, scores: FloatArray) -> bool:  # noqa: ARG002
+        """Fix whatever the space sorts or draws by scores; return whether that changes anything.
+
+        Learners solve, sort or draw again by what they have found and go on, until nothing
+        changes; by default nothing does.
         """
         return False
+
+    def reach(self, start: FloatArray, scores: FloatArray) -> float:  # noqa: ARG002
+        """Return how much of the way between two scores what was drawn can be relied on; all."""
+        return 1.0
+
+    def report(self, scores: FloatArray) -> Sample | None:  # noqa: ARG002
+        """Report how well what was drawn stands for the space; None if nothing is drawn."""
+        return None
 
     def _in_threads(self, work: Callable[[int, int], None], cost: FloatArray) -> None:
         in_threads(work, cost, self.n_jobs)

@@ -6,6 +6,7 @@ from permdist.distributions.gaussian import GaussianScores
 from permdist.distributions.good_bad import GoodBad
 from permdist.distributions.pair_signs import PairSigns
 from permdist.distributions.plackett_luce import PlackettLuce
+from permdist.distributions.valid_signs import ValidSigns
 
 __all__ = [
     "Distribution",
@@ -15,5 +16,6 @@ __all__ = [
     "NotExactError",
     "PairSigns",
     "PlackettLuce",
+    "ValidSigns",
     "WeightedOrders",
 ]

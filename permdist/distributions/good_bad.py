@@ -15,6 +15,7 @@ from permdist._offer import offer_strategy
 from permdist.distributions.base import DEFAULT_DRAWS, METHODS, Distribution, Estimate
 from permdist.distributions.pair_model import PairModel
 from permdist.distributions.pair_signs import PairSigns
+from permdist.distributions.valid_signs import ValidSigns
 from permdist.measures import Measure, parse
 from permdist.sums.interleavings import Interleavings, tabulate
 from permdist.sums.lattice import MAX_EXPONENT, Lattice
@@ -44,8 +45,9 @@ class GoodBad(PairModel, Distribution):
     scores : array of float, shape (n,)
     labels : array of int, shape (n,)
         Relevance labels, at least two different ones.
-    space : {"orders", "interleavings"}
-        All n! orders, or the orders that keep each class sorted by score.
+    space : {"orders", "interleavings", "valid-signs"}
+        All n! orders, or the orders that keep each class sorted by score. Over valid sign vectors
+        a draw is no order, and the object is a `ValidSigns`.
     scale : float
         The factor of the score differences.
     tilt : Measure or str, optional
@@ -73,11 +75,14 @@ class GoodBad(PairModel, Distribution):
     """
 
     def __new__(cls, *args: Any, **options: Any) -> Any:
-        """Make the object; over sign vectors, for one more release, a `PairSigns`."""
+        """Make the object; over sign vectors a `ValidSigns` or, once more, a `PairSigns`."""
         if options.get("space") == "pairs":
             del options["space"]
             warn_renamed("GoodBad", "space='pairs'", "PairSigns(scores, labels, ...)")
             return PairSigns(*args, **options)
+        if options.get("space") == "valid-signs":
+            del options["space"]
+            return ValidSigns(*args, **options)
         return super().__new__(cls)
 
     def __init__(

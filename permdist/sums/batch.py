@@ -8,6 +8,8 @@ import numpy as np
 
 from permdist._kernels import kernel
 from permdist._ragged import bounds, pack
+from permdist.sums.blocks import forward as forward_blocks
+from permdist.sums.blocks import sums as sums_of_blocks
 from permdist.sums.interleavings import tabulate
 from permdist.sums.levels import best as best_of_levels
 from permdist.sums.levels import forward as forward_levels
@@ -15,7 +17,7 @@ from permdist.sums.levels import layout
 from permdist.sums.levels import mean_slopes as mean_slopes_of_levels
 from permdist.sums.levels import means as means_of_levels
 from permdist.sums.levels import slopes as slopes_of_levels
-from permdist.sums.shape import MAX_CELLS, cells_of
+from permdist.sums.shape import MAX_CELLS, cells_of, level_steps
 from permdist.sums.two_classes import best as best_of_two
 from permdist.sums.two_classes import forward as forward_two
 from permdist.sums.two_classes import mean_slopes as mean_slopes_of_two
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     Work = Callable[[int, int], None]
     Spread = Callable[[Work, FloatArray], None]
 
-LOG_SUM, MEAN, BEST = range(3)
+LOG_SUM, MEAN, BEST, LOGS = range(4)
 PER_LEVEL_CELL = 8.0  # the cost of a cell of three classes and more, in cells of two classes
 FEW = 40  # sorted by insertion
 
@@ -54,6 +56,9 @@ class BatchInterleavings:
     measure : Measure
     n_orders : int
         How many fixed orders of the classes to average over; 0 to sort them by score each time.
+    distinct : bool
+        Whether to divide every term by the number of orders with the same signs, as `blocks` does:
+        for two classes in fixed orders only.
 
     Attributes
     ----------
@@ -70,8 +75,10 @@ class BatchInterleavings:
         scale: FloatArray,
         measure: Measure,
         n_orders: int = 0,
+        *,
+        distinct: bool = False,
     ) -> None:
-        self._scale, self._n_orders = scale, n_orders
+        self._scale, self._n_orders, self._distinct = scale, n_orders, distinct
         levels = [np.unique(labels[a:b], return_counts=True) for a, b in bounds(ptr)]
         totals = [total for _, total in levels]
         cells = np.array([cells_of(total) for total in totals])
@@ -85,7 +92,11 @@ class BatchInterleavings:
             offsets.append(measure.offset(values, total))
             key = values.tobytes(), total.tobytes()
             if key not in where:
-                table = tabulate(measure, values, total)
+                by_level = tuple(values.tolist()), tuple(total.tolist())
+                if distinct:
+                    table = level_steps(measure, *by_level)
+                else:
+                    table = tabulate(measure, values, total)
                 where[key] = size
                 tables.append(table.ravel())
                 size += table.size
@@ -97,8 +108,11 @@ class BatchInterleavings:
         at = np.array(table_at, dtype=np.int64)
         self._layout = sizes, size_ptr, self.members, item_ptr, table, at
         self._arrangements = np.zeros(0, dtype=np.int64)
+        self._bases = np.zeros((len(totals), max(1, n_orders)))
         self._cost = np.where(many, PER_LEVEL_CELL * cells, cells / 2.0 + 20.0 * np.diff(ptr))
         self._cost *= max(1, n_orders)
+        if distinct:
+            self._cost *= np.diff(ptr)
 
     def draw_orders(self, rng: np.random.Generator) -> None:
         """Draw the fixed orders, query by query and class by class."""
@@ -110,6 +124,23 @@ class BatchInterleavings:
             for _ in range(self._n_orders):
                 drawn += [rng.permutation(part) for part in classes]
         self._arrangements = pack(drawn)[0]
+
+    def fix_orders(self, arrangements: IntArray, bases: FloatArray) -> None:
+        """Fix the orders, and what the log-sum of each is measured from.
+
+        Parameters
+        ----------
+        arrangements : array of int
+            Documents query by query, order by order, and inside class after class.
+        bases : array of float, shape (queries, n_orders)
+        """
+        self._arrangements, self._bases = arrangements, bases
+
+    def logs(self, scores: FloatArray, weight: float, spread: Spread) -> FloatArray:
+        """Return the log-sum of each order less its base, shape (queries, n_orders)."""
+        found = np.empty_like(self._bases)
+        self._run(LOGS, scores, weight, spread, found)
+        return found
 
     def log_sums(
         self, scores: FloatArray, weight: float, spread: Spread
@@ -128,13 +159,20 @@ class BatchInterleavings:
         return self._run(BEST, scores, weight, spread)
 
     def _run(
-        self, task: int, scores: FloatArray, weight: float, spread: Spread
+        self,
+        task: int,
+        scores: FloatArray,
+        weight: float,
+        spread: Spread,
+        found: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         values, gradient = np.empty(len(self._scale)), np.zeros(len(scores))
         inputs = scores, *self._layout, self._arrangements, self._n_orders, self._scale
+        each = np.zeros((0, 0)) if found is None else found
+        options = self._bases, self._distinct, task, weight, values, gradient, each
 
         def work(first: int, last: int) -> None:
-            _sum_queries(first, last, *inputs, task, weight, values, gradient)
+            _sum_queries(first, last, *inputs, *options)
 
         spread(work, self._cost)
         return values, gradient
@@ -171,16 +209,20 @@ def _sum_queries(
     arrangements: IntArray,
     n_orders: int,
     scales: FloatArray,
+    bases: FloatArray,
+    distinct: bool,
     task: int,
     weight: float,
     values: FloatArray,
     gradient: FloatArray,
+    each: FloatArray,
 ) -> None:
     """Fill in values (queries,) and gradient (documents,) of some queries.
 
     Query q has classes of ``sizes[size_ptr[q]:size_ptr[q + 1]]`` documents, from the lowest level
     up: ``items[item_ptr[q]:item_ptr[q + 1]]``, class after class. With n_orders, arrangements
-    holds them in that many orders; otherwise they are sorted by score.
+    holds them in that many orders, whose log-sums are less bases (queries, orders) and go to each,
+    of the same shape, if that is all that is asked for; otherwise they are sorted by score.
     """
     orders = max(1, n_orders)
     for q in range(first_query, last_query):
@@ -210,10 +252,20 @@ def _sum_queries(
                     logs[k] = best_of_levels(scaled, size, steps, weight, slopes[k])
                 _share_ties(scaled, first, slopes[k])
                 continue
+            if distinct and task == LOGS:
+                logs[k] = forward_blocks(scaled, size, steps, weight)[0]
+                continue
+            if distinct:
+                logs[k], means[k] = sums_of_blocks(
+                    scaled, size, steps, weight, task == MEAN, slopes[k], mean_slopes[k]
+                )
+                continue
             if levels == 2:
                 logs[k], shares = forward_two(scaled, size, steps, weight, False)
             else:
                 logs[k], shares = forward_levels(scaled, size, steps, weight, False)
+            if task == LOGS:
+                continue
             if task == LOG_SUM or orders > 1:
                 if levels == 2:
                     slopes_of_two(shares, size, slopes[k])
@@ -230,6 +282,10 @@ def _sum_queries(
             if n_orders == 0:
                 _share_ties(scaled, first, slopes[k])
                 _share_ties(scaled, first, mean_slopes[k])
+        logs -= bases[q]
+        if task == LOGS:
+            each[q] = logs
+            continue
         values[q] = _mix(logs, means, slopes, mean_slopes, who, factor, task, gradient)
 
 
