@@ -71,11 +71,11 @@ def test_entries_are_read_from_text_learners_and_mappings():
     assert [entry.name for entry in entries] == ["mine", "tried", "text"]
     assert [len(entry.combinations()) for entry in entries] == [1, 2, 1]
     assert read_entries([mine])[0].name == "MLE(C=3.0)"
-    texts = read_entries("L3[measure=ndcg@10[gain=linear],C=1,scale=False,normalize=None]")
+    texts = read_entries("L3[measure=ndcg@10[gain=linear],C=1,scale=False,normalize=None,kappa=2]")
     assert texts[0].combinations() == [
-        {"C": 1, "scale": False, "measure": "ndcg@10[gain=linear]", "normalize": None}
+        {"C": 1, "kappa": 2, "scale": False, "measure": "ndcg@10[gain=linear]", "normalize": None}
     ]
-    assert texts[0].given == ("measure", "C", "scale", "normalize")
+    assert texts[0].given == ("measure", "C", "scale", "normalize", "kappa")
 
 
 def test_a_measure_that_only_judges_follows_the_selection():

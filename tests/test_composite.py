@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_cli import permdist
 
 from permdist import GaussianScores, GoodBad, PlackettLuce, data
 from permdist.comparison import compare
@@ -238,3 +239,16 @@ def test_comparisons_choose_by_a_sum():
     assert value == pytest.approx(np.mean(parts))
     texts = compare(folds, f"L2[measure={BOTH},C=0.1,max_iter=3]", measures="ap")
     assert "L2" in str(texts)
+
+
+def test_the_command_line(tmp_path):
+    from permdist.cli._shared import read_measures
+
+    (found,) = read_measures(["0.5 * ap + 0.5 * ndcg@10"], "letor4", ())
+    assert found == letor4("0.5 * ap + 0.5 * ndcg@10")
+    assert found.parts[1].discount == "jk"
+    (tmp_path / "qrels").write_text("1 0 a 1\n1 0 b 1\n")
+    (tmp_path / "run").write_text("1 Q0 a 1 1.0 me\n")
+    text = permdist("evaluate", "run", "qrels", "-m", "0.5 * ap + 0.5 * rr", cwd=tmp_path)
+    assert text.splitlines()[1].split()[:6] == ["0.5", "*", "ap", "+", "0.5", "*"]
+    assert "0.7500" in text
