@@ -24,7 +24,14 @@ from permdist.samplers.class_orders import Model, move_particles, start_particle
 from permdist.sums.batch import BatchInterleavings
 from permdist.sums.interleavings import tabulate
 from permdist.sums.shape import level_steps
-from permdist.sums.subsets import MOST_ITEMS, MOST_SIGNED, layout, steps_of, sum_subsets
+from permdist.sums.subsets import (
+    MOST_ITEMS,
+    MOST_SIGNED,
+    backward,
+    forward,
+    layout,
+    steps_of,
+)
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray, RandomState
@@ -183,12 +190,7 @@ class _Exact:
     def __init__(self, batch: Batch, measure: Measure, distinct: bool) -> None:
         self._batch, self._distinct = batch, distinct
         labels = [batch.labels[a:b] for a, b in batch.bounds]
-        layouts = [layout(label) for label in labels]
-        level_of = np.concatenate([found[0] for found in layouts])
-        strides, level_ptr = pack([found[1] for found in layouts])
-        higher = np.concatenate([found[2] for found in layouts])
-        tables, table_at = pack([steps_of(measure, label).ravel() for label in labels])
-        self._layout = batch.ptr, level_of, level_ptr, strides, higher, tables, table_at
+        self._layouts = [(*layout(label), steps_of(measure, label)) for label in labels]
         self.offsets = _offsets(measure, labels)
         self._best = np.array([_log_orders(total) for total in _class_sizes(batch)])
         self._cost = 10.0 * batch.sizes * 2.0**batch.sizes
@@ -196,10 +198,18 @@ class _Exact:
     def sums(self, name: str, scores: FloatArray, weight: float, spread: Any) -> Pair:
         values, gradient = np.empty(len(self._batch)), np.empty(len(scores))
         of_mean = name == "means"
-        inputs = scores, *self._layout, self._batch.scale, weight, self._distinct, of_mean
 
         def work(first: int, last: int) -> None:
-            sum_subsets(first, last, *inputs, values, gradient)
+            for q in range(first, last):
+                a, b = self._batch.ptr[q], self._batch.ptr[q + 1]
+                *form, steps = self._layouts[q]
+                factor = 2.0 * self._batch.scale[q]
+                inputs = factor * scores[a:b], *form, steps, weight * steps, self._distinct, of_mean
+                tops, table, dots = forward(*inputs)
+                slopes = backward(*inputs, tops, table, dots)
+                total = table[-1].sum()
+                values[q] = dots[-1].sum() / total if of_mean else tops[-1] + np.log(total)
+                gradient[a:b] = factor * slopes[of_mean]
 
         spread(work, self._cost)
         if not (of_mean or self._distinct):
@@ -354,7 +364,7 @@ class Orders(_Piloted):
     _distinct: ClassVar[bool] = False
     _most: ClassVar[int] = MOST_ITEMS
     exact: int = 10
-    orders: int = 192
+    orders: int = 256
     rounds: int = 20
     random_state: int | None = None
 
@@ -396,6 +406,6 @@ class ValidSigns(_Piloted):
     _distinct: ClassVar[bool] = True
     _most: ClassVar[int] = MOST_SIGNED
     exact: int = 10
-    orders: int = 192
+    orders: int = 256
     rounds: int = 20
     random_state: int | None = None
