@@ -206,8 +206,9 @@ class _Exact:
                 factor = 2.0 * self._batch.scale[q]
                 flags = self._distinct, of_mean
                 inputs: Any = (factor * scores[a:b], *form, steps, weight * steps, *flags)
-                tops, table, dots = sweep = forward(*inputs)
-                slopes = backward(*inputs, *sweep)
+                sweep: Any = forward(*inputs)
+                tops, table, dots = sweep
+                slopes = backward(*(inputs + sweep))
                 total = table[-1].sum()
                 values[q] = dots[-1].sum() / total if of_mean else tops[-1] + np.log(total)
                 gradient[a:b] = factor * slopes[of_mean]
