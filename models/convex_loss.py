@@ -58,7 +58,7 @@ class ConvexLoss(LossWeighted, Reweighted):
     )
     settings: ClassVar[Settings] = {
         "C": [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0],
-        "kappa": [1.0, 100.0],
+        "reweight": [0, 3],
     }
 
     default_space: ClassVar[str] = "lattice"
