@@ -204,9 +204,10 @@ class _Exact:
                 a, b = self._batch.ptr[q], self._batch.ptr[q + 1]
                 *form, steps = self._layouts[q]
                 factor = 2.0 * self._batch.scale[q]
-                inputs = factor * scores[a:b], *form, steps, weight * steps, self._distinct, of_mean
-                tops, table, dots = forward(*inputs)
-                slopes = backward(*inputs, tops, table, dots)
+                tilts, options = weight * steps, (self._distinct, of_mean)
+                inputs: Any = factor * scores[a:b], *form, steps, tilts, *options
+                tops, table, dots = made = forward(*inputs)
+                slopes = backward(*inputs, *made)
                 total = table[-1].sum()
                 values[q] = dots[-1].sum() / total if of_mean else tops[-1] + np.log(total)
                 gradient[a:b] = factor * slopes[of_mean]
@@ -328,8 +329,8 @@ class _Piloted(Space):
 
     def _sums(self, batch: Batch, measure: Measure, n_jobs: Jobs, rng: RandomState) -> Sums:
         need_draws("orders", self.orders, batch)
-        options = {"exact": self.exact, "orders": self.orders, "distinct": self._distinct}
-        return OrderSums(batch, measure, n_jobs, **options, rng=rng)
+        options: dict[str, Any] = {"exact": self.exact, "orders": self.orders}
+        return OrderSums(batch, measure, n_jobs, **options, distinct=self._distinct, rng=rng)
 
 
 @register_space

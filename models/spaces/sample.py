@@ -101,4 +101,5 @@ class SampleReport(Attribute):
             columns.append(np.array([np.nan if e is None else float(e) for e in entries]))
         if not len(columns[0]):
             raise ValueError(f"{name}: expected at least one query, got none")
-        return Sample(*counts, *columns)
+        size, rounds = counts
+        return Sample(size, rounds, *columns)
