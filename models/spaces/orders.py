@@ -206,8 +206,9 @@ class _Exact:
                 factor = 2.0 * self._batch.scale[q]
                 tilts, options = weight * steps, (self._distinct, of_mean)
                 inputs: Any = factor * scores[a:b], *form, steps, tilts, *options
-                tops, table, dots = made = forward(*inputs)
-                slopes = backward(*inputs, *made)
+                tops, table, dots = forward(*inputs)
+                every: Any = *inputs, tops, table, dots
+                slopes = backward(*every)
                 total = table[-1].sum()
                 values[q] = dots[-1].sum() / total if of_mean else tops[-1] + np.log(total)
                 gradient[a:b] = factor * slopes[of_mean]
