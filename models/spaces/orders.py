@@ -204,11 +204,11 @@ class _Exact:
                 a, b = self._batch.ptr[q], self._batch.ptr[q + 1]
                 *form, steps = self._layouts[q]
                 factor = 2.0 * self._batch.scale[q]
-                flags = self._distinct, of_mean
-                inputs: Any = (factor * scores[a:b], *form, steps, weight * steps, *flags)
-                sweep: Any = forward(*inputs)
-                tops, table, dots = sweep
-                slopes = backward(*(inputs + sweep))
+                tilts, options = weight * steps, (self._distinct, of_mean)
+                inputs: Any = factor * scores[a:b], *form, steps, tilts, *options
+                tops, table, dots = forward(*inputs)
+                every: Any = *inputs, tops, table, dots
+                slopes = backward(*every)
                 total = table[-1].sum()
                 values[q] = dots[-1].sum() / total if of_mean else tops[-1] + np.log(total)
                 gradient[a:b] = factor * slopes[of_mean]
@@ -330,7 +330,7 @@ class _Piloted(Space):
 
     def _sums(self, batch: Batch, measure: Measure, n_jobs: Jobs, rng: RandomState) -> Sums:
         need_draws("orders", self.orders, batch)
-        options = {"exact": self.exact, "orders": self.orders}
+        options: dict[str, Any] = {"exact": self.exact, "orders": self.orders}
         return OrderSums(batch, measure, n_jobs, **options, distinct=self._distinct, rng=rng)
 
 

@@ -101,5 +101,5 @@ class SampleReport(Attribute):
             columns.append(np.array([np.nan if e is None else float(e) for e in entries]))
         if not len(columns[0]):
             raise ValueError(f"{name}: expected at least one query, got none")
-        found: dict[str, Any] = dict(zip(wanted, [*counts, *columns], strict=True))
-        return Sample(**found)
+        size, rounds = counts
+        return Sample(size, rounds, *columns)
