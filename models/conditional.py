@@ -105,6 +105,8 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
         sums: Sums = bound.sums  # type: ignore[attr-defined]
         if not sums.resort(features @ begin) and not sums.adapts:
             found = self._by_plain_lbfgs(task)
+            if self._space().kinked:
+                found = self._unless_zero(task, found)
             self.sample_ = sums.report(features @ found.w)
             return found
         rounds = getattr(self._space(), "rounds", 1)
@@ -131,6 +133,17 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
     def _by_plain_lbfgs(self, task: Task) -> solvers.Solution:
         """Minimize without sorting anything again."""
         return super()._by_lbfgs(task)
+
+    def _unless_zero(self, task: Task, found: solvers.Solution) -> solvers.Solution:
+        """Return w = 0 where nothing is gained over it; at a kink there, L-BFGS ends close by."""
+        zero = float(task.bound(np.zeros(len(task.features)))[0].sum())
+        if task.watch.stopped or found.value < zero - STAYS * abs(zero):
+            return found
+        self._warn(
+            f"over {self._space().name!r} the minimum is at w = 0: the signal is too weak for sums "
+            "over classes that are sorted by score; use space='rows', or other features"
+        )
+        return found._replace(w=np.zeros_like(found.w), value=zero)
 
     def _far(self, found: solvers.Solution, share: float) -> solvers.Solution:
         """Warn if the last round went farther than what was drawn for it can be relied on."""

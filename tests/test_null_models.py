@@ -188,3 +188,23 @@ class Coarse(models.ListNet):
 
     def _scores(self, features, ptr):
         return np.round(super()._scores(features, ptr) / 2.0)
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0])
+def test_a_minimum_at_zeros_is_found_by_value(C):
+    """Over interleavings weak signals leave w = 0, next to which L-BFGS ends; rows learn them."""
+    queries = data.make_letor(100, noise=2.0, rng=0)
+    with pytest.warns(ConvergenceWarning) as caught:
+        learner = models.ConvexLoss("ap", space="interleavings", C=C).fit(queries)
+    assert any("the minimum is at w = 0" in str(one.message) for one in caught)
+    assert learner.null_
+    assert not learner.coef_.any()
+    bound = learner.build_objective().bind(learner.training_data(queries)[1])
+    pilot = models.MLE(C=C).fit(queries).coef_
+    at = [bound(t * (queries_with_pairs(queries).X @ pilot))[0].sum() for t in (0.0, 1e-4, 0.1)]
+    assert at[0] < at[1] < at[2]
+    assert not models.ConvexLoss("ap", C=C).fit(queries).null_
+
+
+def queries_with_pairs(queries):
+    return queries.where(np.array([len(np.unique(query.y > 0)) > 1 for query in queries]))

@@ -49,7 +49,7 @@ class PairSums(Sums):
         if not isinstance(self.measure, AUC):
             raise ValueError(
                 f"space: over pairs only AUC factorizes, the measure is {self.measure.name!r}; "
-                "use space='interleavings', 'lattice' or 'restart'"
+                "use space='rows' or another one"
             )
 
 
