@@ -1,10 +1,12 @@
 """How the site is built: ``sphinx-build -W --keep-going -b html docs docs/_build/html``.
 
-Nothing is fetched. ``PERMDIST_DOCS=small`` runs the examples at the sizes of their tests.
+Nothing is fetched. ``PERMDIST_DOCS=small`` runs the examples at the sizes of their tests,
+``PERMDIST_DOCS=pages`` runs only the one that the first page shows.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -91,7 +93,9 @@ add_module_names = False
 sphinx_gallery_conf = {
     "examples_dirs": "_build/examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"\.py$",
+    "filename_pattern": r"overview\.py$"
+    if os.environ.get("PERMDIST_DOCS") == "pages"
+    else r"\.py$",
     "copyfile_regex": r"index\.rst",
     "reset_argv": "example_gallery.arguments",
     "image_scrapers": ("example_gallery.picture",),
