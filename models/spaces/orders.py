@@ -408,6 +408,6 @@ class ValidSigns(_Piloted):
     _distinct: ClassVar[bool] = True
     _most: ClassVar[int] = MOST_SIGNED
     exact: int = 10
-    orders: int = 256
+    orders: int = 32
     rounds: int = 20
     random_state: int | None = None
