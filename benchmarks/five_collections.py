@@ -8,7 +8,8 @@
 Collections: `mq2008` (its own folds) and `lightgbm` (five folds over 251 queries), which are read
 from --data or the folder in PERMDIST_DATA; and three simulated ones: `short` (10 documents, little
 noise), `raw` (120 documents, 5 grades, features with scales from 1e-3 to 1e7) and `long` (1,000
-documents, 1 to 8 of them relevant, 64 skewed features from 0 to 1).
+documents, 1 to 8 of them relevant, 64 skewed features from 0 to 1). --draw simulates other ones of
+the same kinds, with another file for their results.
 
 Settings are chosen by NDCG@10 on the validation part; peers stop early by it. Equal scores count
 as the mean over all ways to break ties. Every result is appended to a file of JSON lines, and
@@ -44,12 +45,12 @@ PATIENCE, ROUNDS = 50, 500  # of boosted trees
 # ---- collections ---------------------------------------------------------------------------------
 
 
-def mq2008(folder):
+def mq2008(folder, _draw=0):
     """Return the five folds of MQ2008."""
     return data.load_letor_folds(Path(folder) / "mq2008")
 
 
-def lightgbm(folder):
+def lightgbm(folder, _draw=0):
     """Return five folds over the 251 queries of LightGBM's ranking example."""
     from sklearn.datasets import load_svmlight_file
 
@@ -67,17 +68,16 @@ def lightgbm(folder):
     return data.make_folds(queries, 5, rng=0)
 
 
-def short(_=None):
+def short(_=None, draw=0):
     """Simulate short queries with little noise; some features see relevance through a hump."""
-    queries = data.make_letor(
-        460, n_documents=(10, 10), n_features=25, noise=0.6, relevant=0.3, empty=0.0, rng=1
-    )
+    options = {"n_documents": (10, 10), "n_features": 25, "noise": 0.6, "relevant": 0.3}
+    queries = data.make_letor(460, empty=0.0, rng=1 + 1000 * draw, **options)
     return _split(queries, 100, 60)
 
 
-def raw(_=None):
+def raw(_=None, draw=0):
     """Simulate long noisy queries with five grades and features of very different scales."""
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(2 + 1000 * draw)
     n_queries, n, width = 300, 120, 24
     shape = (n_queries, n, width)
     shared = rng.standard_normal((n_queries, n, 4)) @ rng.standard_normal((4, width))
@@ -99,9 +99,9 @@ def raw(_=None):
     return _split(data.Queries(X.reshape(-1, width), y.ravel(), qid), 100, 50)
 
 
-def long(_=None):
+def long(_=None, draw=0):
     """Simulate the regime of the papers: long queries with very few relevant documents."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(3 + 1000 * draw)
     n_queries, n, width = 105, 1000, 64
     X = rng.random((n_queries, n, width)) ** rng.uniform(2.0, 8.0, width)
     weights = rng.standard_normal(width) * (rng.random(width) < 0.5)
@@ -373,6 +373,7 @@ def main(arguments=None):
     parser.add_argument("--collections", default=",".join(COLLECTIONS))
     parser.add_argument("--default-only", action="store_true")
     parser.add_argument("--tuned-only", action="store_true")
+    parser.add_argument("--draw", type=int, default=0, help="number of the simulated collections")
     parser.add_argument("--results", type=Path, default=Path("five_collections.jsonl"))
     parser.add_argument("--limit", type=int, default=600, help="seconds per learner and collection")
     parser.add_argument("--again", action="store_true", help="repeat what has a result")
@@ -404,7 +405,8 @@ def _other(mode):
 
 
 def _run_collection(collection, names, modes, given):
-    folds, known = COLLECTIONS[collection](given.data), read(given.results)
+    folds = COLLECTIONS[collection](given.data, given.draw)
+    known = read(given.results)
     for name, record in references(folds).items():
         if (collection, name, "") not in known:
             _keep(given.results, collection, name, "", record)
