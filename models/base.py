@@ -333,8 +333,7 @@ class Ranker(Declared):
         spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
         if not spread.max() > SAME * np.abs(scores).max(initial=0.0):
             text = (
-                "all documents of a query score the same, nothing was learned; are the features "
-                "constant, is the measure the same for all rankings, or C too small?"
+                f"all documents of a query score the same, nothing was learned; {self._why_flat()}"
             )
         else:
             found, chance = batch.beyond_chance(self.judge, scores)
@@ -347,6 +346,12 @@ class Ranker(Declared):
             )
         warnings.warn(f"{type(self).__name__}: {text}", ConvergenceWarning, stacklevel=4)
         return True
+
+    def _why_flat(self) -> str:
+        """Ask for the reasons why nothing may have been learned."""
+        return (
+            "are the features constant, is the measure the same for all rankings, or C too small?"
+        )
 
     def predict(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> FloatArray:
         """Return the scores of documents, shape (documents,).

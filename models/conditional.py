@@ -17,7 +17,7 @@ from permdist.models.objectives import Likelihood
 from permdist.models.options import Declared, learned, option
 from permdist.models.rules import MeasureName, Number, OneOf, Whole
 from permdist.models.shared import Graded, PairScaled, Seeded
-from permdist.models.spaces import SPACES, Pairs, Rows, Sample, Space, parse_space
+from permdist.models.spaces import SPACES, Interleavings, Pairs, Rows, Sample, Space, parse_space
 from permdist.models.spaces.sample import SampleReport
 from permdist.models.spaces.utilities import UTILITIES
 from permdist.models.specs import SpecName
@@ -137,13 +137,18 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
     def _unless_zero(self, task: Task, found: solvers.Solution) -> solvers.Solution:
         """Return w = 0 where nothing is gained over it; at a kink there, L-BFGS ends close by."""
         zero = float(task.bound(np.zeros(len(task.features)))[0].sum())
-        if task.watch.stopped or found.value < zero - STAYS * abs(zero):
+        flat = found.message == solvers.UNCHANGED  # which has been said
+        if flat or task.watch.stopped or found.value < zero - STAYS * abs(zero):
             return found
-        self._warn(
-            f"over {self._space().name!r} the minimum is at w = 0: the signal is too weak for sums "
-            "over classes that are sorted by score; use space='rows', or other features"
-        )
         return found._replace(w=np.zeros_like(found.w), value=zero)
+
+    def _why_flat(self) -> str:
+        if not isinstance(self._space(), Interleavings):
+            return super()._why_flat()
+        return (
+            f"{super()._why_flat()} Over interleavings the minimum is at w = 0 where the signal is "
+            "weak: use space='rows'"
+        )
 
     def _far(self, found: solvers.Solution, share: float) -> solvers.Solution:
         """Warn if the last round went farther than what was drawn for it can be relied on."""

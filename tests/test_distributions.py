@@ -245,7 +245,7 @@ def test_estimates_are_floats():
         (
             lambda: GoodBad(np.zeros(30), np.arange(30) % 2).log_partition(),
             NotExactError,
-            "exact up to 21 items, this distribution has 30; draw with permdist.samplers.run_chain",
+            "this distribution has 30; estimate it with permdist.samplers.estimate_log_partition",
         ),
         (
             lambda: GoodBad(np.zeros(30), np.arange(30) % 2).sample(),

@@ -66,6 +66,7 @@ IDENTITY = re.compile(r"identity: ([a-z0-9-]+)")
 SCRIPT = re.compile(r"(?:examples|benchmarks|tests)/\w+\.py")
 # Scripts about the library rather than a paper; all others stand beside what they repeat.
 OF_NO_PAPER = {
+    "block_sampler",
     "objectives_of_one_score",
     "distances_between_ballots",
     "inspect_one_query",
