@@ -12,8 +12,13 @@ from permdist.models.spaces.base import Space, Sums, best_slopes, register_space
 from permdist.sums.pairs import BatchPairs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from permdist._typing import FloatArray, RandomState
     from permdist.models.batch import Batch
+
+    Work = Callable[[int, int], None]
+    Spread = Callable[[Work, FloatArray], None]
 
 
 class PairSums(Sums):
@@ -31,8 +36,7 @@ class PairSums(Sums):
         if kappa != 0.0:
             self._need_auc()
         (values, _), (gradient, _) = self._run(scores, kappa)
-        values = values - np.add.reduceat(self._best * scores, self.batch.ptr[:-1])
-        return values, gradient - self._best
+        return self._beside_best(scores, values, gradient)
 
     def mean_gains(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Average the chances of all pairs to be in the right order."""
@@ -40,6 +44,30 @@ class PairSums(Sums):
         (_, values), (_, gradient) = self._run(scores, 0.0)
         pairs = self._sums.n_pairs
         return values / pairs, gradient / pairs[self.batch.query_of]
+
+    def with_rows(
+        self, scores: FloatArray, rows: Callable[[Spread], tuple[FloatArray, FloatArray]]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Add the logs of pairs, without a tilt, to sums over rows, in one go of the threads."""
+        untilted = np.zeros(len(self.batch))
+        of_pairs, values, gradients = self._sums.begin(scores, self.batch.scale, untilted)
+
+        def spread(of_rows: Work, cost: FloatArray) -> None:
+            def work(first: int, last: int) -> None:
+                of_pairs(first, last)
+                of_rows(first, last)
+
+            self._in_threads(work, self._sums.cost + cost)
+
+        more, by_more = rows(spread)
+        logs, by_logs = self._beside_best(scores, values[0], gradients[0])
+        return logs + more, by_logs + by_more
+
+    def _beside_best(
+        self, scores: FloatArray, values: FloatArray, gradient: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        best = np.add.reduceat(self._best * scores, self.batch.ptr[:-1])
+        return values - best, gradient - self._best
 
     def _run(self, scores: FloatArray, kappa: float) -> tuple[FloatArray, FloatArray]:
         tilts = kappa / self._sums.n_pairs

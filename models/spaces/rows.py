@@ -31,12 +31,12 @@ class RowSums(Sums):
 
     def log_sums(self, scores: FloatArray, kappa: float) -> tuple[FloatArray, FloatArray]:
         """Add up the likelihood over pairs and the logs of the rows' tilts."""
-        values, gradient = self._pairs.log_sums(scores, 0.0)
         if kappa == 0.0:
-            return values, gradient
-        tilts, by_tilts = self._rows.log_means(scores, kappa, self._in_threads)
-        constant = kappa * (1.0 - self._rows.best(scores))
-        return values + tilts + constant, gradient + by_tilts
+            return self._pairs.log_sums(scores, 0.0)
+        values, gradient = self._pairs.with_rows(
+            scores, lambda spread: self._rows.log_means(scores, kappa, spread)
+        )
+        return values + kappa * (1.0 - self._rows.best(scores)), gradient
 
     def mean_gains(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Add up the mean steps of the rows."""

@@ -37,6 +37,8 @@ class BatchPairs:
     Attributes
     ----------
     n_pairs : array of float, shape (queries,)
+    cost : array of float, shape (queries,)
+        About how long each query takes.
     """
 
     def __init__(self, labels: IntArray, ptr: IntArray) -> None:
@@ -46,7 +48,7 @@ class BatchPairs:
         class_ptr = pointers(np.concatenate(totals) if totals else [])
         self._layout = members, class_ptr, pointers([len(total) for total in totals])
         self.n_pairs = np.array([float(different_pairs(total)) for total in totals])
-        self._cost = self.n_pairs + 20.0 * np.diff(ptr)
+        self.cost = self.n_pairs + 20.0 * np.diff(ptr)
 
     def sums(
         self,
@@ -65,13 +67,20 @@ class BatchPairs:
         gradients : array of float, shape (2, documents)
             Of both by the scores.
         """
+        work, values, gradients = self.begin(scores, scale, tilts)
+        spread(work, self.cost)
+        return values, gradients
+
+    def begin(
+        self, scores: FloatArray, scale: FloatArray, tilts: FloatArray
+    ) -> tuple[Work, FloatArray, FloatArray]:
+        """Return what fills in the results of `sums` for some queries, and these results."""
         values, gradients = np.zeros((2, len(scale))), np.zeros((2, len(scores)))
 
         def work(first: int, last: int) -> None:
             _sum_queries(first, last, scores, *self._layout, scale, tilts, values, gradients)
 
-        spread(work, self._cost)
-        return values, gradients
+        return work, values, gradients
 
 
 # ---- kernels ------------------------------------------------------------------------------------
