@@ -1,4 +1,4 @@
-"""Tables of numbers with their standard errors."""
+"""Numbers, and arrays of them, with their standard errors."""
 
 from __future__ import annotations
 
@@ -10,6 +10,39 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from permdist._typing import FloatArray
+
+
+class Estimate(float):
+    """A float with its standard error, which is 0 if it was computed exactly.
+
+    Attributes
+    ----------
+    standard_error : float
+        0 if exact; also 0 if all draws agree.
+    draws : int
+        The number of draws it was estimated from; 0 if exact.
+
+    Examples
+    --------
+    >>> Estimate(0.5)
+    0.5
+    >>> Estimate(0.5, standard_error=0.01, draws=100)
+    0.5 ± 0.01
+    """
+
+    standard_error: float
+    draws: int
+
+    def __new__(cls, value: float, standard_error: float = 0.0, draws: int = 0) -> Estimate:
+        """Make a float that carries its standard error."""
+        self = super().__new__(cls, value)
+        self.standard_error, self.draws = float(standard_error), draws
+        return self
+
+    def __repr__(self) -> str:
+        if self.draws == 0:
+            return float.__repr__(self)
+        return f"{float(self):.6g} ± {self.standard_error:.2g}"
 
 
 class Estimates(np.ndarray):
@@ -73,7 +106,15 @@ class Estimates(np.ndarray):
         return Estimates, (np.asarray(self), self.standard_error, self.draws)
 
 
-def mean_of(total: FloatArray, squares: FloatArray, draws: int) -> Estimates:
+def mean_of(values: FloatArray) -> Estimate:
+    """Return the mean of draws with its standard error."""
+    draws = len(values)
+    if np.isinf(values).any():
+        return Estimate(float(values.mean()), np.inf, draws)
+    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(draws)), draws)
+
+
+def means_of(total: FloatArray, squares: FloatArray, draws: int) -> Estimates:
     """Return means of draws with standard errors, from sums and sums of squares."""
     mean = total / draws
     spread = np.maximum(squares / draws - mean**2, 0.0) / (draws - 1)
