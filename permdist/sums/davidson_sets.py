@@ -7,6 +7,7 @@ size, ``2^n n^2 / 8`` or so with ties of two.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -98,6 +99,36 @@ def best_ranking(scores: FloatArray, ties: FloatArray) -> list[list[int]]:
         buckets.append([int(order[k]) for k in range(len(scores)) if pick >> k & 1])
         here ^= pick
     return buckets
+
+
+def mean_over_extensions(
+    flows: FloatArray, steps: FloatArray, strides: IntArray, totals: IntArray
+) -> float:
+    """Add up a measure along rankings, in each of which ties are broken by chance.
+
+    Parameters
+    ----------
+    flows : array of float, shape (codes, codes)
+        As in `Sums`, with the code of a set that `strides` make of its numbers of items by level.
+    steps : array of float, shape (levels, codes)
+        What an item of a level adds below items with a code.
+    strides, totals : array of int, shape (levels,)
+    """
+
+    @cache
+    def value(above: int, bucket: int) -> float:
+        counts = (bucket // strides % (totals + 1)).tolist()
+        total = 0.0
+        for level, number in enumerate(counts):
+            if number:
+                step, stride = float(steps[level, above]), int(strides[level])
+                rest = value(above + stride, bucket - stride) if bucket > stride else 0.0
+                total += number * (step + rest)
+        return total / sum(counts)
+
+    above, buckets = np.nonzero(flows)
+    values = [value(a, b) for a, b in zip(above.tolist(), buckets.tolist(), strict=True)]
+    return float(flows[above, buckets] @ np.array(values))
 
 
 # ---- kernels: scores (n,), ties (T,); a set is a number whose bits are its items -----------------
