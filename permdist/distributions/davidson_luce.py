@@ -185,9 +185,8 @@ class DavidsonLuce(TiedRankings):
         listed, shape = _listed(ballots)
         data = ballots_about(self, listed, subset)
         deltas = np.concatenate([[0.0, 1.0], np.exp(self._ties)])
-        sizes = data.sizes[data.sizes >= len(deltas)]
-        if len(sizes) or (deltas[data.sizes] == 0.0).any():
-            raise ValueError("ballots: expected positive probabilities, got a tie of a size without")
+        if data.largest_tie >= len(deltas) or (deltas[data.sizes] == 0.0).any():
+            raise ValueError("ballots: expected no probability of 0, got ties of such a size")
         number, n = data.n_ballots, self.n_items
         need_memory(f"ballots: gradients of {number:,} ballots", 8.0 * number * (n + len(deltas)))
         owner = rows_of(data.ptr)

@@ -1,7 +1,7 @@
-"""Exact sums over all rankings with ties of a few items: a program over the sets still to be ranked.
+"""Exact sums over all rankings with ties of a few items: a program over sets of items.
 
-From every set of items a stage goes to all sets with one bucket less: ``3^n`` steps with ties of any
-size, ``2^n n^2 / 8`` or so with ties of two.
+From every set that is still to be ranked, a stage goes to all sets with one bucket less: ``3^n``
+steps with ties of any size, about ``2^n n^2 / 8`` with ties of two.
 """
 
 from __future__ import annotations
