@@ -308,6 +308,22 @@ def ballot_log_prob(
     subset : bool or None
         As in `Ballots.from_orders`.
     """
+    likelihood = Likelihood(ballots_about(items, ballots, subset), tuple(range(2, len(ties) + 2)))
+    return likelihood.log_likelihoods(np.concatenate([scores, ties]))
+
+
+def ballots_about(items: Any, ballots: Any, subset: bool | None) -> Ballots:
+    """Return ballots without covariates that number the items as a distribution does.
+
+    Parameters
+    ----------
+    items : Distribution
+        What has the names of the items.
+    ballots : Ballots, or what `Ballots.of` accepts
+        Names decide which items are meant, where the ballots have some.
+    subset : bool or None
+        As in `Ballots.from_orders`.
+    """
     names = tuple(items.names)
     if isinstance(ballots, Ballots) or is_collection(ballots):
         data = Ballots.of(ballots, subset=subset)
@@ -319,6 +335,4 @@ def ballot_log_prob(
         raise ValueError(f"ballots: expected {items.n_items} items, got {data.n_items}")
     if data.features is not None:
         raise ValueError("ballots: covariates have no coefficients in a distribution")
-    sizes = tuple(range(2, len(ties) + 2))
-    likelihood = Likelihood(data, sizes)
-    return likelihood.log_likelihoods(np.concatenate([scores, ties]))
+    return data
