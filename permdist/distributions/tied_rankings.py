@@ -266,8 +266,7 @@ class TiedRankings(Items, ABC):
         >>> round(DavidsonLuce([0.0, 0.0], ties=[0.0]).expect("rr", [1, 0]), 6)
         0.75
         """
-        chosen = dataclasses.replace(parse(measure), ties="average")
-        label = self._labels(labels)
+        chosen, label = parse(measure), self._labels(labels)
         choice("method", method, METHODS)
         if not chosen.defined(label):
             return Estimate(chosen(np.arange(self.n_items), label))
@@ -277,8 +276,11 @@ class TiedRankings(Items, ABC):
                 return Estimate(value)
             if method == "exact":
                 raise NotExactError(self._refusal(f"expect({chosen.name!r})"))
-        drawn = self._blocks(count("draws", draws, minimum=2), rng)
-        values = [chosen.from_scores(-ranks.astype(np.float64), label) for ranks, _ in drawn]
+        generator = as_rng(rng)
+        values = [
+            _measured(chosen, ranks, label, generator)
+            for ranks, _ in self._blocks(count("draws", draws, minimum=2), generator)
+        ]
         return mean_of(np.concatenate(values))
 
     def _expect_exactly(self, measure: Measure, labels: IntArray) -> float | None:
@@ -400,6 +402,17 @@ def _places_drawn(ranks: IntArray, rule: str) -> tuple[FloatArray, FloatArray]:
         return _places(counts, rule), _places(counts / np.arange(1, counts.shape[2] + 1), rule)
     table = _places(counts, rule)
     return table, table
+
+
+def _measured(
+    measure: Measure, ranks: IntArray, labels: IntArray, rng: np.random.Generator
+) -> FloatArray:
+    """Return a measure of each draw: the mean over all ways to break ties, or one of them."""
+    if measure.additive:
+        average = dataclasses.replace(measure, ties="average")
+        return np.asarray(average.from_scores(-ranks.astype(np.float64), labels))
+    keys = ranks + rng.random(ranks.shape)
+    return np.asarray(measure(np.argsort(keys, axis=1), labels))
 
 
 def _pairs_drawn(ranks: IntArray, relation: Any) -> tuple[FloatArray, FloatArray]:
