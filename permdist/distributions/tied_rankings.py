@@ -17,7 +17,7 @@ from permdist.distributions.base import DEFAULT_DRAWS, METHODS, NotExactError
 from permdist.distributions.estimates import Estimate, Estimates, mean_of, means_of
 from permdist.distributions.items import Items
 from permdist.measures import AUC, KendallTau, Measure, parse
-from permdist.rankings import BucketOrder
+from permdist.rankings import BucketOrder, TopK
 from permdist.sums.davidson_sets import mean_over_extensions
 from permdist.sums.shape import level_steps
 from permdist.sums.subsets import layout
@@ -420,3 +420,20 @@ def _pairs_drawn(ranks: IntArray, relation: Any) -> tuple[FloatArray, FloatArray
     table = relation(ranks[:, :, None], ranks[:, None, :]).sum(axis=0).astype(np.float64)
     np.fill_diagonal(table, 0.0)
     return table, table
+
+
+def listed_ballots(ballots: Any) -> tuple[Any, tuple[int, ...] | None]:
+    """Return one ranking as a list of one, tables as one table, and the shape of the answer.
+
+    That is None where there is an answer per ballot.
+    """
+    if isinstance(ballots, BucketOrder | TopK):
+        return [ballots], ()
+    if isinstance(ballots, np.ndarray) and ballots.ndim > 0:
+        return ballots.reshape(-1, ballots.shape[-1]), ballots.shape[:-1]
+    if isinstance(ballots, list | tuple):
+        if any(isinstance(entry, int | np.integer | str) for entry in ballots):
+            return [ballots], ()
+        if not ballots:
+            return ballots, (0,)
+    return ballots, None

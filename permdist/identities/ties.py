@@ -26,9 +26,9 @@ def _models() -> Any:
 
     from permdist import strategies
 
-    sizes = {"min_items": 2, "max_items": 4}
     model = st.one_of(
-        strategies.davidson_luces(**sizes), strategies.davidson_luces(**sizes, wide=True)
+        strategies.davidson_luces(min_items=2, max_items=4),
+        strategies.davidson_luces(min_items=2, max_items=4, wide=True),
     )
     return st.fixed_dictionaries({"model": model})
 

@@ -240,8 +240,10 @@ def marginals(
     """
     from permdist.distributions import TiedRankings
 
-    options = {"rng": 0} if isinstance(dist, TiedRankings) else {}  # if there are too many items
-    table = np.asarray(dist.rank_marginals(**options))
+    if isinstance(dist, TiedRankings):
+        table = np.asarray(dist.rank_marginals(rng=0))  # drawn if there are too many items
+    else:
+        table = dist.rank_marginals()
     order = np.argsort(table @ np.arange(dist.n_items), kind="stable")
     positions = [str(position) for position in range(1, dist.n_items + 1)]
     ax = heatmap(
