@@ -370,7 +370,7 @@ def ballots_about(items: Any, ballots: Any, subset: bool | None) -> Ballots:
     if isinstance(ballots, Ballots) or is_collection(ballots):
         data = Ballots.of(ballots, subset=subset)
     else:
-        data = Ballots.of(ballots, names=names, subset=subset)
+        data = Ballots.of(ballots, n_items=items.n_items, names=names, subset=subset)
     if data.is_named and data.names != names:
         data = data.renamed(names)
     elif data.n_items != items.n_items:
