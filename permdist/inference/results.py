@@ -11,6 +11,7 @@ from scipy import linalg, stats
 
 from permdist._check import choice, finite
 from permdist.ballots.ballots import find_item
+from permdist.inference.likelihood import free_directions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -173,7 +174,7 @@ class Fit:
             whole = information + self.penalty(self.parameters)[2]
         if kind == "observed":
             return pseudo_inverse(information, likelihood.free_directions(), self._ghost)
-        bread = pseudo_inverse(whole, likelihood.free_directions(), None)
+        bread = pseudo_inverse(whole, free_directions(likelihood, self.penalty), None)
         if kind == "penalized":
             return bread
         result: FloatArray = bread @ likelihood.spread(self.parameters) @ bread
