@@ -76,3 +76,11 @@ def split_list(text: str, what: str) -> list[str]:
     if depth:
         raise ValueError(f"{what}: unbalanced brackets in {text!r}")
     return [part.strip() for part in (*parts, text[start:]) if part.strip()]
+
+
+def to_tex(text: str) -> str:
+    """Escape a string for LaTeX."""
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    special |= {"|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}"}
+    special |= {letter: f"\\{letter}" for letter in "&%$#_{}"}
+    return "".join(special.get(letter, letter) for letter in text)

@@ -9,6 +9,7 @@ from fractions import Fraction
 import naive_trec
 import numpy as np
 import pytest
+from scipy import optimize, stats
 
 from permdist.rankings import BucketOrder
 
@@ -846,3 +847,63 @@ def circles(wins):
             if all(turns) or not any(turns):
                 cyclic.append((i, j, k))
     return decided, cyclic
+
+
+# ---- what follows from scores and their covariance ---------------------------------------------
+
+
+def difference_error(covariance, i, j):
+    return math.sqrt(covariance[i][i] + covariance[j][j] - 2 * covariance[i][j])
+
+
+def quasi_variances(covariance):
+    """Minimize the squared logarithms of the ratios with scipy's general method."""
+    pairs = list(itertools.combinations(range(len(covariance)), 2))
+    logs = [2 * math.log(difference_error(covariance, i, j)) for i, j in pairs]
+
+    def residuals(q):
+        # A sum that is not positive is as bad as one that is very small.
+        sums = [max(q[i] + q[j], 1e-100) for i, j in pairs]
+        return [math.log(total) - log for total, log in zip(sums, logs, strict=True)]
+
+    start = np.full(len(covariance), math.exp(np.mean(logs)) / 2)
+    found = optimize.least_squares(residuals, start, xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    return found.x
+
+
+def greatest_difference(covariance, z, ordered):
+    """Return the largest standardized difference over ordered pairs, or 0."""
+    gaps = [(z[i] - z[j]) / difference_error(covariance, i, j) for i, j in ordered]
+    return max([0.0, *gaps])
+
+
+def rank_sets(scores, covariance, level, draws, step_down):
+    """Test all ordered pairs, repeatedly if asked to, with the given draws of the errors."""
+    n = len(scores)
+    left = list(itertools.permutations(range(n), 2))
+    above = set()
+    while left:
+        values = sorted(greatest_difference(covariance, z, left) for z in draws)
+        critical = values[math.ceil(level * (len(draws) + 1)) - 1]
+        found = [
+            (i, j)
+            for i, j in left
+            if scores[i] - scores[j] > critical * difference_error(covariance, i, j)
+        ]
+        above |= set(found)
+        left = [pair for pair in left if pair not in above]
+        if not step_down or not found:
+            break
+    return [
+        [1 + sum((j, i) in above for j in range(n)), n - sum((i, j) in above for j in range(n))]
+        for i in range(n)
+    ]
+
+
+def order_probability(scores, covariance, order):
+    """Return the chance that normal scores are in this order, as an integral over an orthant."""
+    steps = np.zeros((len(order) - 1, len(order)))
+    for k, (upper, lower) in enumerate(itertools.pairwise(order)):
+        steps[k, upper], steps[k, lower] = -1.0, 1.0
+    mean, spread = steps @ np.asarray(scores), steps @ np.asarray(covariance) @ steps.T
+    return float(stats.multivariate_normal(mean, spread).cdf(np.zeros(len(mean))))

@@ -16,6 +16,7 @@ OURS = (
     "diagnostics",
     "distributions",
     "identities",
+    "inference",
     "measures",
     "models",
     "models.spaces",

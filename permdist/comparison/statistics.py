@@ -1,4 +1,4 @@
-"""Paired tests over queries, adjustments for multiple comparisons, and intervals."""
+"""Paired tests over queries, and intervals."""
 
 from __future__ import annotations
 
@@ -8,17 +8,29 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from permdist._check import as_rng, choice, count, finite
+from permdist._check import as_rng, count, finite
 from permdist._deprecation import renamed_attributes
+from permdist.inference.adjustments import CORRECTIONS, adjust
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from permdist._typing import FloatArray, IntArray, RandomState
 
+__all__ = [
+    "CORRECTIONS",
+    "TESTS",
+    "Interval",
+    "adjust",
+    "friedman",
+    "interval",
+    "mean_ranks",
+    "paired_tests",
+    "randomization_test",
+]
+
 __getattr__ = renamed_attributes(__name__, {"randomisation_test": "randomization_test"})
 
-CORRECTIONS = ("holm", "bonferroni", "bh", "none")
 TESTS = ("t", "wilcoxon", "randomization")
 EXACT = 14  # up to this many differences, all sign vectors are tried
 RESAMPLES = 10_000
@@ -141,41 +153,6 @@ def _as_far(sums: FloatArray, rows: FloatArray) -> FloatArray:
     """Count the sums that are, up to rounding, at least as far from 0 as those of the rows."""
     rounding = SAME * np.abs(rows).sum(axis=1)
     return (np.abs(sums) >= np.abs(rows.sum(axis=1)) - rounding).sum(axis=0)
-
-
-def adjust(p_values: ArrayLike, correction: str = "holm") -> FloatArray:
-    """Adjust p-values for multiple comparisons.
-
-    Parameters
-    ----------
-    p_values : array of float, shape (comparisons,)
-    correction : {"holm", "bonferroni", "bh", "none"}
-        Holm and Bonferroni control the family-wise error rate, Benjamini and Hochberg ("bh") the
-        false discovery rate.
-
-    Examples
-    --------
-    >>> adjust([0.01, 0.04, 0.03])
-    array([0.03, 0.06, 0.06])
-    >>> adjust([0.01, 0.04, 0.03], "bonferroni")
-    array([0.03, 0.12, 0.09])
-    """
-    choice("correction", correction, CORRECTIONS)
-    p = finite("p_values", p_values, ndim=1)
-    if p.size and not (p.min() >= 0.0 and p.max() <= 1.0):
-        raise ValueError("p_values: expected numbers from 0 to 1, got others")
-    n, order = len(p), np.argsort(p, kind="stable")
-    result = np.empty(n)
-    if correction == "none" or n == 0:
-        return p.copy()
-    if correction == "bonferroni":
-        return np.minimum(1.0, n * p)
-    if correction == "holm":
-        result[order] = np.maximum.accumulate((n - np.arange(n)) * p[order])
-    else:
-        raised = p[order] * n / np.arange(1, n + 1)
-        result[order] = np.minimum.accumulate(raised[::-1])[::-1]
-    return np.minimum(1.0, result)
 
 
 def interval(values: FloatArray, folds: IntArray, level: float = 0.95) -> Interval:

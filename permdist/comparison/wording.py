@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._text import text_table
+from permdist._text import text_table, to_tex
 from permdist.measures import Measure, parse
 
 if TYPE_CHECKING:
@@ -152,11 +152,3 @@ def latex_table(frames: Mapping[str, pd.DataFrame], is_worse: Callable[[Any], bo
             cells += [f"{row['standard_error']:.4f}"]
         lines.append(" & ".join(cells) + r" \\")
     return "\n".join([*lines, r"\hline", r"\end{tabular}"])
-
-
-def to_tex(text: str) -> str:
-    """Escape a string for LaTeX."""
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    special |= {"|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}"}
-    special |= {letter: f"\\{letter}" for letter in "&%$#_{}"}
-    return "".join(special.get(letter, letter) for letter in text)

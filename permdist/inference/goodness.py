@@ -12,6 +12,7 @@ import numpy as np
 from scipy import special, stats
 
 from permdist._check import count, finite, integers
+from permdist.inference.adjustments import adjust
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,9 +140,8 @@ def pair_residuals(
     from pandas import DataFrame
 
     table = _Pairs(first, second, outcome, chances, weights)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        z = (table.points - table.expected_points) / np.sqrt(table.variance)
-        tie_z = (table.seen[:, 2] - table.expected[:, 2]) / np.sqrt(table.tie_variance)
+    z = _standardized(table.points - table.expected_points, table.variance)
+    tie_z = _standardized(table.seen[:, 2] - table.expected[:, 2], table.tie_variance)
     p_value = 2.0 * stats.norm.sf(np.abs(z))
     shown = np.arange(table.n_items).astype(str) if names is None else np.array(names, dtype=object)
     frame = DataFrame(
@@ -158,10 +158,10 @@ def pair_residuals(
             "z": z,
             "tie_z": tie_z,
             "p_value": p_value,
-            "adjusted": _holm(p_value),
+            "adjusted": adjust(p_value),
         }
     )
-    worst = np.argsort(-np.abs(np.nan_to_num(z)), kind="stable")
+    worst = np.argsort(-np.abs(z), kind="stable")
     return frame.iloc[worst].reset_index(drop=True)
 
 
@@ -366,11 +366,7 @@ def _checked(
     return np.minimum(won, 2), table, weight
 
 
-def _holm(p_values: FloatArray) -> FloatArray:
-    """Adjust p-values for multiple comparisons; NaN stays."""
-    result = np.full_like(p_values, np.nan)
-    known = np.flatnonzero(~np.isnan(p_values))
-    order = known[np.argsort(p_values[known], kind="stable")]
-    raised = (len(known) - np.arange(len(known))) * p_values[order]
-    result[order] = np.minimum(1.0, np.maximum.accumulate(raised)) if len(known) else raised
-    return result
+def _standardized(gap: FloatArray, variance: FloatArray) -> FloatArray:
+    """Divide by the standard deviation; what is certain and came true is 0 away."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(gap == 0.0, 0.0, gap / np.sqrt(variance))

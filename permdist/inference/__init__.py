@@ -1,0 +1,1 @@
+"""Estimates of worths from ballots, their errors, and what follows from them."""
