@@ -26,11 +26,12 @@ LAYERS: dict[str, list[dict[str, str]]] = {
             "rankings": "orders, ties,\ndistances",
             "data": "queries, folds,\nfile formats",
             "measures": "NDCG, AP, ...\nand evaluation",
-            "ballots": "what `fit` of a\ndistribution accepts",
+            "ballots": "orders, ties, choices,\nbattles: data to fit",
         },
         {
             "targets": "what a chain\nwalks on",
             "distributions": "Plackett-Luce,\ngood-bad pairs, ...",
+            "inference": "estimates of worths\nand their errors",
             "sums": "exact sums\nover rankings",
         },
     ],

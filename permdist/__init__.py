@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         diagnostics,
         distributions,
         identities,
+        inference,
         inspection,
         measures,
         models,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         samplers,
         strategies,
     )
+    from permdist.ballots import Ballots
     from permdist.distributions import (
         Distribution,
         GaussianScores,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Ballots",
     "Distribution",
     "GaussianScores",
     "GoodBad",
@@ -57,6 +60,7 @@ __all__ = [
     "diagnostics",
     "distributions",
     "identities",
+    "inference",
     "inspection",
     "measures",
     "models",
@@ -95,6 +99,8 @@ if (_ROOT / "samplers" / "__init__.py").is_file() and (_ROOT / "pyproject.toml")
 def __getattr__(name: str) -> Any:
     if name.startswith("_") or name not in __all__:
         raise AttributeError(f"module 'permdist' has no attribute {name!r}")
+    if name == "Ballots":
+        return importlib.import_module("permdist.ballots").Ballots
     if name[0].isupper():
         return getattr(importlib.import_module("permdist.distributions"), name)
     return importlib.import_module(f"permdist.{name}")

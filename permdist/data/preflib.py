@@ -100,7 +100,8 @@ class Preferences:
         """Return ballots without ties: as orders if all are complete, else as top-k lists."""
         if any(len(bucket) > 1 for ballot in self.ballots for bucket in ballot):
             raise ValueError(
-                f"orders: these are {FILE_TYPES[self.kind]}; models of orders have no ties"
+                f"orders: these are {FILE_TYPES[self.kind]}; models of orders have no ties, "
+                "DavidsonLuce has"
             )
         whole = all(len(ballot) == self.n_items for ballot in self.ballots)
         return self.orders() if whole else self.top_k()

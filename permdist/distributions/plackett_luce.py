@@ -13,10 +13,11 @@ from permdist._check import as_rng, batch_shape, count
 from permdist._interrupts import parts
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
-from permdist.ballots import Collection, default_to
+from permdist.ballots import Ballots, Collection, check_penalty, default_to
 from permdist.distributions.gaps import narrowed
 from permdist.distributions.random_utility import RandomUtility
-from permdist.rankings import TopK
+from permdist.inference.likelihood import ballot_log_prob
+from permdist.rankings import BucketOrder, TopK
 from permdist.rankings.orders import FEW_ENTRIES
 from permdist.rankings.partial import (
     check_lists,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from permdist._typing import FloatArray, IntArray, RandomState
-    from permdist.distributions.plackett_luce_fit import Fit
+    from permdist.inference import Fit
     from permdist.sums.shape import Shape
     from permdist.targets import Target
 
@@ -92,8 +93,9 @@ class PlackettLuce(RandomUtility):
 
         Parameters
         ----------
-        orders : array of int, shape (..., k), or TopK
-            Different items from the top down; with all n items these are full rankings.
+        orders : array of int, shape (..., k), TopK, or Ballots
+            Different items from the top down; with all n items these are full rankings. Ballots,
+            and sequences of rankings that `fit` accepts, have one value each.
         subset : bool, optional
             What plain lists that are short of the items mean, and needed for these only: True
             if they rank the listed items among themselves, False if they are the first k places
@@ -111,6 +113,8 @@ class PlackettLuce(RandomUtility):
         >>> float(np.exp(model.log_prob([2, 0], subset=True)))
         0.5
         """
+        if not _is_plain(orders):
+            return ballot_log_prob(orders, self, (), self._scores, subset)
         lists = self._lists(orders, subset)
         flat = lists.reshape(-1, lists.shape[-1])
         compute: Callable[..., FloatArray]
@@ -244,13 +248,19 @@ class PlackettLuce(RandomUtility):
     @classmethod
     def fit(
         cls,
-        orders: Any,
+        ballots: Any,
         *,
         n_items: int | None = None,
         subset: bool | None = None,
         weights: ArrayLike | None = None,
         regularization: float = 0.0,
         names: Sequence[str] | None = None,
+        clusters: ArrayLike | None = None,
+        features: Any = None,
+        offset: ArrayLike | None = None,
+        times: ArrayLike | None = None,
+        half_life: float | None = None,
+        prior: Any = None,
         max_iter: int = 100,
         tol: float = 1e-9,
     ) -> PlackettLuce:
@@ -258,8 +268,9 @@ class PlackettLuce(RandomUtility):
 
         Parameters
         ----------
-        orders : array of int, shape (rankings, k), sequence of lists or TopK, or Preferences
-            Full rankings, top-k lists or (with `subset`) rankings of some of the items. Ballots
+        ballots : array of int, shape (rankings, k), sequence of lists or TopK, or Ballots
+            Full rankings, top-k lists or (with `subset`) rankings of some of the items, given by
+            number or name; choices, contests and mixtures as `permdist.Ballots`. Ballots
             from `permdist.data.load_preflib` bring their weights and names; what they leave out
             is below what they list, unless `subset` says otherwise.
         n_items : int, optional
@@ -275,6 +286,21 @@ class PlackettLuce(RandomUtility):
             A penalty of half of this times the squared scores; above 0 there is always an
             estimate.
         names : sequence of str, optional
+        clusters : array of shape (rankings,), optional
+            Labels; rankings with one label, a voter's, need not be independent. For errors of
+            the kinds ``"sandwich"`` and ``"bootstrap"``.
+        features : array of float or data frame, shape (n, k), optional
+            Features of the items: scores are their products with coefficients, which are
+            estimated. `permdist.inference.team_features` makes those of teams.
+        offset : array of float, shape (n,), optional
+            Known parts of the scores.
+        times : array of float, shape (rankings,), optional
+            When each ranking was made, in any unit.
+        half_life : float, optional
+            The time after which a ranking counts half; errors are best of kind ``"sandwich"``
+            then.
+        prior : float, Ridge, Normal or PseudoWins, optional
+            A number is the same as `regularization`; see `permdist.inference`.
         max_iter : int
             How many Newton steps may be taken.
         tol : float
@@ -302,7 +328,7 @@ class PlackettLuce(RandomUtility):
         >>> model = PlackettLuce.fit(rankings)
         >>> model.scores.round(1)
         array([ 1.,  0., -1.])
-        >>> model.fit_result.standard_errors.round(3)
+        >>> model.fit_result.standard_errors().round(3)
         array([0.019, 0.016, 0.02 ])
 
         Games, each a winner and a loser:
@@ -312,16 +338,80 @@ class PlackettLuce(RandomUtility):
         array([ 0.13,  0.31, -0.44])
         """
         from permdist.distributions.plackett_luce_fit import fit_scores
+        from permdist.inference.fit import fit_ballots, named_features
+        from permdist.inference.priors import as_prior
 
-        if isinstance(orders, Collection):
-            weights, names = default_to(orders, weights, names)
-            n_items, orders = orders.n_items, orders.rankings()
-            if subset and isinstance(orders, list):
-                orders = [top.items for top in orders]
-        result = fit_scores(orders, n_items, subset, weights, regularization, names, max_iter, tol)
+        if regularization and prior is not None:
+            raise ValueError("regularization: expected one of regularization and prior, got both")
+        chosen = as_prior(check_penalty(regularization) if prior is None else prior)
+        strength = _strength(chosen)
+        result: Fit
+        plain = strength is not None and _is_plain(ballots)
+        if plain and all(each is None for each in (clusters, features, offset, half_life)):
+            if isinstance(ballots, Collection):
+                weights, names = default_to(ballots, weights, names)
+                n_items, ballots = ballots.n_items, ballots.rankings()
+                if subset and isinstance(ballots, list):
+                    ballots = [top.items for top in ballots]
+            result = fit_scores(
+                ballots, n_items, subset, weights, float(strength or 0.0), names, max_iter, tol
+            )
+        else:
+            data = Ballots.of(
+                ballots,
+                n_items=n_items,
+                subset=subset,
+                names=names,
+                weights=weights,
+                clusters=clusters,
+                times=times,
+            )
+            if data.tie_sizes:
+                raise ValueError("ballots: some have ties; fit permdist.DavidsonLuce to these")
+            design, feature_names = named_features(features)
+            result = fit_ballots(
+                data,
+                (),
+                features=design,
+                feature_names=feature_names,
+                offset=offset,
+                half_life=half_life,
+                prior=chosen,
+                max_iter=max_iter,
+                tol=tol,
+            )
+            names = data.names if data.is_named else names
         model = cls(result.scores, names)
         model.__dict__["_fit"] = result
         return model
+
+    @classmethod
+    def fit_pairs(
+        cls,
+        winners: ArrayLike,
+        losers: ArrayLike,
+        *,
+        weights: ArrayLike | None = None,
+        **options: Any,
+    ) -> PlackettLuce:
+        """Estimate the scores from contests of two (the Bradley-Terry model).
+
+        Parameters
+        ----------
+        winners, losers : arrays of int or str, shape (contests,)
+            `permdist.DavidsonLuce.fit_pairs` has ties, too.
+        weights : array of float, shape (contests,), optional
+            How often each contest had this result.
+        **options
+            As in `fit`.
+
+        Examples
+        --------
+        >>> model = PlackettLuce.fit_pairs(["tea", "tea", "milk"], ["milk", "milk", "tea"])
+        >>> model.names, model.scores.round(3)
+        (('milk', 'tea'), array([-0.347,  0.347]))
+        """
+        return cls.fit(Ballots.from_pairs(winners, losers, weights=weights), **options)
 
     def _lists(self, orders: ArrayLike | TopK, subset: bool | None) -> IntArray:
         """Check lists, and that it is said what they mean where they are short of the items."""
@@ -341,7 +431,28 @@ class PlackettLuce(RandomUtility):
         return plackett_luce_target(self._centered)
 
 
-# ---- kernels: lists (rankings, k) of different items, scores and worths (n,) -------------------
+def _strength(prior: Any) -> float | None:
+    """Return the strength of a ridge on the scores, 0 without a prior, None for other priors."""
+    from permdist.inference.priors import Ridge
+
+    if prior is None:
+        return 0.0
+    return prior.strength if isinstance(prior, Ridge) and not prior.covariates else None
+
+
+def _is_plain(ballots: Any) -> bool:
+    """Check for lists of item numbers, for which there is a fit of its own for any size."""
+    if isinstance(ballots, Ballots | BucketOrder):
+        return False
+    if isinstance(ballots, np.ndarray):
+        return ballots.dtype.kind not in "OUST"
+    if not isinstance(ballots, list | tuple):
+        return True
+    listed = [entry for entry in ballots if isinstance(entry, list | tuple)]
+    kinds = {type(item) for entry in listed for item in entry} | {type(e) for e in ballots}
+    return not any(
+        issubclass(kind, str | set | frozenset | BucketOrder) for kind in kinds
+    ) and not any(isinstance(item, list | tuple) for entry in listed for item in entry)
 
 
 offer_strategy(PlackettLuce, "plackett_luces")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from permdist._check import count
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
-from permdist.ballots import Rankings, check_existence, check_names, check_penalty
+from permdist.ballots import Ballots, Rankings, check_existence, check_names, check_penalty
 from permdist.distributions.newton import (
     EPSILON,
     TINY,
@@ -21,6 +20,9 @@ from permdist.distributions.newton import (
     check_tol,
     minimize,
 )
+from permdist.inference.likelihood import Likelihood
+from permdist.inference.priors import Ridge
+from permdist.inference.results import MAX_MATRIX, Fit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,45 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from permdist._typing import FloatArray, IntArray
-
-# Beyond this size, equations are solved without a matrix of items by items.
-MAX_MATRIX = 1000
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """An estimate of Plackett-Luce scores and how good it is.
-
-    Attributes
-    ----------
-    scores : array of float, shape (n,)
-        They add up to 0.
-    log_likelihood : float
-        At the estimate, without the penalty.
-    covariance : array of float, shape (n, n), or None
-        Of the estimate, from the observed information (with the penalty's part, if any); None
-        beyond 1,000 items. Its bits do not depend on the number of threads.
-    n_iter : int
-    gradient : float
-        The largest component of the gradient, relative to the total weight.
-    accuracy : float
-        How far any score may be from the exact maximum: the last Newton step, and what rounding
-        errors of the gradient can do. At most `tol`, twice.
-    """
-
-    scores: FloatArray
-    log_likelihood: float
-    covariance: FloatArray | None
-    n_iter: int
-    gradient: float
-    accuracy: float
-
-    @property
-    def standard_errors(self) -> FloatArray:
-        """The standard error of each score; differences of scores need the covariance."""
-        if self.covariance is None:
-            raise ValueError(f"standard_errors: computed up to {MAX_MATRIX} items only")
-        return np.sqrt(np.diagonal(self.covariance))
 
 
 def fit_scores(
@@ -123,12 +86,36 @@ def fit_scores(
     value, slope = patiently(entries, _likelihood, found.scores, *flat)
     slope -= penalty * found.scores
     covariance = None
-    if isinstance(found.equations, Network):
+    if isinstance(found.equations, Network) and penalty == 0.0:
         covariance = found.equations.inverse() / unit
         covariance.flags.writeable = False
     found.scores.flags.writeable = False
     worst = float(np.abs(slope).max()) / float(flat[2].sum())
-    return Fit(found.scores, value * unit, covariance, found.n_iter, worst, found.accuracy)
+
+    def likelihood() -> Likelihood:
+        # Errors of other kinds need ballots; they are made when one is asked for.
+        ballots = Ballots.of(orders, n_items=n, subset=subset, names=names, weights=weights)
+        return Likelihood(ballots.merged(), ())
+
+    return Fit(
+        tuple(names) if names else tuple(map(str, range(n))),
+        found.scores,
+        np.zeros(0),
+        value * unit,
+        found.n_iter,
+        worst,
+        found.accuracy,
+        parameters=found.scores,
+        penalty=_ridge(penalty * unit) if penalty > 0.0 else None,
+        _make=likelihood if n <= MAX_MATRIX else None,
+        _observed=covariance,
+    )
+
+
+def _ridge(strength: float) -> Callable[[FloatArray], tuple[float, FloatArray, FloatArray]]:
+    """Return the penalty of scores that add up to 0, with its derivatives."""
+    prior = Ridge(strength)
+    return lambda scores: prior.terms(scores - scores.mean(), np.zeros(0))
 
 
 # ---- kernels: items, ptr and rest as in Rankings, weights (rankings,), scores (n,) -------------

@@ -1,7 +1,4 @@
-"""What `fit` accepts: rankings, top-k lists, collections of ballots, and their weights.
-
-Neither distributions nor data are imported here; both meet in these types.
-"""
+"""Rankings and top-k lists as flat arrays, and whether they determine an estimate."""
 
 from __future__ import annotations
 
@@ -117,7 +114,7 @@ class Rankings:
         need_memory(f"n_items: an estimate for {self.n_items:,} items", 400.0 * self.n_items)
         self._check_rows()
         self.rest = not subset
-        self.weights = _check_weights(weights, len(sizes))
+        self.weights = check_weights(weights, len(sizes))
         if not ragged:
             self._merge(int(sizes[0]))
 
@@ -162,7 +159,7 @@ class Rankings:
         missing = self.n_items - len(np.unique(self.items))
         raise ValueError(
             f"fit: no maximum likelihood estimate exists, {missing:,} of {self.n_items:,} items "
-            f"are nowhere listed: {_listing(few, missing, None)}; "
+            f"are nowhere listed: {listing(few, missing, None)}; "
             "leave these items out or set regularization above 0"
         )
 
@@ -198,7 +195,7 @@ def _flatten(orders: Any) -> tuple[IntArray, IntArray, bool]:
     return np.concatenate(rows), np.array([len(row) for row in rows]), True
 
 
-def _check_weights(weights: ArrayLike | None, number: int) -> FloatArray:
+def check_weights(weights: ArrayLike | None, number: int) -> FloatArray:
     """Return the weight of each ranking, or say what is wrong with them."""
     if weights is None:
         return np.ones(number)
@@ -251,7 +248,7 @@ def check_existence(data: Rankings, names: Sequence[str] | None) -> None:
     islands, sizes = np.unique(island[:n], return_counts=True)
     if len(islands) > 1:
         which = np.flatnonzero(island[:n] == islands[np.argmin(sizes)])
-        reason = f"never compared with the others: {_listing(which, len(which), names)}"
+        reason = f"never compared with the others: {listing(which, len(which), names)}"
     else:
         crosses = part[sources] != part[targets]
         wins, losses = np.zeros(parts, np.bool_), np.zeros(parts, np.bool_)
@@ -261,16 +258,16 @@ def check_existence(data: Rankings, names: Sequence[str] | None) -> None:
         never_win = np.flatnonzero((losses & ~wins)[part[:n]])
         # Name the smaller group: the other one is the rest of the field.
         if len(never_lose) <= len(never_win):
-            reason = f"always above the others: {_listing(never_lose, len(never_lose), names)}"
+            reason = f"always above the others: {listing(never_lose, len(never_lose), names)}"
         else:
-            reason = f"always below the others: {_listing(never_win, len(never_win), names)}"
+            reason = f"always below the others: {listing(never_win, len(never_win), names)}"
     raise ValueError(
         f"fit: no maximum likelihood estimate exists, {reason}; "
         "leave these items out or set regularization above 0"
     )
 
 
-def _listing(which: IntArray, number: int, names: Sequence[str] | None) -> str:
+def listing(which: IntArray, number: int, names: Sequence[str] | None) -> str:
     """Show the first few of some items, by name where they have names."""
     shown = ", ".join(str(item) if names is None else names[item] for item in which[:5].tolist())
     return shown + (f" and {number - 5:,} more" if number > 5 else "")

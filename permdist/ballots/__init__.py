@@ -1,0 +1,29 @@
+"""What `fit` accepts: rankings, top-k lists, bucket orders, choices, battles, and their weights.
+
+Neither distributions nor data are imported here; both meet in these types.
+"""
+
+from permdist.ballots.ballots import Ballots, fading
+from permdist.ballots.rankings import (
+    LARGEST_TOTAL,
+    SMALLEST_TOTAL,
+    Collection,
+    Rankings,
+    check_existence,
+    check_names,
+    check_penalty,
+    default_to,
+)
+
+__all__ = [
+    "LARGEST_TOTAL",
+    "SMALLEST_TOTAL",
+    "Ballots",
+    "Collection",
+    "Rankings",
+    "check_existence",
+    "check_names",
+    "check_penalty",
+    "default_to",
+    "fading",
+]

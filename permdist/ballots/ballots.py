@@ -1,0 +1,645 @@
+"""One type for all preference data: orders, ties, top-k lists, choices, battles, in any mixture."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permdist._check import finite, frozen
+from permdist._kernels import kernel
+from permdist._ragged import pointers, rows_of
+from permdist._text import aligned, hint, plural
+from permdist.ballots import reading
+from permdist.ballots.rankings import check_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import BoolArray, FloatArray, IntArray
+
+# Equal ballots are looked for in tables of up to this many entries.
+MOST_ENTRIES = 30_000_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ballots:
+    """Ballots of any kind, as flat arrays; made by `of` or one of the ``from_`` methods.
+
+    Every ballot is a sequence of stages: out of the alternatives that are still there, one or
+    several (a tie) are chosen. The order of a ballot's items within a bucket has no meaning. A
+    *record* is such a sequence; a best-worst choice has two records, any other ballot one.
+
+    Parameters
+    ----------
+    items : array of int
+        The alternatives of all records: bucket after bucket from the top, then those that were
+        there and never chosen. Record r owns ``items[ptr[r]:ptr[r + 1]]``.
+    ptr : array of int, shape (records + 1,)
+    sizes : array of int
+        Record r has buckets of the sizes ``sizes[stages[r]:stages[r + 1]]``.
+    stages : array of int, shape (records + 1,)
+    signs : array of float, shape (records,)
+        1, or -1 where the worst was chosen: then scores count with the opposite sign.
+    ballot : array of int, shape (records,)
+        The ballot that a record belongs to, in increasing order.
+    weights : array of float, shape (ballots,)
+        How often each ballot was cast.
+    names : tuple of str
+        The names of the items; their numbers if they have none.
+    clusters : array of int, shape (ballots,), optional
+        Ballots of one cluster (a voter's, say) need not be independent.
+    times : array of float, shape (ballots,), optional
+        When each ballot was cast, in any unit.
+    features : array of float, shape (len(items), q), optional
+        Covariates of an alternative on a ballot.
+    feature_names : tuple of str
+
+    Examples
+    --------
+    >>> ballots = Ballots.from_orders([["tea", "milk", "cola"], [["cola", "tea"], "milk"]])
+    >>> print(ballots.describe())
+    items         3
+    ballots       2
+    alternatives  3 on a ballot
+    with ties     1, of up to 2 items
+    >>> battles = Ballots.from_pairs(["tea", "milk"], ["milk", "cola"], ties=[False, True])
+    >>> (ballots + battles).n_ballots
+    4
+    """
+
+    items: IntArray
+    ptr: IntArray
+    sizes: IntArray
+    stages: IntArray
+    signs: FloatArray
+    ballot: IntArray
+    weights: FloatArray
+    names: tuple[str, ...]
+    clusters: IntArray | None = None
+    times: FloatArray | None = None
+    features: FloatArray | None = None
+    feature_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, field.name, frozen(np.ascontiguousarray(value)))
+
+    # ---- makers ------------------------------------------------------------------------------
+
+    @classmethod
+    def of(
+        cls,
+        ballots: Any,
+        *,
+        n_items: int | None = None,
+        subset: bool | None = None,
+        names: Sequence[str] | None = None,
+        weights: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+        times: ArrayLike | None = None,
+    ) -> Ballots:
+        """Return ballots from whatever holds some.
+
+        Parameters
+        ----------
+        ballots : Ballots, Preferences, array, BucketOrder, TopK, or sequence of rankings
+            As in `from_orders`; ballots from `permdist.data.load_preflib` bring their counts and
+            names, and what they leave out is below what they list unless `subset` is True.
+        n_items, subset, names, weights, clusters, times
+            As in `from_orders`; they replace what the ballots bring along.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Ballots.of(np.array([[0, 2, 1], [1, 0, 2]])).n_items
+        3
+        """
+        if not isinstance(ballots, cls):
+            if reading.is_collection(ballots):
+                weights = ballots.counts if weights is None else weights
+                names = ballots.names if names is None else names
+                n_items, subset = ballots.n_items, bool(subset)
+                ballots = [list(entry) for entry in ballots.ballots]
+            return cls.from_orders(
+                ballots,
+                n_items=n_items,
+                subset=subset,
+                names=names,
+                weights=weights,
+                clusters=clusters,
+                times=times,
+            )
+        if n_items is not None and n_items != ballots.n_items:
+            raise ValueError(f"n_items: the ballots have {ballots.n_items} items, got {n_items}")
+        changes: dict[str, Any] = {}
+        if names is not None:
+            changes["names"] = reading.check_names(names, ballots.n_items)
+        if weights is not None:
+            changes["weights"] = check_weights(weights, ballots.n_ballots)
+        return dataclasses.replace(
+            ballots, **changes, **_per_ballot(ballots.n_ballots, clusters, times)
+        )
+
+    @classmethod
+    def from_orders(
+        cls,
+        orders: Any,
+        *,
+        n_items: int | None = None,
+        subset: bool | None = None,
+        names: Sequence[str] | None = None,
+        weights: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+        times: ArrayLike | None = None,
+    ) -> Ballots:
+        """Make ballots from rankings of all items, of some of them, or of the first places.
+
+        Parameters
+        ----------
+        orders : array, or sequence of rankings
+            Rows of an array are orders. A ranking in a sequence is a `BucketOrder`, a `TopK`, or
+            a list from the best to the worst whose entries are items or, for a tie, lists of
+            items. Items are numbers from 0 or names.
+        n_items : int, optional
+            The number of items; by default as many as occur.
+        subset : bool, optional
+            What a ranking that leaves items out means: True if it ranks the listed items among
+            themselves, False if all others are below. It must be given where there are such.
+        names : sequence of str, optional
+            The names of the items 0, 1, ...; by default the names that occur, in alphabetical
+            order.
+        weights : array of float, shape (ballots,), optional
+            How often each ballot was cast.
+        clusters : array of shape (ballots,), optional
+            Labels of any kind; ballots with one label need not be independent.
+        times : array of float, shape (ballots,), optional
+
+        Examples
+        --------
+        >>> Ballots.from_orders([[0, 1, 2], [[0, 1], 2], [2, 0]], subset=True).largest_tie
+        2
+        """
+        flat = reading.read_orders(orders, n_items, subset, names)
+        return cls._from_flat(flat, weights, clusters, times)
+
+    @classmethod
+    def from_choices(
+        cls,
+        chosen: Sequence[Any],
+        menus: Sequence[Any] | None = None,
+        *,
+        n_items: int | None = None,
+        names: Sequence[str] | None = None,
+        weights: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+        times: ArrayLike | None = None,
+    ) -> Ballots:
+        """Make ballots from choices of one item out of a menu.
+
+        Parameters
+        ----------
+        chosen : sequence of int or str, length (ballots,)
+        menus : sequence of sequences, length (ballots,), optional
+            The alternatives of each choice, the chosen one among them; all items by default.
+        n_items, names, weights, clusters, times
+            As in `from_orders`.
+
+        Examples
+        --------
+        >>> Ballots.from_choices(["tea", "cola"], [["tea", "milk"], ["tea", "milk", "cola"]]).names
+        ('cola', 'milk', 'tea')
+        """
+        flat = reading.read_choices({"chosen": chosen}, menus, n_items, names)
+        return cls._from_flat(flat, weights, clusters, times)
+
+    @classmethod
+    def from_best_worst(
+        cls,
+        best: Sequence[Any],
+        worst: Sequence[Any],
+        menus: Sequence[Any] | None = None,
+        *,
+        n_items: int | None = None,
+        names: Sequence[str] | None = None,
+        weights: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+        times: ArrayLike | None = None,
+    ) -> Ballots:
+        """Make ballots from choices of the best and then the worst item of a menu.
+
+        The worst is chosen out of all but the best with chances proportional to 1 / worth, the
+        sequential best-worst model of surveys. (It is not the chance to be last in a
+        Plackett-Luce ranking of the menu, beyond two items.)
+
+        Parameters
+        ----------
+        best, worst : sequences of int or str, length (ballots,)
+        menus : sequence of sequences, length (ballots,), optional
+        n_items, names, weights, clusters, times
+            As in `from_choices`.
+        """
+        flat = reading.read_choices({"best": best, "worst": worst}, menus, n_items, names)
+        return cls._from_flat(flat, weights, clusters, times)
+
+    @classmethod
+    def from_pairs(
+        cls,
+        winners: ArrayLike,
+        losers: ArrayLike,
+        *,
+        ties: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        n_items: int | None = None,
+        names: Sequence[str] | None = None,
+        clusters: ArrayLike | None = None,
+        times: ArrayLike | None = None,
+        features: tuple[ArrayLike, ArrayLike] | None = None,
+        feature_names: Sequence[str] = (),
+    ) -> Ballots:
+        """Make ballots from contests of two.
+
+        Parameters
+        ----------
+        winners, losers : arrays of int or str, shape (contests,)
+        ties : array of bool, shape (contests,), optional
+            Contests without a winner.
+        weights : array of float, shape (contests,), optional
+            How often each contest had this result.
+        n_items, names, clusters, times
+            As in `from_orders`.
+        features : pair of arrays of float, shape (contests, q), optional
+            Covariates of the winner and of the loser on this occasion.
+        feature_names : sequence of str, optional
+
+        Examples
+        --------
+        >>> ballots = Ballots.from_pairs([0, 0, 1], [1, 2, 2], ties=[False, False, True])
+        >>> ballots.n_items, ballots.largest_tie
+        (3, 2)
+        """
+        flat = reading.read_pairs(winners, losers, ties, n_items, names, features, feature_names)
+        return cls._from_flat(flat, weights, clusters, times)
+
+    @classmethod
+    def _from_flat(
+        cls,
+        flat: dict[str, Any],
+        weights: ArrayLike | None,
+        clusters: ArrayLike | None,
+        times: ArrayLike | None,
+    ) -> Ballots:
+        number = int(flat["ballot"][-1]) + 1
+        rest = _per_ballot(number, clusters, times)
+        return cls(**flat, weights=check_weights(weights, number), **rest)
+
+    # ---- what they are -----------------------------------------------------------------------
+
+    @property
+    def n_items(self) -> int:
+        """The number of items."""
+        return len(self.names)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the items have names other than their numbers."""
+        return self.names != tuple(map(str, range(len(self.names))))
+
+    @property
+    def n_ballots(self) -> int:
+        """The number of ballots; equal ones may have been counted together, by `weights`."""
+        return len(self.weights)
+
+    def __len__(self) -> int:
+        return self.n_ballots
+
+    @property
+    def largest_tie(self) -> int:
+        """The largest number of items in one bucket."""
+        return int(self.sizes.max())
+
+    @property
+    def tie_sizes(self) -> tuple[int, ...]:
+        """The numbers above 1 of items that share a bucket, in increasing order."""
+        voted = self.sizes[self.record_weights[rows_of(self.stages)] > 0.0]
+        return tuple(int(size) for size in np.unique(voted) if size > 1)
+
+    @property
+    def record_weights(self) -> FloatArray:
+        """The weight of each record's ballot, shape (records,)."""
+        return self.weights[self.ballot]
+
+    def counts(self) -> FloatArray:
+        """Return how often each item was an alternative, with weights, shape (n,)."""
+        at = np.repeat(self.record_weights, np.diff(self.ptr))
+        # The worst of a menu is chosen from alternatives that were counted already.
+        at = np.where(np.repeat(self.signs, np.diff(self.ptr)) > 0, at, 0.0)
+        return np.bincount(self.items, at, self.n_items).astype(np.float64)
+
+    def index(self, item: int | str) -> int:
+        """Return the number of an item that is given by number or name."""
+        return find_item(item, self.names)
+
+    def describe(self) -> str:
+        """Summarize the ballots in a few lines."""
+        lengths = np.diff(self.ptr)
+        tied = np.zeros(self.n_ballots, np.bool_)
+        tied[self.ballot[rows_of(self.stages)[self.sizes > 1]]] = True
+        low, high = int(lengths.min()), int(lengths.max())
+        total = float(self.weights.sum())
+        rows = {
+            "items": f"{self.n_items:,}",
+            "ballots": f"{total:,.6g}"
+            + (f"  ({self.n_ballots:,} different)" if total > self.n_ballots else ""),
+            "alternatives": f"{low if low == high else f'{low} to {high}'} on a ballot",
+            "with ties": f"{self.weights[tied].sum():,.6g}"
+            + (f", of up to {self.largest_tie} items" if tied.any() else ""),
+        }
+        if self.clusters is not None:
+            rows["clusters"] = f"{len(np.unique(self.clusters)):,}"
+        if self.features is not None:
+            rows["covariates"] = ", ".join(self.feature_names)
+        return aligned(rows)
+
+    def __repr__(self) -> str:
+        return f"Ballots({plural(self.n_ballots, 'ballot')} over {plural(self.n_items, 'item')})"
+
+    # ---- others made from them ---------------------------------------------------------------
+
+    def __add__(self, other: Ballots) -> Ballots:
+        """Return the ballots of both; names decide which items are the same."""
+        if not isinstance(other, Ballots):
+            return NotImplemented
+        for what in ("clusters", "times", "features"):
+            if (getattr(self, what) is None) != (getattr(other, what) is None):
+                raise ValueError(f"ballots: only one of the two has {what}")
+        if self.feature_names != other.feature_names:
+            raise ValueError(
+                f"ballots: expected the covariates {self.feature_names}, got {other.feature_names}"
+            )
+        mine, theirs = self, other
+        if self.names != other.names:
+            names = tuple(sorted({*self.names, *other.names}))
+            mine, theirs = self.renamed(names), other.renamed(names)
+        shared: dict[str, Any] = {
+            what: None
+            if getattr(self, what) is None
+            else np.concatenate([getattr(self, what), getattr(other, what)])
+            for what in ("clusters", "times", "features")
+        }
+        return Ballots(
+            items=np.concatenate([mine.items, theirs.items]),
+            ptr=np.concatenate([mine.ptr, mine.ptr[-1] + theirs.ptr[1:]]),
+            sizes=np.concatenate([mine.sizes, theirs.sizes]),
+            stages=np.concatenate([mine.stages, mine.stages[-1] + theirs.stages[1:]]),
+            signs=np.concatenate([mine.signs, theirs.signs]),
+            ballot=np.concatenate([mine.ballot, mine.n_ballots + theirs.ballot]),
+            weights=np.concatenate([mine.weights, theirs.weights]),
+            names=mine.names,
+            feature_names=self.feature_names,
+            **shared,
+        )
+
+    def renamed(self, names: tuple[str, ...]) -> Ballots:
+        """Return the ballots with items numbered by another list of names.
+
+        Parameters
+        ----------
+        names : tuple of str
+            All names of these ballots, and perhaps more, in any order.
+        """
+        place = {name: number for number, name in enumerate(names)}
+        for name in self.names:
+            if name not in place:
+                raise ValueError(f"ballots: unknown item {name!r}{hint(name, names)}")
+        numbers = np.array([place[name] for name in self.names], dtype=np.int64)
+        return dataclasses.replace(self, items=numbers[self.items], names=names)
+
+    def take(self, which: ArrayLike) -> Ballots:
+        """Return some of the ballots.
+
+        Parameters
+        ----------
+        which : array of bool, shape (ballots,)
+        """
+        mask = np.asarray(which)
+        if mask.dtype != np.bool_ or mask.shape != (self.n_ballots,):
+            raise ValueError(f"which: expected {self.n_ballots} booleans, got shape {mask.shape}")
+        if not mask.any():
+            raise ValueError("which: expected at least one ballot, got none")
+        return self._keep(np.ones(len(self.items), np.bool_), mask[self.ballot])
+
+    def without(self, items: Iterable[int | str]) -> Ballots:
+        """Return the ballots as if some items had never been there.
+
+        Parameters
+        ----------
+        items : iterable of int or str
+            A ballot with fewer than two alternatives left is dropped.
+        """
+        gone = np.zeros(self.n_items, np.bool_)
+        gone[[self.index(item) for item in items]] = True
+        if gone.sum() > self.n_items - 2:
+            raise ValueError("items: expected at least two items to remain")
+        kept = self._keep(~gone[self.items], np.ones(len(self.signs), np.bool_))
+        numbers = np.cumsum(~gone) - 1
+        names = tuple(name for name, left in zip(self.names, ~gone, strict=True) if left)
+        return dataclasses.replace(kept, items=numbers[kept.items], names=names)
+
+    def _keep(self, entries: BoolArray, records: BoolArray) -> Ballots:
+        """Keep some entries of `items`, and records that still say something."""
+        owner = rows_of(self.ptr)
+        entries = entries & records[owner]
+        bucket_owner = rows_of(self.stages)
+        within = self._bucket_of_entry()
+        left = np.bincount(within[entries & (within >= 0)], minlength=len(self.sizes))
+        lengths = np.bincount(owner[entries], minlength=len(self.signs))
+        stages = np.bincount(bucket_owner[left > 0], minlength=len(self.signs))
+        told = (lengths > 1) & (stages > 0)
+        entries, buckets = entries & told[owner], (left > 0) & told[bucket_owner]
+        if not told.any():
+            raise ValueError("ballots: none with two alternatives or more remains")
+        present, ballot = np.unique(self.ballot[told], return_inverse=True)
+        return dataclasses.replace(
+            self,
+            items=self.items[entries],
+            ptr=pointers(lengths[told]),
+            sizes=left[buckets],
+            stages=pointers(stages[told]),
+            signs=self.signs[told],
+            ballot=ballot,
+            weights=self.weights[present],
+            clusters=None if self.clusters is None else self.clusters[present],
+            times=None if self.times is None else self.times[present],
+            features=None if self.features is None else self.features[entries],
+        )
+
+    def _bucket_of_entry(self) -> IntArray:
+        """Return the bucket of each entry of `items`, -1 for those that were never chosen."""
+        owner = rows_of(self.ptr)
+        chosen = np.bincount(rows_of(self.stages), self.sizes, len(self.signs)).astype(np.int64)
+        place = np.arange(len(self.items)) - self.ptr[owner]
+        result = np.full(len(self.items), -1, dtype=np.int64)
+        result[place < chosen[owner]] = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return result
+
+    def merged(self) -> Ballots:
+        """Return different ballots only, with their weights added up.
+
+        Ballots with clusters, times or features stay as they are.
+        """
+        if any(each is not None for each in (self.clusters, self.times, self.features)):
+            return self
+        number = len(self.signs)
+        longest, most = int(np.diff(self.ptr).max()), int(np.diff(self.stages).max())
+        if len(self.ballot) != self.n_ballots or number * (longest + most) > MOST_ENTRIES:
+            return self
+        first, which = _equal_rows(self, longest, most)
+        if len(first) == number:
+            return self
+        mask = np.zeros(number, np.bool_)
+        mask[first] = True
+        kept = self.take(mask)
+        return dataclasses.replace(
+            kept, weights=np.bincount(which, self.weights).astype(np.float64)
+        )
+
+    def graph(self) -> tuple[IntArray, IntArray]:
+        """Return who was preferred to whom: edges from items to those below or tied with them.
+
+        As few as connect the same items: from each item of a bucket to one of the next, and both
+        ways within a bucket.
+        """
+        return _edges(
+            self.items, self.ptr, self.sizes, self.stages, self.signs, self.record_weights
+        )
+
+
+def fading(times: FloatArray | None, half_life: float | None) -> FloatArray | None:
+    """Return what ballots count that lose half their weight with every half-life; None if none do.
+
+    Parameters
+    ----------
+    times : array of float, shape (ballots,), or None
+    half_life : float or None
+        In the unit of the times; the latest ballot counts as 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> fading(np.array([0.0, 30.0, 60.0]), 30.0)
+    array([0.25, 0.5 , 1.  ])
+    """
+    if half_life is None:
+        return None
+    value = float(finite("half_life", half_life, ndim=0))
+    if value <= 0.0:
+        raise ValueError(f"half_life: expected a positive number, got {value:g}")
+    if times is None:
+        raise ValueError("half_life: expected ballots with times")
+    return np.exp2((times - times.max()) / value)
+
+
+def find_item(item: int | str, names: Sequence[str]) -> int:
+    """Return the number of an item that is given by number or name.
+
+    Examples
+    --------
+    >>> find_item("milk", ["tea", "milk"])
+    1
+    """
+    if isinstance(item, str):
+        try:
+            return list(names).index(item)
+        except ValueError:
+            raise ValueError(f"item: unknown name {item!r}{hint(item, names)}") from None
+    if isinstance(item, bool) or not isinstance(item, int | np.integer):
+        raise TypeError(f"item: expected a number or a name, got {item!r}")
+    if not 0 <= item < len(names):
+        raise ValueError(f"item: expected a number from 0 to {len(names) - 1}, got {item}")
+    return int(item)
+
+
+def _per_ballot(number: int, clusters: ArrayLike | None, times: ArrayLike | None) -> dict[str, Any]:
+    """Check what may be given for every ballot; what is None is left out."""
+    found: dict[str, Any] = {}
+    if clusters is not None:
+        labels = np.asarray(clusters)
+        if labels.shape != (number,):
+            raise ValueError(f"clusters: expected {number} labels, got shape {labels.shape}")
+        found["clusters"] = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    if times is not None:
+        found["times"] = finite("times", times, ndim=1)
+        if len(found["times"]) != number:
+            raise ValueError(f"times: expected {number} times, got {len(found['times'])}")
+    return found
+
+
+def _equal_rows(ballots: Ballots, longest: int, most: int) -> tuple[IntArray, IntArray]:
+    """Return the first of each kind of record, and the kind of every record."""
+    number = len(ballots.signs)
+    table = np.full((number, longest + most + 1), -1, dtype=np.int64)
+    owner, bucket = rows_of(ballots.ptr), rows_of(ballots.stages)
+    table[owner, np.arange(len(ballots.items)) - ballots.ptr[owner]] = ballots.items
+    table[bucket, longest + np.arange(len(ballots.sizes)) - ballots.stages[bucket]] = ballots.sizes
+    table[:, -1] = ballots.signs
+    # One number for each row where that is possible: much faster to sort.
+    low = table.min(axis=0)
+    spans = table.max(axis=0) - low + 1
+    rows: Any = table
+    if np.log2(spans.astype(np.float64)).sum() < 62.0:
+        rows = np.zeros(number, dtype=np.int64)
+        for column in range(table.shape[1]):
+            rows = rows * spans[column] + (table[:, column] - low[column])
+        _, first, which = np.unique(rows, return_index=True, return_inverse=True)
+    else:
+        _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    # In the order of the ballots, so that weights follow.
+    sequence = np.argsort(first)
+    place = np.empty_like(sequence)
+    place[sequence] = np.arange(len(sequence))
+    return first[sequence], place[which.ravel()]
+
+
+@kernel
+def _edges(
+    items: IntArray,
+    ptr: IntArray,
+    sizes: IntArray,
+    stages: IntArray,
+    signs: FloatArray,
+    weights: FloatArray,
+) -> tuple[IntArray, IntArray]:
+    """List edges as `Ballots.graph` says."""
+    used = 0
+    sources, targets = (
+        np.empty(3 * len(items) + 1, np.int64),
+        np.empty(3 * len(items) + 1, np.int64),
+    )
+    for row in range(len(ptr) - 1):
+        if weights[row] == 0.0:
+            continue
+        start = ptr[row]
+        before = -1  # an item of the bucket above
+        for stage in range(stages[row], stages[row + 1] + 1):
+            size = sizes[stage] if stage < stages[row + 1] else ptr[row + 1] - start
+            for k in range(start, start + size):
+                # The members of a tie are joined in a ring; those never chosen are not.
+                if stage < stages[row + 1] and size > 1:
+                    sources[used] = items[k]
+                    targets[used] = items[start + (k - start + 1) % size]
+                    used += 1
+                if before >= 0 and (k == start or stage == stages[row + 1]):
+                    sources[used] = before if signs[row] > 0 else items[k]
+                    targets[used] = items[k] if signs[row] > 0 else before
+                    used += 1
+            if size > 0:
+                before = items[start]
+            start += size
+    return sources[:used], targets[:used]

@@ -1,0 +1,120 @@
+"""The bootstrap: ballots or clusters drawn with replacement, and the fit repeated."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from permdist._check import choice, count
+from permdist._text import plural
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray, RandomState
+    from permdist.inference.results import Fit
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bootstrap:
+    """Estimates from resampled ballots.
+
+    Attributes
+    ----------
+    parameters : array of float, shape (replicates, p)
+    scores : array of float, shape (replicates, n)
+        Each row adds up to 0.
+    failed : int
+        Replicates without an estimate (an item of them never lost, say), which are left out.
+    by : {"ballot", "cluster"}
+    """
+
+    parameters: FloatArray
+    scores: FloatArray
+    failed: int
+    by: str
+
+    def __repr__(self) -> str:
+        return f"Bootstrap({plural(len(self.scores), 'replicate')} by {self.by})"
+
+
+def draw(
+    fit: Fit,
+    replicates: int,
+    *,
+    by: str | None,
+    rng: RandomState,
+    n_jobs: int,
+    progress: bool,
+) -> Bootstrap:
+    """Repeat a fit; parameters as in `Fit.bootstrap`."""
+    from permdist.inference.fit import refit
+
+    replicates = count("replicates", replicates, minimum=2)
+    ballots = fit.ballots
+    by = by or ("ballot" if ballots.clusters is None else "cluster")
+    choice("by", by, ("ballot", "cluster"))
+    if by == "cluster" and ballots.clusters is None:
+        raise ValueError("by: the ballots have no clusters")
+    if isinstance(rng, np.random.Generator):
+        seeds = rng.bit_generator.seed_seq.spawn(replicates)  # type: ignore[attr-defined]
+    else:
+        seeds = np.random.SeedSequence(rng).spawn(replicates)
+
+    workers = (os.cpu_count() or 1) if n_jobs == -1 else count("n_jobs", n_jobs)
+
+    def one(seed: np.random.SeedSequence) -> FloatArray | None:
+        generator = np.random.Generator(np.random.PCG64(seed))
+        weights = resampled(generator, ballots.weights, ballots.clusters, by)
+        return refit(fit, weights)
+
+    with ThreadPoolExecutor(workers) as pool:
+        results = pool.map(one, seeds)
+        if progress:
+            from rich.console import Console
+            from rich.progress import track
+
+            console = Console(stderr=True)
+            found = list(track(results, "bootstrap", total=replicates, console=console))
+        else:
+            found = list(results)
+    kept = [each for each in found if each is not None]
+    failed = replicates - len(kept)
+    if len(kept) < 2:
+        raise ValueError(
+            "bootstrap: no estimate exists in nearly all replicates; set a prior or use errors of "
+            "another kind"
+        )
+    if failed:
+        warnings.warn(
+            f"bootstrap: no estimate exists in {failed} of {replicates} replicates, which are left "
+            "out; set a prior to keep them",
+            stacklevel=3,
+        )
+    parameters = np.array(kept)
+    n = fit.n_items
+    scores = np.array([fit.likelihood.split(row)[0][:n] for row in kept])
+    return Bootstrap(parameters, scores - scores.mean(axis=1)[:, None], failed, by)
+
+
+def resampled(
+    generator: np.random.Generator, weights: FloatArray, clusters: IntArray | None, by: str
+) -> FloatArray:
+    """Return the weights of ballots in a sample drawn with replacement.
+
+    Whole weights are counts: the ballots that were counted together are drawn one by one.
+    """
+    if by == "cluster" and clusters is not None:
+        groups = int(clusters.max()) + 1
+        return (
+            weights
+            * np.bincount(generator.integers(groups, size=groups), minlength=groups)[clusters]
+        )
+    if (weights == np.floor(weights)).all() and weights.sum() < 2**53:
+        total = weights.sum()
+        return generator.multinomial(int(total), weights / total).astype(np.float64)
+    number = len(weights)
+    return weights * np.bincount(generator.integers(number, size=number), minlength=number)

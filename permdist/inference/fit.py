@@ -1,0 +1,257 @@
+"""Maximum likelihood for ballots of any kind, by Newton's method, with a certificate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse import csgraph
+
+from permdist._check import count, finite
+from permdist._limits import need_memory
+from permdist.ballots import fading
+from permdist.ballots.rankings import listing
+from permdist.inference.likelihood import Likelihood, Penalty, check_design, idle_covariates
+from permdist.inference.priors import PseudoWins, as_prior
+from permdist.inference.results import Fit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray
+    from permdist.ballots import Ballots
+
+# Utilities beyond this many units of the Gumbel noise are as good as infinite.
+ENDLESS = 60.0
+NO_ESTIMATE = "fit: no maximum likelihood estimate exists"
+REMEDY = "leave these items out (Ballots.without) or set a prior"
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """Parameters at a maximum, the steps it took, and the last one's size."""
+
+    parameters: FloatArray
+    value: float
+    gradient: FloatArray
+    n_iter: int
+    accuracy: float
+
+
+class NoEstimateError(ValueError):
+    """The likelihood has no maximum."""
+
+
+def fit_ballots(
+    ballots: Ballots,
+    tie_sizes: tuple[int, ...],
+    *,
+    features: ArrayLike | None = None,
+    feature_names: tuple[str, ...] | None = None,
+    offset: ArrayLike | None = None,
+    half_life: float | None = None,
+    prior: Any = None,
+    max_iter: int = 100,
+    tol: float = 1e-9,
+) -> Fit:
+    """Estimate scores, coefficients and the prevalence of ties.
+
+    Parameters
+    ----------
+    ballots : Ballots
+    tie_sizes : tuple of int
+        The sizes above 1 that a tie may have.
+    features : array of float, shape (n, k), optional
+        Features of the items; scores are their products with coefficients then.
+    feature_names : tuple of str, optional
+    offset : array of float, shape (n,), optional
+        Known parts of the scores.
+    half_life : float, optional
+        The time after which a ballot counts half.
+    prior : float, Prior or None
+    max_iter : int
+    tol : float
+        The largest error of a parameter.
+    """
+    max_iter = count("max_iter", max_iter)
+    tol = float(finite("tol", tol, ndim=0))
+    if not 0.0 < tol <= 0.01:
+        raise ValueError(f"tol: expected a number above 0 and up to 0.01, got {tol:g}")
+    n = ballots.n_items
+    known = None if offset is None else finite("offset", offset, ndim=1)
+    if known is not None and len(known) != n:
+        raise ValueError(f"offset: expected {n} numbers, got {len(known)}")
+    data = ballots.merged() if half_life is None else ballots
+    likelihood = Likelihood(
+        data,
+        tie_sizes,
+        design=check_design(features, n),
+        offset=known,
+        importance=fading(ballots.times, half_life),
+    )
+    need_memory(f"n_items: equations of {likelihood.size:,} parameters", 40.0 * likelihood.size**2)
+    chosen = as_prior(prior)
+    if chosen is None and likelihood.design is None:
+        check_connected(data)
+    bound = likelihood.with_ghost() if isinstance(chosen, PseudoWins) else likelihood
+    penalty = None if chosen is None else Penalty(chosen, bound)
+    try:
+        found = maximize(bound, penalty, np.zeros(bound.size), max_iter, tol)
+    except NoEstimateError:
+        _explain(data, likelihood)
+    return Fit.of(bound, penalty, found, data, feature_names)
+
+
+def maximize(
+    likelihood: Likelihood,
+    penalty: Callable[[FloatArray], tuple[float, FloatArray, FloatArray]] | None,
+    start: FloatArray,
+    max_iter: int,
+    tol: float,
+    weights: FloatArray | None = None,
+    fixed: FloatArray | None = None,
+) -> Optimum:
+    """Maximize the likelihood, less the penalty; `fixed` are orthonormal directions to stay in.
+
+    The function is concave. A step is taken in full where it leads uphill at its end or gains
+    enough, and halved otherwise. It ends when a step changes no parameter by more than `tol`;
+    that step is taken, too.
+    """
+    free = likelihood.free_directions()
+    parameters = start.copy()
+
+    def derivatives(at: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        value, gradient, information = likelihood(at, weights)
+        if penalty is not None:
+            less, slope, second = penalty(at)
+            value, gradient, information = value - less, gradient - slope, information + second
+        return value, gradient, information
+
+    value, gradient, information = derivatives(parameters)
+    if likelihood.n_covariates and penalty is None:
+        idle = idle_covariates(likelihood, information)
+        if idle.any():
+            name = likelihood.ballots.feature_names[int(np.argmax(idle))]
+            raise ValueError(f"covariates: {name!r} never differs within a ballot; leave it out")
+    for iteration in range(max_iter + 1):
+        step = _solve(information, gradient, free, fixed)
+        largest = float(np.abs(step).max(initial=0.0))
+        if largest <= tol:
+            parameters = parameters + step
+            return Optimum(parameters, value, gradient, iteration, largest)
+        if iteration == max_iter:
+            break
+        size, slope = 1.0, float(gradient @ step)
+        # A gain that rounding hides cannot be judged; so near the maximum every step is good.
+        near = slope <= 1e-9 * (1.0 + abs(value))
+        while True:
+            trial = parameters + size * step
+            if np.ptp(trial[: likelihood.n_scores]) > 2e4:
+                raise NoEstimateError
+            new = derivatives(trial)
+            if not np.isnan(new[0]) and (
+                near or float(new[1] @ step) >= 0.0 or new[0] >= value + 1e-4 * size * slope
+            ):
+                break
+            size *= 0.5
+            if size < 1e-10:
+                raise NoEstimateError
+        parameters, (value, gradient, information) = trial, new
+        spread = np.ptp(likelihood.split(parameters)[0])
+        if spread > ENDLESS * max(1.0, likelihood.ballots.n_items / 10.0):
+            raise NoEstimateError
+    raise RuntimeError(
+        f"fit: not converged after {max_iter} steps, the next one would move a parameter by "
+        f"{largest:.1e}; raise max_iter or set a prior"
+    )
+
+
+def _solve(
+    information: FloatArray, gradient: FloatArray, free: FloatArray, fixed: FloatArray | None
+) -> FloatArray:
+    """Return the Newton step, which has no part along free and fixed directions."""
+    if fixed is not None:
+        free = np.column_stack([free, fixed])
+        across = np.eye(len(gradient)) - free @ free.T
+        information, gradient = across @ information @ across, across @ gradient
+    # In units in which the diagonal is 1; these directions are held by a term of that size.
+    diagonal = np.diagonal(information)
+    scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-12 * max(float(diagonal.max()), 1e-300)))
+    ground = free / scale[:, None]
+    ground /= np.maximum(np.linalg.norm(ground, axis=0), 1e-300)
+    matrix = information * scale[:, None] * scale + ground @ ground.T
+    try:
+        factor = linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        raise NoEstimateError from None
+    step: FloatArray = scale * linalg.cho_solve(factor, scale * gradient, check_finite=False)
+    return step - free @ (free.T @ step)
+
+
+def check_connected(ballots: Ballots) -> None:
+    """Explain why there is no estimate where wins and ties do not connect all items."""
+    n = ballots.n_items
+    if n == 1:
+        return
+    sources, targets = ballots.graph()
+    graph = sparse.csr_matrix((np.ones(len(sources), np.int8), (sources, targets)), shape=(n, n))
+    parts, part = csgraph.connected_components(graph, connection="strong")
+    if parts == 1:
+        return
+    names = ballots.names
+    absent = np.flatnonzero(ballots.counts() == 0.0)
+    if len(absent):
+        raise NoEstimateError(f"{NO_ESTIMATE}, on no ballot: {_some(absent, names)}; {REMEDY}")
+    islands, island = csgraph.connected_components(graph, connection="weak")
+    if islands > 1:
+        which = np.flatnonzero(island == np.bincount(island).argmin())
+        raise NoEstimateError(
+            f"{NO_ESTIMATE}, never compared with the others: {_some(which, names)}; {REMEDY}"
+        )
+    crosses = part[sources] != part[targets]
+    above, below = np.zeros(parts, np.bool_), np.zeros(parts, np.bool_)
+    above[part[sources[crosses]]] = True
+    below[part[targets[crosses]]] = True
+    best, worst = np.flatnonzero((above & ~below)[part]), np.flatnonzero((below & ~above)[part])
+    which, word = (best, "above") if len(best) <= len(worst) else (worst, "below")
+    raise NoEstimateError(
+        f"{NO_ESTIMATE}, always {word} the others: {_some(which, names)}; {REMEDY}"
+    )
+
+
+def _some(which: Any, names: tuple[str, ...]) -> str:
+    return listing(which, len(which), names)
+
+
+def _explain(ballots: Ballots, likelihood: Likelihood) -> None:
+    """Say why Newton's method has found no maximum."""
+    if likelihood.design is None and likelihood.n_covariates == 0:
+        if (ballots.sizes > 1).all():
+            raise NoEstimateError(f"{NO_ESTIMATE}, all results are ties; set a prior or add wins")
+        raise NoEstimateError(
+            f"{NO_ESTIMATE}, some items never lose, but for ties, to the others; {REMEDY}"
+        )
+    raise NoEstimateError(
+        f"{NO_ESTIMATE}, some combination of the covariates predicts every result; set a prior"
+    )
+
+
+def named_features(features: Any) -> tuple[Any, tuple[str, ...] | None]:
+    """Return features of the items and their names, which a data frame has."""
+    columns = getattr(features, "columns", None)
+    if columns is None:
+        return features, None
+    return features.to_numpy(), tuple(map(str, columns))
+
+
+def refit(fit: Fit, weights: FloatArray) -> FloatArray | None:
+    """Return the parameters for other weights of the ballots; None if there is no estimate."""
+    try:
+        found = maximize(fit.likelihood, fit.penalty, fit.parameters, 50, 1e-6, weights)
+    except (NoEstimateError, RuntimeError):
+        return None
+    return found.parameters

@@ -1,0 +1,512 @@
+"""The estimate of a ranking model, its errors by kind, and what follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import linalg, stats
+
+from permdist._check import choice, finite
+from permdist.ballots.ballots import find_item
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+
+    from permdist._typing import FloatArray, IntArray, RandomState
+    from permdist.ballots import Ballots
+    from permdist.inference.bootstrap import Bootstrap
+    from permdist.inference.comparisons import Difference
+    from permdist.inference.fit import Optimum
+    from permdist.inference.leaderboard import Leaderboard
+    from permdist.inference.likelihood import Likelihood
+    from permdist.inference.quasi import QuasiVariances
+
+KINDS = ("observed", "penalized", "sandwich", "bootstrap")
+# Beyond this size there are no matrices of items by items.
+MAX_MATRIX = 1000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit:
+    """An estimate of scores and how good it is.
+
+    Two questions are kept apart. Where an item may stand in *one future ranking* is a matter of
+    the distribution: `rank_marginals` and `pairwise` of the model. How sure we are of its *true
+    place* is a matter of the errors of the estimate, and answered here: `rank_sets`,
+    `prob_above`, `prob_best`.
+
+    Errors have a kind: ``"observed"`` (from the information of the data alone, whatever the
+    prior), ``"penalized"`` (with the prior's part), ``"sandwich"`` (right even where the model is
+    not, and for clusters of dependent ballots) and ``"bootstrap"``.
+
+    Attributes
+    ----------
+    names : tuple of str
+    scores : array of float, shape (n,)
+        They add up to 0.
+    ties : array of float
+        The logarithms of delta_2, delta_3, ..., up to the largest tie; -inf where a size does
+        not occur.
+    log_likelihood : float
+        At the estimate, without the penalty.
+    n_iter : int
+    gradient : float
+        The largest component of the gradient, relative to the total weight.
+    accuracy : float
+        How far any parameter may be from the exact maximum.
+    """
+
+    names: tuple[str, ...]
+    scores: FloatArray
+    ties: FloatArray
+    log_likelihood: float
+    n_iter: int
+    gradient: float
+    accuracy: float
+    parameters: FloatArray = field(default_factory=lambda: np.zeros(0))
+    penalty: Any = None
+    feature_names: tuple[str, ...] = ()
+    _make: Callable[[], Likelihood] | None = None
+    _observed: FloatArray | None = None
+
+    @classmethod
+    def of(
+        cls,
+        likelihood: Likelihood,
+        penalty: Any,
+        found: Optimum,
+        ballots: Ballots,
+        feature_names: tuple[str, ...] | None,
+    ) -> Fit:
+        """Make one from an optimum."""
+        n = ballots.n_items
+        scores, _, deltas = likelihood.split(found.parameters)
+        with np.errstate(divide="ignore"):
+            ties = np.log(deltas[2:])
+        value = likelihood(found.parameters)[0]
+        centered = scores[:n] - scores[:n].mean()
+        centered.flags.writeable = False
+        total = float((ballots.weights * likelihood.importance).sum())
+        if likelihood.design is not None and feature_names is None:
+            feature_names = tuple(f"feature {k}" for k in range(likelihood.design.shape[1]))
+        return cls(
+            ballots.names,
+            centered,
+            ties,
+            value,
+            found.n_iter,
+            float(np.abs(found.gradient).max()) / total,
+            found.accuracy,
+            found.parameters,
+            penalty,
+            feature_names or (),
+            lambda: likelihood,
+        )
+
+    @cached_property
+    def likelihood(self) -> Likelihood:
+        """The likelihood that was maximized, as a function of all parameters."""
+        if self._make is None:
+            raise ValueError(
+                f"fit_result: errors need a matrix of items by items, up to {MAX_MATRIX} items"
+            )
+        return self._make()
+
+    @property
+    def n_items(self) -> int:
+        """The number of items."""
+        return len(self.names)
+
+    @property
+    def ballots(self) -> Ballots:
+        """The ballots, equal ones counted together."""
+        return self.likelihood.ballots
+
+    @property
+    def n_ballots(self) -> float:
+        """How many ballots were cast."""
+        return float(self.ballots.weights.sum())
+
+    def __repr__(self) -> str:
+        return (
+            f"Fit({self.n_items} items, log-likelihood {self.log_likelihood:.6g}, "
+            f"{self.n_iter} steps)"
+        )
+
+    def __str__(self) -> str:
+        return str(self.leaderboard())
+
+    def _repr_html_(self) -> str:
+        return self.leaderboard()._repr_html_()
+
+    # ---- errors ------------------------------------------------------------------------------
+
+    @cached_property
+    def _covariances(self) -> dict[str, FloatArray]:
+        return {}
+
+    def parameter_covariance(self, kind: str = "observed") -> FloatArray:
+        """Return the covariance of all parameters, in the order of `Likelihood`.
+
+        Parameters
+        ----------
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+        """
+        choice("kind", kind, KINDS)
+        known = self._covariances
+        if kind == "bootstrap" and kind not in known:
+            known[kind] = np.atleast_2d(np.cov(self.bootstrap().parameters.T))
+        if kind not in known:
+            known[kind] = self._curvature_covariance(kind)
+        return known[kind]
+
+    def _curvature_covariance(self, kind: str) -> FloatArray:
+        likelihood = self.likelihood
+        information = likelihood(self.parameters)[2]
+        whole = information
+        if self.penalty is not None:
+            whole = information + self.penalty(self.parameters)[2]
+        if kind == "observed":
+            return pseudo_inverse(information, likelihood.free_directions(), self._ghost)
+        bread = pseudo_inverse(whole, likelihood.free_directions(), None)
+        if kind == "penalized":
+            return bread
+        result: FloatArray = bread @ likelihood.spread(self.parameters) @ bread
+        clusters = self.ballots.clusters
+        if clusters is not None:
+            groups = len(np.unique(clusters))
+            if groups < 2:
+                raise ValueError("kind: a sandwich needs at least two clusters, got one")
+            result *= groups / (groups - 1.0)
+        return result
+
+    @property
+    def _ghost(self) -> int | None:
+        """The parameter that plays no part in the data."""
+        ghost = self.likelihood.ballots.n_items > self.n_items
+        return self.likelihood.n_scores - 1 if ghost else None
+
+    def covariance(self, kind: str = "observed") -> FloatArray:
+        """Return the covariance of the scores, which add up to 0, shape (n, n).
+
+        Parameters
+        ----------
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+            What the errors come from; see the class.
+        """
+        choice("kind", kind, KINDS)
+        if kind == "observed" and self._observed is not None:
+            return self._observed
+        if kind == "bootstrap":
+            return np.atleast_2d(np.cov(self.bootstrap().scores.T))
+        likelihood = self.likelihood
+        k = likelihood.n_scores
+        result = self.parameter_covariance(kind)[:k, :k]
+        if likelihood.design is not None:
+            result = likelihood.design @ result @ likelihood.design.T
+        result = result[: self.n_items, : self.n_items]
+        result = result - result.mean(axis=0)
+        return result - result.mean(axis=1)[:, None]
+
+    def standard_errors(self, kind: str = "observed") -> FloatArray:
+        """Return the standard error of each score; differences need `compare` or `covariance`.
+
+        Parameters
+        ----------
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+        """
+        return np.sqrt(np.maximum(np.diagonal(self.covariance(kind)), 0.0))
+
+    def contrast_errors(self, reference: int | str, kind: str = "observed") -> FloatArray:
+        """Return the standard error of each score's difference to that of one item.
+
+        Parameters
+        ----------
+        reference : int or str
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+        """
+        covariance, r = self.covariance(kind), self.index(reference)
+        own = np.diagonal(covariance)
+        return np.sqrt(np.maximum(own + own[r] - 2.0 * covariance[:, r], 0.0))
+
+    def tie_errors(self, kind: str = "observed") -> FloatArray:
+        """Return the standard error of each entry of `ties`; NaN for a size that does not occur.
+
+        Parameters
+        ----------
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+        """
+        likelihood = self.likelihood
+        errors = np.sqrt(np.diagonal(self.parameter_covariance(kind)))
+        result = np.full(len(self.ties), np.nan)
+        first = likelihood.size - likelihood.n_ties
+        for place, size in enumerate(likelihood.tie_sizes):
+            result[size - 2] = errors[first + place]
+        return result
+
+    def intervals(self, level: float = 0.95, kind: str = "observed") -> FloatArray:
+        """Return an interval for each score, shape (n, 2).
+
+        Parameters
+        ----------
+        level : float
+            The coverage of each interval by itself.
+        kind : {"observed", "penalized", "sandwich", "bootstrap", "profile"}
+            Normal intervals from the errors of a kind, quantiles of the bootstrap, or the range
+            of a score in which the profile likelihood is not too low.
+        """
+        level = check_level(level)
+        choice("kind", kind, (*KINDS, "profile"))
+        if kind == "profile":
+            from permdist.inference.profile import profile_intervals
+
+            return profile_intervals(self, level)
+        if kind == "bootstrap":
+            tails = [50.0 * (1.0 - level), 50.0 * (1.0 + level)]
+            return np.percentile(self.bootstrap().scores, tails, axis=0).T
+        reach = stats.norm.ppf(0.5 + level / 2.0) * self.standard_errors(kind)
+        return np.column_stack([self.scores - reach, self.scores + reach])
+
+    @property
+    def coefficients(self) -> pd.DataFrame:
+        """The coefficients of covariates with their errors (observed), as a data frame."""
+        return self.coefficient_table()
+
+    def coefficient_table(self, kind: str = "observed") -> pd.DataFrame:
+        """Return the coefficients of covariates with their errors.
+
+        Parameters
+        ----------
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per covariate: estimate, standard error, z and two-sided p-value.
+        """
+        import pandas as pd
+
+        likelihood = self.likelihood
+        k, q = likelihood.n_scores, likelihood.n_covariates
+        names, which = list(likelihood.ballots.feature_names[:q]), np.arange(k, k + q)
+        if likelihood.design is not None:
+            own = k - (self._ghost is not None)
+            names = [*self.feature_names[:own], *names]
+            which = np.concatenate([np.arange(own), which])
+        errors = np.sqrt(np.diagonal(self.parameter_covariance(kind))[which])
+        estimate = self.parameters[which]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = estimate / errors
+        return pd.DataFrame(
+            {
+                "estimate": estimate,
+                "standard_error": errors,
+                "z": z,
+                "p_value": 2.0 * stats.norm.sf(np.abs(z)),
+            },
+            index=pd.Index(names, name="covariate"),
+        )
+
+    def bootstrap(
+        self,
+        replicates: int = 1000,
+        *,
+        by: str | None = None,
+        rng: RandomState = 0,
+        n_jobs: int = -1,
+        progress: bool = False,
+    ) -> Bootstrap:
+        """Fit again to ballots drawn with replacement.
+
+        Parameters
+        ----------
+        replicates : int
+        by : {"ballot", "cluster"}, optional
+            What is drawn; clusters if there are any.
+        rng : int, Generator or None
+        n_jobs : int
+            How many threads; -1 is one for each core. The result does not depend on it.
+        progress : bool
+            Whether to show a progress bar.
+
+        Returns
+        -------
+        Bootstrap
+            The last one is what ``kind="bootstrap"`` means elsewhere; a first one is made where
+            there is none.
+        """
+        from permdist.inference.bootstrap import draw
+
+        known = self.__dict__.setdefault("_drawn", {})
+        key = (replicates, by, rng)
+        if not isinstance(rng, int) or key not in known:
+            found = draw(self, replicates, by=by, rng=rng, n_jobs=n_jobs, progress=progress)
+            known.clear()
+            known[key] = found
+            self._covariances.pop("bootstrap", None)
+        result: Bootstrap = known[key]
+        return result
+
+    # ---- what follows from scores and their covariance ----------------------------------------
+
+    def index(self, item: int | str) -> int:
+        """Return the number of an item that is given by number or name."""
+        return find_item(item, self.names)
+
+    def compare(
+        self, first: int | str, second: int | str, *, level: float = 0.95, kind: str = "observed"
+    ) -> Difference:
+        """Compare two items: the difference of their scores, its error and a p-value.
+
+        Parameters
+        ----------
+        first, second : int or str
+        level : float
+            Of the interval.
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+        """
+        from permdist.inference.comparisons import compare
+
+        pair = self.index(first), self.index(second)
+        return compare(self.scores, self.covariance(kind), *pair, level=check_level(level))
+
+    def comparisons(
+        self, *, level: float = 0.95, kind: str = "observed", adjust: str = "max-t"
+    ) -> pd.DataFrame:
+        """Compare all pairs at once.
+
+        Parameters
+        ----------
+        level : float
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+        adjust : {"max-t", "holm", "bonferroni", "none"}
+            How p-values and intervals account for the number of pairs.
+        """
+        from permdist.inference.comparisons import all_pairs
+
+        return all_pairs(
+            self.scores, self.covariance(kind), self.names, level=check_level(level), adjust=adjust
+        )
+
+    def quasi_variances(self, kind: str = "observed") -> QuasiVariances:
+        """Return variances that give the errors of all differences as if scores were independent.
+
+        Parameters
+        ----------
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+        """
+        from permdist.inference.quasi import quasi_variances
+
+        return quasi_variances(self.covariance(kind))
+
+    def rank_sets(self, level: float = 0.95, kind: str = "observed") -> IntArray:
+        """Return the best and the worst true place that each item can have, shape (n, 2).
+
+        Parameters
+        ----------
+        level : float
+            All sets together hold the true places with this probability.
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+        """
+        from permdist.inference.ranks import rank_sets
+
+        return rank_sets(self.scores, self.covariance(kind), level=check_level(level))
+
+    def prob_above(self, first: int | str, second: int | str, kind: str = "observed") -> float:
+        """Return how sure we are that one item's true score is above another's.
+
+        This is not the chance that it is ranked above in one future ranking (`pairwise`).
+
+        Parameters
+        ----------
+        first, second : int or str
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+        """
+        from permdist.inference.ranks import prob_above
+
+        i, j = self.index(first), self.index(second)
+        return float(prob_above(self.scores, self.covariance(kind))[i, j])
+
+    def prob_best(self, kind: str = "observed", *, rng: RandomState = 0) -> FloatArray:
+        """Return how sure we are that each item's true score is the highest, shape (n,).
+
+        This is not the chance to be first in one future ranking (`rank_marginals`).
+
+        Parameters
+        ----------
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+        rng : int, Generator or None
+        """
+        from permdist.inference.ranks import prob_best
+
+        return prob_best(self.scores, self.covariance(kind), rng=rng)
+
+    def leaderboard(
+        self,
+        level: float = 0.95,
+        kind: str = "observed",
+        *,
+        elo: bool = False,
+        anchor: int | str | None = None,
+    ) -> Leaderboard:
+        """Return a table of places, scores, intervals and rank sets.
+
+        Parameters
+        ----------
+        level : float
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+        elo : bool
+            Whether to show scores as Elo ratings, 400 for a tenfold worth.
+        anchor : int or str, optional
+            The item whose score is 0 (or 1000 as Elo rating); the mean of all by default.
+        """
+        from permdist.inference.leaderboard import make
+
+        return make(
+            self.names,
+            self.scores,
+            self.covariance(kind),
+            level=check_level(level),
+            counts=self.ballots.counts()[: self.n_items],
+            elo=elo,
+            anchor=None if anchor is None else self.names[self.index(anchor)],
+        )
+
+
+def check_level(level: float) -> float:
+    """Return a confidence level as a float, or say what is wrong with it."""
+    value = float(finite("level", level, ndim=0))
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"level: expected a number between 0 and 1, got {value:g}")
+    return value
+
+
+def pseudo_inverse(matrix: FloatArray, free: FloatArray, absent: int | None) -> FloatArray:
+    """Invert a symmetric matrix across its free directions; `absent` is a row of zeros."""
+    if absent is not None:
+        rest = np.delete(np.arange(len(matrix)), absent)
+        # Without it, the free direction is that of the others.
+        inner = free[rest]
+        inner = inner / np.maximum(np.linalg.norm(inner, axis=0), 1e-300)
+        result = np.zeros_like(matrix)
+        result[np.ix_(rest, rest)] = pseudo_inverse(matrix[np.ix_(rest, rest)], inner, None)
+        return result
+    diagonal = np.diagonal(matrix)
+    grounded = matrix + float(diagonal.mean()) * (free @ free.T)
+    across = np.eye(len(matrix)) - free @ free.T
+    try:
+        if diagonal.min() <= 0.0:
+            raise linalg.LinAlgError
+        factor = linalg.cho_factor(grounded)
+    except linalg.LinAlgError:
+        raise ValueError(
+            "kind: the ballots alone do not determine all parameters, so that there are no errors "
+            "of this kind; use kind='penalized'"
+        ) from None
+    result = across @ linalg.cho_solve(factor, across)
+    return (result + result.T) / 2.0
