@@ -105,7 +105,7 @@ class Battles:
             times=self.times,
             names=self.names,
             features=features,
-            feature_names=self.feature_names or None,
+            feature_names=self.feature_names,
         )
 
     def counts(self) -> tuple[FloatArray, FloatArray]:
@@ -165,6 +165,42 @@ class Battles:
             self.columns,
             self.source,
         )
+
+    def merged(self) -> Battles:
+        """Return different battles only, with their weights added up.
+
+        Battles with clusters, times or covariates stay as they are; ties are of one kind, and the
+        competitor with the lower number is the first.
+        """
+        if any(part is not None for part in (self.clusters, self.times, self.features)):
+            return self
+        n = self.n_items
+        weights = np.ones(len(self)) if self.weights is None else self.weights
+        low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
+        won = np.minimum(self.outcome, TIE)
+        won = np.where((self.first > self.second) & (won < TIE), 1 - won, won)
+        cells, which = np.unique((low * n + high) * 3 + won, return_inverse=True)
+        pair = cells // 3
+        return Battles(
+            self.names,
+            frozen(pair // n),
+            frozen(pair % n),
+            frozen(cells % 3),
+            frozen(np.bincount(which, weights).astype(np.float64)),
+            columns=self.columns,
+            source=self.source,
+        )
+
+    def without(self, names: Sequence[str]) -> Battles:
+        """Return the battles in which none of some competitors takes part.
+
+        Parameters
+        ----------
+        names : sequence of str
+        """
+        gone = {self.names.index(choice("names", name, self.names)) for name in names}
+        out = np.array([item in gone for item in range(self.n_items)])
+        return self.take(~(out[self.first] | out[self.second]))
 
     def slices(self) -> dict[str, Battles]:
         """Return the battles of each value of the column `by`, the largest slice first.
