@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, choice, count
-from permdist._text import aligned, plural
+from permdist._text import aligned, plural, text_table
 from permdist.ballots import Ballots
 from permdist.data import Battles
 from permdist.inference import goodness
@@ -29,7 +29,7 @@ ERRORS = ("observed", "penalized", "sandwich", "bootstrap", "profile")
 FOLDS = 5
 # Held-out battles may be the only ones that a competitor won: there, a weak prior helps out.
 WEAK = 1e-3
-MOST_WORST = 3
+MOST_WORST = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +104,10 @@ class Rating:
         parts = [str(self.leaderboard)]
         table = self.covariates()
         if table is not None:
-            parts.append(table.round(4).to_string())
+            parts.append(_coefficients_text(table))
         parts.append(aligned(self.summary()))
+        if self.goodness is not None:
+            parts.append(_worst_text(self.goodness.residuals))
         return "\n\n".join(parts)
 
     def summary(self) -> dict[str, str]:
@@ -358,7 +360,7 @@ def _goodness(
         residuals,
         deviance,
         transitivity(battles.counts()[0]),
-        expected_cycles(residuals, rng=rng),
+        expected_cycles(residuals, draws=_draws(battles.n_items), rng=rng),
         calibration,
         *losses,
     )
@@ -403,6 +405,11 @@ def _held_out(
     return np.concatenate(predicted), parts.T.ravel()
 
 
+def _draws(n_items: int) -> int:
+    """Return how many data sets to simulate for the expected circles: fewer large ones."""
+    return int(np.clip(2e9 / n_items**3, 20, 200))
+
+
 def _log_tie(fit: Fit) -> float | None:
     """Return the logarithm of delta_2; None if no two items tie."""
     finite = len(fit.ties) and np.isfinite(fit.ties[0])
@@ -423,6 +430,30 @@ def _pairs_met(rating: Rating) -> str:
     return f"{met:,} of {n * (n - 1) // 2:,}"
 
 
+def _coefficients_text(table: pd.DataFrame) -> str:
+    rows = [
+        [str(name), f"{estimate:.4f}", f"{error:.4f}", f"{z:.2f}", f"{p:.3g}"]
+        for name, (estimate, error, z, p) in zip(table.index, table.to_numpy(), strict=True)
+    ]
+    return text_table(["covariate", "estimate", "s.e.", "z", "p"], rows)
+
+
+def _worst_text(residuals: pd.DataFrame) -> str:
+    rows = [
+        [
+            f"{row['first']} - {row['second']}",
+            f"{row['battles']:,g}",
+            f"{row['wins'] + row['ties'] / 2:,g}",
+            f"{row['expected_wins'] + row['expected_ties'] / 2:,.1f}",
+            f"{row['z']:+.2f}",
+            f"{row['adjusted']:.3g}",
+        ]
+        for row in residuals.head(MOST_WORST).to_dict(orient="records")
+    ]
+    head = ["worst fitting pairs", "battles", "points", "expected", "z", "adjusted p"]
+    return text_table(head, rows)
+
+
 def _goodness_rows(found: Goodness) -> dict[str, str]:
     rows = {}
     if found.deviance is not None:
@@ -433,13 +464,6 @@ def _goodness_rows(found: Goodness) -> dict[str, str]:
         if value.sparse > 0.2:
             text += f" (rough: {value.sparse:.0%} of the expected counts are below 5)"
         rows["deviance"] = text
-    worst = found.residuals.head(MOST_WORST)
-    rows["worst fitting pairs"] = "; ".join(
-        f"{row['first']} - {row['second']} {row['wins'] + row['ties'] / 2:g} points of "
-        f"{row['battles']:g}, expected {row['expected_wins'] + row['expected_ties'] / 2:.1f} "
-        f"(z {row['z']:+.1f})"
-        for row in worst.to_dict(orient="records")
-    )
     unusual = int((found.residuals["adjusted"] < 0.05).sum())
     rows["pairs that do not fit"] = (
         f"{unusual:,} at 5%, adjusted for {len(found.residuals):,} pairs"

@@ -60,13 +60,12 @@ def transitivity(wins: ArrayLike, *, level: float = 0.05) -> Transitivity:
     """
     table = _square("wins", wins)
     above = table > table.T
-    decided = (above | above.T).astype(np.float64)
-    triads = _traces(decided) // 6
-    cyclic = _traces(above.astype(np.float64)) // 3
+    triads = _traces(above | above.T) // 6
+    cyclic = _traces(above) // 3
     # At least so many wins out of so many, by tosses of a coin; weights need not be whole.
     tail = special.betainc(np.where(above, table, 1.0), np.where(above, table.T, 0.0) + 1.0, 0.5)
     clear = above & (2.0 * tail <= level)
-    significant = _traces(clear.astype(np.float64)) // 3
+    significant = _traces(clear) // 3
     examples = _circles(clear) if significant else np.zeros((0, 3), dtype=np.int64)
     share = cyclic / triads if triads else np.nan
     return Transitivity(triads, cyclic, share, significant, examples)
@@ -115,9 +114,9 @@ def expected_cycles(
         wins = np.zeros((len(items), len(items)))
         wins[one, two], wins[two, one] = drawn[:, 0], drawn[:, 1]
         above = wins > wins.T
-        triads = _traces((above | above.T).astype(np.float64)) // 6
+        triads = _traces(above | above.T) // 6
         if triads:
-            shares.append(_traces(above.astype(np.float64)) // 3 / triads)
+            shares.append(_traces(above) // 3 / triads)
     return (float(np.mean(shares)), float(np.std(shares))) if shares else (np.nan, np.nan)
 
 
@@ -131,9 +130,10 @@ def _square(name: str, values: ArrayLike) -> FloatArray:
     return table
 
 
-def _traces(graph: FloatArray) -> int:
+def _traces(graph: BoolArray) -> int:
     """Return the number of closed walks of three steps in a graph of zeros and ones."""
-    return round(float(((graph @ graph) * graph.T).sum()))
+    links = graph.astype(np.float32)  # whole numbers up to n, which it holds exactly
+    return round(float(((links @ links) * links.T).sum(dtype=np.float64)))
 
 
 def _circles(clear: BoolArray, most: int = 20) -> IntArray:
