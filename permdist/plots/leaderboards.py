@@ -262,6 +262,7 @@ def plot_comparisons(
     top = max(float(met.max()), 1e-300)
     # The rare pairs first, so that they do not cover the others.
     pairs = np.argwhere(np.triu(met, 1) > 0)
+    widest = 3.5 * min(1.0, np.sqrt(60.0 / max(len(pairs), 1)))  # thinner where there are many
     for i, j in pairs[np.argsort(met[pairs[:, 0], pairs[:, 1]], kind="stable")]:
         share = float(met[i, j]) / top
         ax.add_patch(
@@ -269,9 +270,9 @@ def plot_comparisons(
                 tuple(at[i]),
                 tuple(at[j]),
                 arrowstyle="-",
-                linewidth=0.3 + 3.2 * share,
+                linewidth=0.2 + widest * share,
                 color=SAME,
-                alpha=0.25 + 0.55 * share,
+                alpha=0.15 + 0.6 * share,
                 shrinkA=0,
                 shrinkB=0,
             )

@@ -158,11 +158,12 @@ def _win_rates_section(report: Report, rating: Rating) -> None:
     one, two = (part.ravel() for part in np.indices((n, n)))
     log_tie = None if rating.tie_chance is None else float(rating.fit.ties[0])
     chances = pair_chances(rating.fit.scores, log_tie, one, two).reshape(n, n, 3)
+    even = ", with equal covariates" if rating.battles.features is not None else ""
     report.section(
         "Win rates",
         "The share of points in the battles of each pair, where a tie is half a point for both, "
-        "and what the model expects of it. The fit borrows strength: it has a value for pairs that "
-        "never met.",
+        f"and what the model expects of it{even}. The model has a value for pairs that never met, "
+        "too.",
     )
     report.picture(
         plots.plot_win_rates(
@@ -255,8 +256,8 @@ def _circles_section(report: Report, rating: Rating) -> None:
         f"Of {circles.triads:,} triples of competitors with a majority in each pair, "
         f"{circles.cyclic:,} ({circles.share:.1%}) go in a circle: A beats B, B beats C, and C "
         f"beats A. If the model were true, {expected[0]:.1%} would do so by chance (standard "
-        f"deviation {expected[1]:.1%}). In {circles.significant:,} of the circles each majority is "
-        "significant at 5% by itself.",
+        f"deviation {expected[1]:.1%}). Circles in which each majority is significant at 5% by "
+        f"itself: {circles.significant or 'none'}.",
     )
     if len(circles.examples):
         names = rating.fit.names
