@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from permdist.ballots import Ballots
     from permdist.distributions import (
+        DavidsonLuce,
         Distribution,
         GaussianScores,
         GoodBad,
@@ -47,6 +48,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Ballots",
+    "DavidsonLuce",
     "Distribution",
     "GaussianScores",
     "GoodBad",

@@ -24,6 +24,7 @@ PAGES = [
     "tutorials/fit.md",
     "tutorials/test-your-own.md",
     "which.md",
+    "preferences.md",
     "promises.md",
     "measures.md",
     "rankings.md",

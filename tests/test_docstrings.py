@@ -25,6 +25,7 @@ OURS = (
     "report",
     "samplers",
     "samplers.kernels",
+    "strategies",
 )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from permdist._check import finite, frozen
 from permdist._kernels import kernel
+from permdist._offer import offer_strategy
 from permdist._ragged import pointers, rows_of
 from permdist._text import aligned, hint, plural
 from permdist.ballots import reading
@@ -643,3 +644,6 @@ def _edges(
                 before = items[start]
             start += size
     return sources[:used], targets[:used]
+
+
+offer_strategy(Ballots, "ballots")

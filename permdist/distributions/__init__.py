@@ -2,20 +2,26 @@
 
 from permdist.distributions.base import Distribution, Estimate, NotExactError
 from permdist.distributions.custom import WeightedOrders
+from permdist.distributions.davidson_luce import DavidsonLuce
+from permdist.distributions.estimates import Estimates
 from permdist.distributions.gaussian import GaussianScores
 from permdist.distributions.good_bad import GoodBad
 from permdist.distributions.pair_signs import PairSigns
 from permdist.distributions.plackett_luce import PlackettLuce
+from permdist.distributions.tied_rankings import TiedRankings
 from permdist.distributions.valid_signs import ValidSigns
 
 __all__ = [
+    "DavidsonLuce",
     "Distribution",
     "Estimate",
+    "Estimates",
     "GaussianScores",
     "GoodBad",
     "NotExactError",
     "PairSigns",
     "PlackettLuce",
+    "TiedRankings",
     "ValidSigns",
     "WeightedOrders",
 ]

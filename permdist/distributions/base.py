@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.special import entr
 
-from permdist._check import as_rng, batch_shape, choice, count, grades
+from permdist._check import as_rng, batch_shape, choice, count
 from permdist._interrupts import parts
 from permdist._limits import need_memory
+from permdist.distributions.estimates import Estimate as Estimate
+from permdist.distributions.estimates import mean_of
 from permdist.distributions.items import Items
 from permdist.measures import AUC, Composite, KendallTau, Measure, parse
 from permdist.rankings import check_orders, enumerate_orders, order_to_ranks
@@ -31,39 +33,6 @@ if TYPE_CHECKING:
 METHODS = ("auto", "exact", "sample")
 DEFAULT_DRAWS = 10_000
 MAX_LISTED = 8
-
-
-class Estimate(float):
-    """A float with its standard error, which is 0 if it was computed exactly.
-
-    Attributes
-    ----------
-    standard_error : float
-        0 if exact; also 0 if all draws agree.
-    draws : int
-        The number of draws it was estimated from; 0 if exact.
-
-    Examples
-    --------
-    >>> Estimate(0.5)
-    0.5
-    >>> Estimate(0.5, standard_error=0.01, draws=100)
-    0.5 ± 0.01
-    """
-
-    standard_error: float
-    draws: int
-
-    def __new__(cls, value: float, standard_error: float = 0.0, draws: int = 0) -> Estimate:
-        """Make a float that carries its standard error."""
-        self = super().__new__(cls, value)
-        self.standard_error, self.draws = float(standard_error), draws
-        return self
-
-    def __repr__(self) -> str:
-        if self.draws == 0:
-            return float.__repr__(self)
-        return f"{float(self):.6g} ± {self.standard_error:.2g}"
 
 
 class Distribution(Items, ABC):
@@ -219,7 +188,7 @@ class Distribution(Items, ABC):
                         f"{MAX_LISTED} items, this distribution has {self.n_items}"
                     )
                 raise NotExactError(self._refusal(f"expect({chosen.name!r})"))
-        return _mean(chosen(self.sample(count("draws", draws, minimum=2), rng), label))
+        return mean_of(chosen(self.sample(count("draws", draws, minimum=2), rng), label))
 
     def _defines(self, measure: Measure, labels: IntArray) -> bool:
         """Check whether the measure says anything about these labels."""
@@ -269,7 +238,7 @@ class Distribution(Items, ABC):
             if method == "exact":
                 raise NotExactError(self._refusal("entropy"))
         drawn = self.sample(count("draws", draws, minimum=2), rng)
-        return _mean(-self.log_prob(drawn))
+        return mean_of(-self.log_prob(drawn))
 
     def kl(
         self,
@@ -313,7 +282,7 @@ class Distribution(Items, ABC):
             if method == "exact":
                 raise NotExactError(self._refusal("kl"))
         drawn = self.sample(count("draws", draws, minimum=2), rng)
-        return _mean(self.log_prob(drawn) - other.log_prob(drawn))
+        return mean_of(self.log_prob(drawn) - other.log_prob(drawn))
 
     # ---- inside ------------------------------------------------------------------------------
 
@@ -385,14 +354,6 @@ class Distribution(Items, ABC):
     def _check_orders(self, orders: ArrayLike) -> IntArray:
         return check_orders(orders, self.n_items)
 
-    def _labels(self, labels: ArrayLike | None) -> IntArray:
-        if labels is None:
-            raise TypeError("labels: expected the items' relevance labels, got none")
-        label = grades("labels", labels)
-        if label.shape != (self.n_items,):
-            raise ValueError(f"labels: expected {self.n_items} labels, got shape {label.shape}")
-        return label
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_items} items)"
 
@@ -406,11 +367,3 @@ class Distribution(Items, ABC):
         return function_target(
             self.n_items, lambda order: float(self.log_prob(order)), normalizer=0.0
         )
-
-
-def _mean(values: FloatArray) -> Estimate:
-    """Return the mean of draws with its standard error."""
-    draws = len(values)
-    if np.isinf(values).any():
-        return Estimate(float(values.mean()), np.inf, draws)
-    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(draws)), draws)

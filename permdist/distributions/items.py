@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permdist._check import grades
 from permdist._limits import need_memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import IntArray
 
 
 class Items:
@@ -42,6 +47,15 @@ class Items:
             need_memory(f"n_items: the names of {self.n_items:,} items", 70.0 * self.n_items)
             return tuple(str(item) for item in range(self._n_items))
         return self._given_names
+
+    def _labels(self, labels: ArrayLike | None) -> IntArray:
+        """Check relevance labels, one for each item."""
+        if labels is None:
+            raise TypeError("labels: expected the items' relevance labels, got none")
+        label = grades("labels", labels)
+        if label.shape != (self.n_items,):
+            raise ValueError(f"labels: expected {self.n_items} labels, got shape {label.shape}")
+        return label
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Copies and unpickled arrays are writable again.

@@ -13,7 +13,13 @@ from permdist._check import count, finite
 from permdist._limits import need_memory
 from permdist.ballots import fading
 from permdist.ballots.rankings import listing
-from permdist.inference.likelihood import Likelihood, Penalty, check_design, idle_covariates
+from permdist.inference.likelihood import (
+    Likelihood,
+    Penalty,
+    check_design,
+    free_directions,
+    idle_covariates,
+)
 from permdist.inference.priors import PseudoWins, as_prior
 from permdist.inference.results import Fit
 
@@ -27,6 +33,8 @@ if TYPE_CHECKING:
 
 # Utilities beyond this many units of the Gumbel noise are as good as infinite.
 ENDLESS = 60.0
+# Pivots of equations, relative to the diagonal, that are 0 but for rounding.
+SINGULAR = 1e-13
 NO_ESTIMATE = "fit: no maximum likelihood estimate exists"
 REMEDY = "leave these items out (Ballots.without) or set a prior"
 
@@ -121,7 +129,7 @@ def maximize(
     enough, and halved otherwise. It ends when a step changes no parameter by more than `tol`;
     that step is taken, too.
     """
-    free = likelihood.free_directions()
+    free = free_directions(likelihood, penalty)
     parameters = start.copy()
 
     def derivatives(at: FloatArray) -> tuple[float, FloatArray, FloatArray]:
@@ -174,13 +182,15 @@ def _solve(
     information: FloatArray, gradient: FloatArray, free: FloatArray, fixed: FloatArray | None
 ) -> FloatArray:
     """Return the Newton step, which has no part along free and fixed directions."""
+    # In units in which the diagonal is 1; these directions are held by a term of that size.
+    diagonal = np.diagonal(information)
+    largest = max(float(diagonal.max()), 1e-300)
+    scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-12 * largest))
     if fixed is not None:
         free = np.column_stack([free, fixed])
         across = np.eye(len(gradient)) - free @ free.T
         information, gradient = across @ information @ across, across @ gradient
-    # In units in which the diagonal is 1; these directions are held by a term of that size.
-    diagonal = np.diagonal(information)
-    scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-12 * max(float(diagonal.max()), 1e-300)))
+        scale = np.full(len(gradient), 1.0 / np.sqrt(largest))
     ground = free / scale[:, None]
     ground /= np.maximum(np.linalg.norm(ground, axis=0), 1e-300)
     matrix = information * scale[:, None] * scale + ground @ ground.T
@@ -188,6 +198,9 @@ def _solve(
         factor = linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
     except linalg.LinAlgError:
         raise NoEstimateError from None
+    # Where the likelihood has its supremum at infinity, its curvature vanishes on the way there.
+    if np.diagonal(factor[0]).min() ** 2 < SINGULAR:
+        raise NoEstimateError
     step: FloatArray = scale * linalg.cho_solve(factor, scale * gradient, check_finite=False)
     return step - free @ (free.T @ step)
 
@@ -231,7 +244,7 @@ def _explain(ballots: Ballots, likelihood: Likelihood) -> None:
     """Say why Newton's method has found no maximum."""
     if likelihood.design is None and likelihood.n_covariates == 0:
         if (ballots.sizes > 1).all():
-            raise NoEstimateError(f"{NO_ESTIMATE}, all results are ties; set a prior or add wins")
+            raise NoEstimateError(f"{NO_ESTIMATE}, all results are ties; set a prior of pseudo-wins")
         raise NoEstimateError(
             f"{NO_ESTIMATE}, some items never lose, but for ties, to the others; {REMEDY}"
         )

@@ -200,6 +200,10 @@ class Penalty:
 
     def __init__(self, prior: Prior | PseudoWins, likelihood: Likelihood) -> None:
         self.prior, self.data = prior, likelihood
+        # Whether it tells apart parameters that have the same likelihood.
+        self.settles = not isinstance(prior, PseudoWins) and (
+            likelihood.design is not None or hasattr(prior, "mean")
+        )
         self.contests: Likelihood | None = None
         if isinstance(prior, PseudoWins):
             ballots = prior.ballots(likelihood.ballots.n_items - 1)
@@ -223,12 +227,18 @@ class Penalty:
         k, q = self.data.n_scores, self.data.n_covariates
         own = parameters[:k]
         prior: Any = self.prior
-        if self.data.design is None and not hasattr(prior, "mean"):
+        if not self.settles:
             own = own - own.mean()
         value, gradient, second = prior.terms(own, parameters[k : k + q])
         full_gradient, full = np.zeros(len(parameters)), np.zeros((len(parameters),) * 2)
         full_gradient[: k + q], full[: k + q, : k + q] = gradient, second
         return value, full_gradient, full
+
+
+def free_directions(likelihood: Likelihood, penalty: Any) -> FloatArray:
+    """Return an orthonormal basis of what neither the likelihood nor the penalty depends on."""
+    free = likelihood.free_directions()
+    return free[:, :0] if getattr(penalty, "settles", False) else free
 
 
 def sorted_by(ballots: Ballots, labels: IntArray) -> Ballots:
@@ -298,6 +308,22 @@ def ballot_log_prob(
     subset : bool or None
         As in `Ballots.from_orders`.
     """
+    likelihood = Likelihood(ballots_about(items, ballots, subset), tuple(range(2, len(ties) + 2)))
+    return likelihood.log_likelihoods(np.concatenate([scores, ties]))
+
+
+def ballots_about(items: Any, ballots: Any, subset: bool | None) -> Ballots:
+    """Return ballots without covariates that number the items as a distribution does.
+
+    Parameters
+    ----------
+    items : Distribution
+        What has the names of the items.
+    ballots : Ballots, or what `Ballots.of` accepts
+        Names decide which items are meant, where the ballots have some.
+    subset : bool or None
+        As in `Ballots.from_orders`.
+    """
     names = tuple(items.names)
     if isinstance(ballots, Ballots) or is_collection(ballots):
         data = Ballots.of(ballots, subset=subset)
@@ -309,6 +335,4 @@ def ballot_log_prob(
         raise ValueError(f"ballots: expected {items.n_items} items, got {data.n_items}")
     if data.features is not None:
         raise ValueError("ballots: covariates have no coefficients in a distribution")
-    sizes = tuple(range(2, len(ties) + 2))
-    likelihood = Likelihood(data, sizes)
-    return likelihood.log_likelihoods(np.concatenate([scores, ties]))
+    return data

@@ -11,6 +11,7 @@ from scipy import linalg, stats
 
 from permdist._check import choice, finite
 from permdist.ballots.ballots import find_item
+from permdist.inference.likelihood import free_directions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,7 +161,7 @@ class Fit:
         choice("kind", kind, KINDS)
         known = self._covariances
         if kind == "bootstrap" and kind not in known:
-            known[kind] = np.atleast_2d(np.cov(self.bootstrap().parameters.T))
+            known[kind] = np.atleast_2d(np.cov(self._last_bootstrap().parameters.T))
         if kind not in known:
             known[kind] = self._curvature_covariance(kind)
         return known[kind]
@@ -173,7 +174,7 @@ class Fit:
             whole = information + self.penalty(self.parameters)[2]
         if kind == "observed":
             return pseudo_inverse(information, likelihood.free_directions(), self._ghost)
-        bread = pseudo_inverse(whole, likelihood.free_directions(), None)
+        bread = pseudo_inverse(whole, free_directions(likelihood, self.penalty), None)
         if kind == "penalized":
             return bread
         result: FloatArray = bread @ likelihood.spread(self.parameters) @ bread
@@ -203,7 +204,7 @@ class Fit:
         if kind == "observed" and self._observed is not None:
             return self._observed
         if kind == "bootstrap":
-            return np.atleast_2d(np.cov(self.bootstrap().scores.T))
+            return np.atleast_2d(np.cov(self._last_bootstrap().scores.T))
         likelihood = self.likelihood
         k = likelihood.n_scores
         result = self.parameter_covariance(kind)[:k, :k]
@@ -268,7 +269,7 @@ class Fit:
             return profile_intervals(self, level)
         if kind == "bootstrap":
             tails = [50.0 * (1.0 - level), 50.0 * (1.0 + level)]
-            return np.percentile(self.bootstrap().scores, tails, axis=0).T
+            return np.percentile(self._last_bootstrap().scores, tails, axis=0).T
         reach = stats.norm.ppf(0.5 + level / 2.0) * self.standard_errors(kind)
         return np.column_stack([self.scores - reach, self.scores + reach])
 
@@ -351,6 +352,10 @@ class Fit:
             self._covariances.pop("bootstrap", None)
         result: Bootstrap = known[key]
         return result
+
+    def _last_bootstrap(self) -> Bootstrap:
+        drawn: dict[Any, Bootstrap] = self.__dict__.get("_drawn", {})
+        return next(iter(drawn.values())) if drawn else self.bootstrap()
 
     # ---- what follows from scores and their covariance ----------------------------------------
 
@@ -475,6 +480,8 @@ class Fit:
             counts=self.ballots.counts()[: self.n_items],
             elo=elo,
             anchor=None if anchor is None else self.names[self.index(anchor)],
+            intervals=self.intervals(level, kind),
+            kind=kind,
         )
 
 

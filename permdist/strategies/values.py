@@ -1,22 +1,4 @@
-"""Hypothesis strategies for rankings and query data, for our tests and for yours.
-
-Options are keyword-only, in Hypothesis's own manner. Examples shrink towards few items, the
-identity order, equal scores and labels 0. With ``wide=True``, scores of magnitudes from 1e-12 to
-1e12 occur beside one another. Types are registered: ``st.from_type(BucketOrder)``.
-
-Say you have written a rank correlation and want to know that it does not depend on how items are
-numbered:
-
->>> from hypothesis import given
->>> from permdist import rankings, strategies
->>> def my_distance(a, b):  # the code under test
-...     return int(rankings.footrule(a, b))
->>> @given(strategies.order_tuples(count=3, max_items=6))
-... def test_relabelling_changes_nothing(three):
-...     a, b, relabel = three
-...     assert my_distance(relabel[a], relabel[b]) == my_distance(a, b)
->>> test_relabelling_changes_nothing()
-"""
+"""Strategies for rankings, scores, labels and queries."""
 
 from __future__ import annotations
 
@@ -26,31 +8,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from permdist.data import Queries
-from permdist.distributions import GaussianScores, GoodBad, PairSigns, PlackettLuce
 from permdist.rankings import BucketOrder, TopK
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from permdist._typing import FloatArray, IntArray
-
-__all__ = [
-    "LabelledQuery",
-    "gaussian_scores",
-    "good_bads",
-    "labelled_queries",
-    "labels",
-    "order_tuples",
-    "orders",
-    "pair_signs",
-    "plackett_luces",
-    "queries",
-    "rankings_with_ties",
-    "scores",
-    "top_k_lists",
-]
-
-WIDEST = 1e12
 
 
 class LabelledQuery(NamedTuple):
@@ -87,7 +48,7 @@ def orders(**sizes: Unpack[Sizes]) -> st.SearchStrategy[IntArray]:
     >>> find(orders(min_items=3), lambda order: order[0] != 0)
     array([1, 0, 2])
     """
-    return _sizes(**sizes).flatmap(_permutation)
+    return sizes_of(**sizes).flatmap(permutations_of)
 
 
 def order_tuples(
@@ -102,7 +63,7 @@ def order_tuples(
     n_items, min_items, max_items : int
         As in `orders`.
     """
-    return _sizes(**sizes).flatmap(lambda n: st.tuples(*[_permutation(n)] * count))
+    return sizes_of(**sizes).flatmap(lambda n: st.tuples(*[permutations_of(n)] * count))
 
 
 def rankings_with_ties(**sizes: Unpack[Sizes]) -> st.SearchStrategy[BucketOrder]:
@@ -124,7 +85,7 @@ def rankings_with_ties(**sizes: Unpack[Sizes]) -> st.SearchStrategy[BucketOrder]
         levels = st.lists(st.integers(0, n - 1), min_size=n, max_size=n)
         return levels.map(BucketOrder.from_scores)
 
-    return _sizes(**sizes).flatmap(of_size)
+    return sizes_of(**sizes).flatmap(of_size)
 
 
 def top_k_lists(
@@ -142,9 +103,9 @@ def top_k_lists(
 
     def of_size(n: int) -> st.SearchStrategy[TopK]:
         lengths = st.integers(min(min_k, n), n if max_k is None else min(max_k, n))
-        return st.builds(TopK.from_order, _permutation(n), lengths)
+        return st.builds(TopK.from_order, permutations_of(n), lengths)
 
-    return _sizes(**sizes).flatmap(of_size)
+    return sizes_of(**sizes).flatmap(of_size)
 
 
 def scores(
@@ -192,7 +153,7 @@ def scores(
             drawn = st.lists(value, min_size=n, max_size=n, unique=ties is False)
         return drawn.map(lambda values: np.array(values, dtype=np.float64))
 
-    return _sizes(**sizes).flatmap(of_size)
+    return sizes_of(**sizes).flatmap(of_size)
 
 
 def labels(
@@ -228,7 +189,7 @@ def labels(
         return drawn.flatmap(st.permutations).map(lambda values: np.array(values, dtype=np.int64))
 
     least = max(sizes.get("min_items", 1), least)
-    return _sizes(n_items, least, max(sizes.get("max_items", 8), least)).flatmap(of_size)
+    return sizes_of(n_items, least, max(sizes.get("max_items", 8), least)).flatmap(of_size)
 
 
 def labelled_queries(
@@ -300,129 +261,6 @@ def queries(
     return collection()
 
 
-def plackett_luces(
-    *, max_score: float = 5.0, wide: bool = False, **sizes: Unpack[Sizes]
-) -> st.SearchStrategy[PlackettLuce]:
-    """Generate Plackett-Luce distributions.
-
-    Parameters
-    ----------
-    max_score : float
-        The largest magnitude of a score.
-    wide : bool
-        Whether scores of magnitudes from 1e-12 to 1e12 occur as well, as in `scores`.
-    n_items, min_items, max_items : int
-        As in `orders`; at most 6 items by default.
-    """
-    return _scores_up_to(max_score, wide, sizes).map(PlackettLuce)
-
-
-def gaussian_scores(
-    *, max_score: float = 5.0, wide: bool = False, **sizes: Unpack[Sizes]
-) -> st.SearchStrategy[GaussianScores]:
-    """Generate Gaussian-score distributions with scales from 1/4 to 4.
-
-    Parameters
-    ----------
-    max_score, n_items, min_items, max_items
-        As in `plackett_luces`.
-    wide : bool
-        Whether scores of magnitudes from 1e-12 on occur as well, and scales of 1e-9 and 1e9 with
-        them; their spread is at most 40 standard deviations, since the time that the probability
-        of an order takes grows with it.
-    """
-    values = _scores_up_to(max_score, wide, sizes)
-    scales = st.sampled_from([1.0, 0.25, 4.0])
-    if not wide:
-        return st.builds(GaussianScores, values, scales)
-
-    def within(score: FloatArray, scale: float) -> GaussianScores:
-        return GaussianScores(np.clip(score, -20.0 * scale, 20.0 * scale), scale)
-
-    return st.builds(within, values, st.one_of(scales, st.sampled_from([1e9, 1e-9])))
-
-
-def good_bads(
-    *,
-    max_score: float = 2.0,
-    max_grade: int = 2,
-    spaces: Sequence[str] = ("orders", "interleavings"),
-    tilts: Sequence[str | None] = (None, "ap", "ndcg", "auc"),
-    wide: bool = False,
-    **sizes: Unpack[Sizes],
-) -> st.SearchStrategy[GoodBad]:
-    """Generate good-bad pair models with at least one good and one bad item.
-
-    Parameters
-    ----------
-    max_score : float
-        The largest magnitude of a score.
-    max_grade : int
-        Labels are 0 to this.
-    spaces : sequence of str
-        The spaces to choose from.
-    tilts : sequence of str or None
-    wide : bool
-        Whether scores of magnitudes from 1e-12 on occur as well, up to the largest for which the
-        model is defined (its exponents end at 1e12).
-    n_items, min_items, max_items : int
-        As in `orders`; 2 to 6 items by default.
-    """
-    parts = _pair_models(max_score, max_grade, tilts, wide, _small(sizes))
-    space = st.sampled_from(list(spaces))
-    return st.builds(lambda given, space: GoodBad(**given, space=space), parts, space)
-
-
-def pair_signs(
-    *,
-    max_score: float = 2.0,
-    max_grade: int = 2,
-    tilts: Sequence[str | None] = (None, "auc"),
-    wide: bool = False,
-    **sizes: Unpack[Sizes],
-) -> st.SearchStrategy[PairSigns]:
-    """Generate pair models over sign vectors.
-
-    Parameters
-    ----------
-    max_score, max_grade, tilts, wide
-        As in `good_bads`.
-    n_items, min_items, max_items : int
-        As in `orders`; 2 to 6 items by default.
-    """
-    parts = _pair_models(max_score, max_grade, tilts, wide, _small(sizes))
-    return st.builds(lambda given: PairSigns(**given), parts)
-
-
-@st.composite
-def _pair_models(
-    draw: st.DrawFn,
-    max_score: float,
-    max_grade: int,
-    tilts: Sequence[str | None],
-    wide: bool,
-    sizes: Sizes,
-) -> dict[str, Any]:
-    """Generate what the good-bad pair model takes, whatever it is summed over."""
-    label = draw(labels(**sizes, max_grade=max_grade, min_relevant=1, min_irrelevant=1))
-    score = draw(_scores_up_to(max_score, wide, {"n_items": len(label)}))
-    tilt = draw(st.sampled_from(list(tilts)))
-    scale, kappa = draw(st.sampled_from([1.0, 0.3])), draw(st.sampled_from([1.0, 10.0]))
-    # The exponent is at most scale * (largest - smallest score) * n^2 / 2, and kappa.
-    most = 0.9 * WIDEST / (scale * len(label) ** 2)
-    score = np.clip(score, -most, most)
-    return {"scores": score, "labels": label, "scale": scale, "tilt": tilt, "kappa": kappa}
-
-
-def _small(sizes: Sizes) -> Sizes:
-    """Return the sizes, with at most 6 items by default: distributions list all orders."""
-    return {"max_items": 6, **sizes}
-
-
-def _scores_up_to(limit: float, wide: bool, sizes: Sizes) -> st.SearchStrategy[FloatArray]:
-    return scores(min_value=-limit, max_value=limit, wide=wide, **_small(sizes))
-
-
 def _of_any_size() -> st.SearchStrategy[float]:
     """Generate numbers of either sign whose logarithms are spread evenly; they shrink to 1."""
     digits = st.floats(1.0, 10.0, exclude_max=True)
@@ -431,7 +269,7 @@ def _of_any_size() -> st.SearchStrategy[float]:
     return st.builds(lambda sign, x, k: sign * x * 10.0**k, signs, digits, exponents)
 
 
-def _sizes(
+def sizes_of(
     n_items: int | None = None, min_items: int = 1, max_items: int = 8
 ) -> st.SearchStrategy[int]:
     """Generate numbers of items, checked as Hypothesis checks its own bounds."""
@@ -444,5 +282,6 @@ def _sizes(
     return st.integers(min_items, max_items)
 
 
-def _permutation(n: int) -> st.SearchStrategy[IntArray]:
+def permutations_of(n: int) -> st.SearchStrategy[IntArray]:
+    """Generate orders of n items."""
     return st.permutations(range(n)).map(lambda items: np.array(items, dtype=np.int64))

@@ -1,0 +1,322 @@
+"""Davidson-Luce: rankings with ties; each stage chooses one item or a set of tied ones."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from permdist._check import as_array, finite
+from permdist._limits import need_memory
+from permdist._offer import offer_strategy
+from permdist._ragged import rows_of
+from permdist.ballots.ballots import find_item
+from permdist.distributions.gaps import narrowed
+from permdist.distributions.plackett_luce import IMPASSABLE
+from permdist.distributions.tied_rankings import TiedRankings
+from permdist.inference.likelihood import ballot_log_prob, ballots_about
+from permdist.rankings import BucketOrder, TopK, order_by_scores
+from permdist.sums import davidson_draws, davidson_sets
+from permdist.sums.davidson_slopes import log_prob_slopes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
+    from permdist.inference import Fit
+    from permdist.sums.davidson_sets import Sums
+
+# exp(300) can still be multiplied with a sum over sets.
+LARGEST_LOG_DELTA = 300.0
+
+
+class PairChances(NamedTuple):
+    """The chances of the results of a contest of two items."""
+
+    above: float
+    tied: float
+    below: float
+
+
+class Slopes(NamedTuple):
+    """Derivatives by the scores (..., n) and by the logarithms of deltas (..., T - 1)."""
+
+    scores: FloatArray
+    ties: FloatArray
+
+
+class DavidsonLuce(TiedRankings):
+    """The Davidson-Luce distribution over rankings with ties.
+
+    Out of the items that are not ranked yet, each stage chooses a set S of t items, which are tied,
+    with probability proportional to ``delta_t exp(mean of the scores in S)``; ``delta_1 = 1``.
+    A draw is a `BucketOrder`. Without ties this is `PlackettLuce`; with two items it is Davidson's
+    model, which is that of Bradley and Terry with ties.
+
+    Parameters
+    ----------
+    scores : array of float, shape (n,)
+        Log-worths; any finite numbers.
+    ties : array of float, shape (T - 1,)
+        ``log delta_2, log delta_3, ...``, from -300 to 300, or -inf where there are no ties of a
+        size. By default there are none at all.
+    names : sequence of str, optional
+
+    Attributes
+    ----------
+    fit_result : Fit or None
+        Standard errors and more, where the parameters were fitted.
+
+    References
+    ----------
+    Davidson: On extending the Bradley-Terry model to accommodate ties in paired comparison
+    experiments, JASA 1970. Turner, van Etten, Firth, Kosmidis: Modelling rankings in R: the
+    PlackettLuce package, Computational Statistics 2020.
+
+    Examples
+    --------
+    >>> model = DavidsonLuce([1.0, 0.0, -1.0], ties=[-0.5])
+    >>> model.sample(3, rng=0)
+    [BucketOrder([[0], [1], [2]]), BucketOrder([[2], [0, 1]]), BucketOrder([[0], [1], [2]])]
+    >>> model.pair_chances(0, 1)
+    PairChances(above=0.576..., tied=0.211..., below=0.211...)
+    >>> model.rank_marginals().round(3)
+    array([[0.581, 0.309, 0.11 ],
+           [0.278, 0.438, 0.284],
+           [0.141, 0.253, 0.606]])
+    """
+
+    def __init__(
+        self, scores: ArrayLike, ties: ArrayLike = (), names: Sequence[str] | None = None
+    ) -> None:
+        values = finite("scores", scores, ndim=1).copy()
+        if len(values) == 0:
+            raise ValueError("scores: expected at least one item, got none")
+        super().__init__(len(values), names)
+        deltas = np.array(as_array("ties", ties), dtype=np.float64)
+        if deltas.ndim != 1:
+            raise ValueError(f"ties: expected 1 dimension(s), got shape {deltas.shape}")
+        wrong = ~((deltas == -np.inf) | (np.abs(deltas) <= LARGEST_LOG_DELTA))
+        if wrong.any():
+            raise ValueError(
+                f"ties: expected logarithms from -{LARGEST_LOG_DELTA:g} to {LARGEST_LOG_DELTA:g}, "
+                f"or -inf, got {deltas[wrong][0]} at index {int(np.argmax(wrong))}"
+            )
+        for array in (values, deltas):
+            array.flags.writeable = False
+        self._scores, self._ties = values, deltas
+        self._fit: Fit | None = None
+
+    @property
+    def scores(self) -> FloatArray:
+        """The items' scores."""
+        return self._scores
+
+    @property
+    def ties(self) -> FloatArray:
+        """The logarithms of delta_2, delta_3, ..."""
+        return self._ties
+
+    @property
+    def largest_tie(self) -> int:
+        """The largest number of items that can be tied."""
+        return len(self._log_deltas)
+
+    @property
+    def fit_result(self) -> Fit | None:
+        """How the parameters were fitted; None if they were given."""
+        return self._fit
+
+    # ---- probabilities -----------------------------------------------------------------------
+
+    def log_prob(self, ballots: Any, *, subset: bool | None = None) -> Any:
+        """Return the log-probability of rankings with ties, and of all else that ballots can be.
+
+        Parameters
+        ----------
+        ballots : BucketOrder, TopK, array, sequence of rankings, Ballots or Preferences
+            One ranking or many, as `permdist.Ballots.of` accepts them; weights do not matter.
+        subset : bool, optional
+            What rankings that are short of the items mean, and needed for these only: True if
+            they rank the listed items among themselves, False if all others are below.
+
+        Returns
+        -------
+        float or array of float
+            One number per ballot; -inf where ties are larger than the model has them.
+
+        Examples
+        --------
+        >>> model = DavidsonLuce([0.0, 0.0, 0.0], ties=[0.0])
+        >>> float(np.exp(model.log_prob(BucketOrder([[0, 1], [2]]))))  # one of six sets
+        0.1666...
+        >>> np.exp(model.log_prob([[[0, 1], 2], [2, 0, 1]])).round(4)
+        array([0.1667, 0.0556])
+        """
+        listed, shape = _listed(ballots)
+        if shape is not None and 0 in shape:
+            return np.zeros(shape)
+        logs = ballot_log_prob(listed, self, tuple(self._ties), self._scores, subset)
+        return logs if shape is None else logs.reshape(shape)[()]
+
+    def log_prob_gradient(self, ballots: Any, *, subset: bool | None = None) -> Slopes:
+        """Differentiate `log_prob` by the scores and by the logarithms of deltas.
+
+        Parameters
+        ----------
+        ballots, subset
+            As in `log_prob`; no ballot may have probability 0.
+
+        Returns
+        -------
+        Slopes
+            With `scores`, shape (..., n), and `ties`, shape (..., T - 1).
+
+        Examples
+        --------
+        >>> model = DavidsonLuce([0.0, 0.0, 0.0], ties=[0.0])
+        >>> slopes = model.log_prob_gradient(BucketOrder([[0, 1], [2]]))
+        >>> slopes.scores.round(4), slopes.ties
+        (array([ 0.1667,  0.1667, -0.3333]), array([0.5]))
+        """
+        listed, shape = _listed(ballots)
+        data = ballots_about(self, listed, subset)
+        deltas = np.concatenate([[0.0, 1.0], np.exp(self._ties)])
+        if data.largest_tie >= len(deltas) or (deltas[data.sizes] == 0.0).any():
+            raise ValueError("ballots: expected no probability of 0, got ties of such a size")
+        number, n = data.n_ballots, self.n_items
+        need_memory(f"ballots: gradients of {number:,} ballots", 8.0 * number * (n + len(deltas)))
+        owner = rows_of(data.ptr)
+        signs = data.signs[owner]
+        by_utility, by_tie = log_prob_slopes(
+            signs * self._scores[data.items], deltas, data.ptr, data.sizes, data.stages
+        )
+        scores, ties = np.zeros((number, n)), np.zeros((number, len(self._ties)))
+        np.add.at(scores, (data.ballot[owner], data.items), signs * by_utility)
+        np.add.at(ties, data.ballot, by_tie[:, 2:])
+        batch = (number,) if shape is None else shape
+        return Slopes(scores.reshape(*batch, n), ties.reshape(*batch, len(self._ties)))
+
+    def pair_chances(self, a: int | str, b: int | str) -> PairChances:
+        """Return the chances of a contest of two items alone.
+
+        In a ranking of more items the chances of a pair are others: see `pairwise`.
+
+        Parameters
+        ----------
+        a, b : int or str
+            Two items, by number or name.
+
+        Returns
+        -------
+        PairChances
+            Of a above b, of a tie, and of a below b.
+
+        Examples
+        --------
+        >>> model = DavidsonLuce([0.0, 0.0], ties=[np.log(2.0)], names=["tea", "milk"])
+        >>> model.pair_chances("tea", "milk")
+        PairChances(above=0.25, tied=0.5, below=0.25)
+        """
+        i, j = find_item(a, self.names), find_item(b, self.names)
+        if i == j:
+            raise ValueError(f"a, b: expected two different items, got {self.names[i]!r} twice")
+        tie = self._ties[0] if len(self._ties) else -np.inf
+        logs = np.array([self._narrow[i], self._narrow[[i, j]].mean() + tie, self._narrow[j]])
+        weights = np.exp(logs - logs.max())
+        return PairChances(*(weights / weights.sum()).tolist())
+
+    def mode(self) -> BucketOrder:
+        """Find the most probable ranking.
+
+        It need not be in the order of the scores: a tie of lower items may come first, since
+        fewer alternatives are left after it. So all sets of items are considered, up to about 20
+        items. Without ties the items are sorted.
+
+        Raises
+        ------
+        NotExactError
+            With too many items.
+
+        Examples
+        --------
+        >>> DavidsonLuce([0.15, 0.08, 0.03, 0.02, 0.0], ties=[-1.04]).mode()
+        BucketOrder([[1, 2], [0], [3], [4]])
+        """
+        if self.largest_tie == 1:
+            return BucketOrder.from_order(order_by_scores(self._scores))
+        self._need_few("mode")
+        return BucketOrder(davidson_sets.best_ranking(self._narrow, self._log_deltas))
+
+    # ---- inside ------------------------------------------------------------------------------
+
+    @cached_property
+    def _log_deltas(self) -> FloatArray:
+        """Logarithms from that of delta_1 on, up to the largest tie there can be."""
+        logs = np.concatenate([[0.0], self._ties])[: self.n_items]
+        return logs[: int(np.flatnonzero(logs > -np.inf)[-1]) + 1]
+
+    @cached_property
+    def _narrow(self) -> FloatArray:
+        """The scores, the highest at 0, with gaps that make no difference made smaller.
+
+        A set of t items, one of them below a gap, has a score that is lower than that of the best
+        item by the gap's width divided by t.
+        """
+        largest = max(0.0, float(self._log_deltas.max()))
+        scores = narrowed(self._scores, 1.0, self.largest_tie * (IMPASSABLE + largest))
+        return scores - scores.max()
+
+    @cached_property
+    def _tree(self) -> tuple[FloatArray, bool]:
+        return davidson_draws.tree_of(self._narrow, self.largest_tie)
+
+    def _draw(self, size: int, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
+        uniforms = rng.random((size, self.n_items))
+        return davidson_draws.draw(*self._tree, self._narrow, self._log_deltas, uniforms)
+
+    @property
+    def _draw_cost(self) -> float:
+        depth = self.n_items.bit_length() + 1
+        return 10.0 * self.n_items * depth * self.largest_tie**2
+
+    def _add_up(self, *, numbered: bool = False, codes: IntArray | None = None) -> Sums:
+        return davidson_sets.add_up(self._narrow, self._log_deltas, numbered=numbered, codes=codes)
+
+    @property
+    def _is_small(self) -> bool:
+        return davidson_sets.fits(self.n_items, self.largest_tie)
+
+    @property
+    def _limit(self) -> int:
+        return max(n for n in range(1, 40) if davidson_sets.fits(n, self.largest_tie))
+
+    def __repr__(self) -> str:
+        scores, ties = (
+            np.array2string(array, precision=4, threshold=8, separator=", ")
+            for array in (self._scores, self._ties)
+        )
+        return f"DavidsonLuce({scores}, ties={ties})"
+
+
+def _listed(ballots: Any) -> tuple[Any, tuple[int, ...] | None]:
+    """Return one ranking as a list of one, tables as one table, and the shape of the answer.
+
+    That is None where there is an answer per ballot.
+    """
+    if isinstance(ballots, BucketOrder | TopK):
+        return [ballots], ()
+    if isinstance(ballots, np.ndarray) and ballots.ndim > 0:
+        return ballots.reshape(-1, ballots.shape[-1]), ballots.shape[:-1]
+    if isinstance(ballots, list | tuple):
+        if any(isinstance(entry, int | np.integer | str) for entry in ballots):
+            return [ballots], ()
+        if not ballots:
+            return ballots, (0,)
+    return ballots, None
+
+
+offer_strategy(DavidsonLuce, "davidson_luces")
