@@ -51,6 +51,7 @@ LAYERS: dict[str, list[dict[str, str]]] = {
             "inspection": "one query\nclosely",
         },
         {
+            "rating": "leaderboards\nfrom battles",
             "plots": "pictures",
             "report": "HTML pages",
             "cli": "permdist on the\ncommand line",

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from permdist.inference.leaderboard import Leaderboard
     from permdist.inference.results import Fit
 
+__all__ = ["Goodness", "Rating", "battle_chances", "rate", "rate_slices"]
+
 ERRORS = ("observed", "penalized", "sandwich", "bootstrap", "profile")
 FOLDS = 5
 # Held-out battles may be the only ones that a competitor won: there, a weak prior helps out.

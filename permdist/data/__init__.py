@@ -16,6 +16,7 @@ from permdist.data.runs import (
     save_scores,
 )
 from permdist.data.simulate import make_letor
+from permdist.data.simulate_battles import make_battles
 from permdist.data.trec import JudgedRun, Qrels, Run
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "load_qrels",
     "load_run",
     "load_scores",
+    "make_battles",
     "make_folds",
     "make_letor",
     "save_letor",

@@ -244,7 +244,9 @@ def _explain(ballots: Ballots, likelihood: Likelihood) -> None:
     """Say why Newton's method has found no maximum."""
     if likelihood.design is None and likelihood.n_covariates == 0:
         if (ballots.sizes > 1).all():
-            raise NoEstimateError(f"{NO_ESTIMATE}, all results are ties; set a prior of pseudo-wins")
+            raise NoEstimateError(
+                f"{NO_ESTIMATE}, all results are ties; set a prior of pseudo-wins"
+            )
         raise NoEstimateError(
             f"{NO_ESTIMATE}, some items never lose, but for ties, to the others; {REMEDY}"
         )
