@@ -11,6 +11,7 @@ from permdist._check import as_array, finite
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist._ragged import rows_of
+from permdist.ballots import Ballots
 from permdist.ballots.ballots import find_item
 from permdist.distributions.gaps import narrowed
 from permdist.distributions.plackett_luce import IMPASSABLE
@@ -250,6 +251,135 @@ class DavidsonLuce(TiedRankings):
             return BucketOrder.from_order(order_by_scores(self._scores))
         self._need_few("mode")
         return BucketOrder(davidson_sets.best_ranking(self._narrow, self._log_deltas))
+
+    # ---- fits --------------------------------------------------------------------------------
+
+    @classmethod
+    def fit(
+        cls,
+        ballots: Any,
+        *,
+        n_items: int | None = None,
+        subset: bool | None = None,
+        weights: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+        clusters: ArrayLike | None = None,
+        features: Any = None,
+        offset: ArrayLike | None = None,
+        times: ArrayLike | None = None,
+        half_life: float | None = None,
+        prior: Any = None,
+        max_iter: int = 100,
+        tol: float = 1e-9,
+    ) -> DavidsonLuce:
+        """Estimate scores and the prevalence of ties, by maximum likelihood.
+
+        Parameters
+        ----------
+        ballots : Ballots, Preferences, array, or sequence of rankings
+            Rankings with or without ties, of all items or of some, choices, contests, in any
+            mixture, as `permdist.Ballots.of` accepts them. Ties of the sizes that occur are
+            part of the model.
+        n_items, subset, weights, names
+            As in `permdist.Ballots.from_orders`.
+        clusters : array of shape (ballots,), optional
+            Labels; ballots with one label, a voter's, need not be independent. For errors of
+            the kinds ``"sandwich"`` and ``"bootstrap"``.
+        features : array of float or data frame, shape (n, k), optional
+            Features of the items: scores are their products with coefficients, which are
+            estimated.
+        offset : array of float, shape (n,), optional
+            Known parts of the scores.
+        times : array of float, shape (ballots,), optional
+            When each ballot was cast, in any unit.
+        half_life : float, optional
+            The time after which a ballot counts half.
+        prior : float, Ridge, Normal or PseudoWins, optional
+            A number is the strength of a ridge; see `permdist.inference`.
+        max_iter : int
+            How many Newton steps may be taken.
+        tol : float
+            The error of a parameter that is tolerated, 0.01 at most.
+
+        Returns
+        -------
+        DavidsonLuce
+            With scores that add up to 0, and `fit_result`.
+
+        Raises
+        ------
+        ValueError
+            Where no estimate exists: some items never win or never lose, are on no ballot, or
+            are never compared.
+        RuntimeError
+            Where `tol` is not reached within `max_iter` steps.
+
+        Examples
+        --------
+        >>> truth = DavidsonLuce([1.0, 0.0, -1.0], ties=[-0.5])
+        >>> model = DavidsonLuce.fit(truth.sample(5000, rng=1))
+        >>> model.scores.round(1), model.ties.round(1)
+        (array([ 1., -0., -1.]), array([-0.5]))
+        """
+        from permdist.inference.fit import fit_ballots, named_features
+
+        data = Ballots.of(
+            ballots,
+            n_items=n_items,
+            subset=subset,
+            names=names,
+            weights=weights,
+            clusters=clusters,
+            times=times,
+        )
+        design, feature_names = named_features(features)
+        result = fit_ballots(
+            data,
+            data.tie_sizes,
+            features=design,
+            feature_names=feature_names,
+            offset=offset,
+            half_life=half_life,
+            prior=prior,
+            max_iter=max_iter,
+            tol=tol,
+        )
+        model = cls(result.scores, result.ties, data.names if data.is_named else names)
+        model.__dict__["_fit"] = result
+        return model
+
+    @classmethod
+    def fit_pairs(
+        cls,
+        winners: ArrayLike,
+        losers: ArrayLike,
+        *,
+        ties: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        **options: Any,
+    ) -> DavidsonLuce:
+        """Estimate scores from contests of two (Davidson's model).
+
+        Parameters
+        ----------
+        winners, losers : arrays of int or str, shape (contests,)
+        ties : array of bool, shape (contests,), optional
+            Contests without a winner.
+        weights : array of float, shape (contests,), optional
+            How often each contest had this result.
+        **options
+            As in `fit`.
+
+        Examples
+        --------
+        >>> model = DavidsonLuce.fit_pairs(
+        ...     ["tea", "milk", "tea"], ["milk", "tea", "milk"], ties=[False, False, True],
+        ...     weights=[4, 1, 2],
+        ... )
+        >>> model.pair_chances("tea", "milk")
+        PairChances(above=0.571..., tied=0.285..., below=0.142...)
+        """
+        return cls.fit(Ballots.from_pairs(winners, losers, ties=ties, weights=weights), **options)
 
     # ---- inside ------------------------------------------------------------------------------
 

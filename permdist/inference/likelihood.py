@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from permdist._check import finite
 from permdist._interrupts import patiently
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from permdist._typing import BoolArray, FloatArray, IntArray
+
+# Numbers in the matrices of a block of records.
+LARGEST_BLOCK = 4_000_000
 
 
 class Likelihood:
@@ -68,8 +73,11 @@ class Likelihood:
         start = n + self.n_covariates - 2
         self._ties = np.array([start + size for size in tie_sizes], dtype=np.int64)
         self._plain = design is None and tie_sizes == tuple(range(2, self._most + 1))
+        signs = ballots.signs
+        self._signs = None if (signs > 0).all() else signs[rows_of(ballots.ptr)]
+        self._blocks = _blocks(ballots, 3 * self._most * self._most)
         widths = np.diff(ballots.ptr).astype(np.float64)
-        self._cost = float((widths**2).sum()) * (10.0 + self.n_covariates)
+        self._cost = float((widths**2).sum()) * (10.0 + self.n_covariates) / len(self._blocks)
 
     @property
     def size(self) -> int:
@@ -87,10 +95,6 @@ class Likelihood:
             deltas[list(self.tie_sizes)] = np.exp(parameters[k + q :])
         return scores, np.ascontiguousarray(parameters[k : k + q]), deltas
 
-    def _records(self) -> tuple[IntArray, ...]:
-        data = self.ballots
-        return data.items, data.ptr, data.sizes, data.stages
-
     def __call__(
         self, parameters: FloatArray, weights: FloatArray | None = None
     ) -> tuple[float, FloatArray, FloatArray]:
@@ -103,18 +107,62 @@ class Likelihood:
             In place of the weights of the ballots.
         """
         data = self.ballots
-        counts = (data.weights if weights is None else weights) * self.importance
-        value, gradient, information = patiently(
-            self._cost,
-            davidson.derivatives,
-            *self.split(parameters),
-            *self._records(),
-            data.signs,
-            counts[data.ballot],
-            self.features,
-            np.zeros(len(data.items)),
-        )
+        scores, gamma, deltas = self.split(parameters)
+        counts = ((data.weights if weights is None else weights) * self.importance)[data.ballot]
+        n, q = data.n_items, self.n_covariates
+        size = n + q + len(deltas) - 2
+        value, gradient, information = 0.0, np.zeros(size), np.zeros((size, size))
+        utilities = self._utilities(scores, gamma)
+        for a, b in self._blocks:
+            found = self._terms(utilities, deltas, a, b)
+            value += float(counts[a:b] @ found.values)
+            if np.isnan(value):
+                break
+            rows = slice(data.ptr[a], data.ptr[b])
+            pull = np.repeat(counts[a:b] * data.signs[a:b], np.diff(data.ptr[a : b + 1]))
+            gradient[:n] += np.bincount(data.items[rows], pull * found.slopes, n)
+            gradient[n : n + q] += self.features[rows].T @ (pull * found.slopes)
+            gradient[n + q :] += counts[a:b] @ found.tie_slopes[:, 2:]
+            information[: n + q, : n + q] += patiently(
+                self._cost,
+                davidson.gather,
+                found.covariances,
+                found.starts,
+                data.items,
+                data.ptr[a : b + 1],
+                counts[a:b],
+                self.features,
+                n,
+            )
+            ties = found.tie_covariances[:, 2:, 2:]
+            information[n + q :, n + q :] += np.tensordot(counts[a:b], ties, 1)
+            for t in range(2, len(deltas)):
+                column = pull * found.crossed[:, t]
+                information[:n, n + q + t - 2] += np.bincount(data.items[rows], column, n)
+                information[n : n + q, n + q + t - 2] += self.features[rows].T @ column
+        information[n + q :, : n + q] = information[: n + q, n + q :].T
         return value, self._pulled(gradient), self._pulled(self._pulled(information).T)
+
+    def _utilities(self, scores: FloatArray, gamma: FloatArray) -> FloatArray:
+        """Return the utility of each alternative, with the sign of its record."""
+        data = self.ballots
+        result = scores[data.items]
+        if self.n_covariates:
+            result = result + self.features @ gamma
+        return result if self._signs is None else self._signs * result
+
+    def _terms(self, utilities: FloatArray, deltas: FloatArray, a: int, b: int) -> davidson.Terms:
+        """Return log-probabilities and derivatives of records a to b."""
+        data = self.ballots
+        return patiently(
+            self._cost,
+            davidson.terms,
+            utilities[data.ptr[a] : data.ptr[b]],
+            deltas,
+            data.ptr[a : b + 1],
+            data.sizes,
+            data.stages[a : b + 1],
+        )
 
     def _pulled(self, matrix: FloatArray) -> FloatArray:
         """Turn derivatives by scores, covariates and sizes (axis 0) into those by parameters."""
@@ -128,36 +176,38 @@ class Likelihood:
         """Return the log-probability of each ballot, once cast, shape (ballots,)."""
         scores, gamma, deltas = self.split(parameters)
         data = self.ballots
-        utilities = (scores[data.items] + self.features @ gamma) * data.signs[rows_of(data.ptr)]
-        each = davidson.log_likelihoods(utilities, deltas, *self._records()[1:])
+        each = davidson.log_likelihoods(
+            self._utilities(scores, gamma), deltas, data.ptr, data.sizes, data.stages
+        )
         return np.bincount(data.ballot, each, data.n_ballots).astype(np.float64)
 
     def spread(self, parameters: FloatArray) -> FloatArray:
         """Return the sum of outer squares of the slopes of independent ballots or clusters."""
         data = self.ballots
-        clusters = data.clusters
-        if clusters is not None:
-            data = sorted_by(data, clusters)
-        features = np.zeros((len(data.items), 0)) if data.features is None else data.features
-        importance = self.importance
-        factors, counts, group = importance[data.ballot], data.record_weights, data.ballot
-        if clusters is not None:
-            importance = importance[np.argsort(clusters, kind="stable")]
-            factors = importance[data.ballot] * data.record_weights
-            counts, group = np.ones(len(data.signs)), np.asarray(data.clusters)[data.ballot]
-        full = davidson.spread_of_slopes(
-            *self.split(parameters),
-            data.items,
-            data.ptr,
-            data.sizes,
-            data.stages,
-            data.signs,
-            factors,
-            counts,
-            group,
-            features,
-            np.zeros(len(data.items)),
+        scores, gamma, deltas = self.split(parameters)
+        utilities = self._utilities(scores, gamma)
+        n, entries = data.n_items, len(data.items)
+        slopes, ties = np.empty(entries), np.empty((len(data.signs), len(deltas) - 2))
+        for a, b in self._blocks:
+            found = self._terms(utilities, deltas, a, b)
+            slopes[data.ptr[a] : data.ptr[b]], ties[a:b] = found.slopes, found.tie_slopes[:, 2:]
+        owner = rows_of(data.ptr)
+        slopes *= data.signs[owner]
+        # A row for each independent group, with factors for how its records count.
+        group, factors = data.ballot, self.importance[data.ballot]
+        roots = np.sqrt(data.weights)
+        if data.clusters is not None:
+            group, factors = data.clusters[data.ballot], factors * data.record_weights
+            roots = np.ones(int(group.max()) + 1)
+        groups = len(roots)
+        by_item = sparse.csr_matrix(
+            (slopes * factors[owner], (group[owner], data.items)), shape=(groups, n)
         )
+        adder = sparse.csr_matrix((factors, (group, np.arange(len(group)))), (groups, len(group)))
+        by_record = np.column_stack([_row_sums(self.features * slopes[:, None], data.ptr), ties])
+        rows = sparse.hstack([by_item, sparse.csr_matrix(adder @ by_record)]).tocsr()
+        rows = sparse.diags(roots) @ rows
+        full = np.asarray((rows.T @ rows).todense())
         return self._pulled(self._pulled(full).T)
 
     def free_directions(self) -> FloatArray:
@@ -241,36 +291,19 @@ def free_directions(likelihood: Likelihood, penalty: Any) -> FloatArray:
     return free[:, :0] if getattr(penalty, "settles", False) else free
 
 
-def sorted_by(ballots: Ballots, labels: IntArray) -> Ballots:
-    """Return the ballots in the order of their labels."""
-    sequence = np.argsort(labels, kind="stable")
-    place = np.empty_like(sequence)
-    place[sequence] = np.arange(len(sequence))
-    records = np.argsort(place[ballots.ballot], kind="stable")
-    entries = _gathered(ballots.ptr, records)
-    buckets = _gathered(ballots.stages, records)
-    return dataclasses.replace(
-        ballots,
-        items=ballots.items[entries],
-        ptr=np.append(0, np.cumsum(np.diff(ballots.ptr)[records])),
-        sizes=ballots.sizes[buckets],
-        stages=np.append(0, np.cumsum(np.diff(ballots.stages)[records])),
-        signs=ballots.signs[records],
-        ballot=place[ballots.ballot][records],
-        weights=ballots.weights[sequence],
-        clusters=None if ballots.clusters is None else ballots.clusters[sequence],
-        times=None if ballots.times is None else ballots.times[sequence],
-        features=None if ballots.features is None else ballots.features[entries],
-    )
+def _row_sums(table: FloatArray, ptr: IntArray) -> FloatArray:
+    """Add up the rows of a table that belong to each record; every record has some."""
+    if not table.shape[1]:
+        return np.zeros((len(ptr) - 1, 0))
+    return np.add.reduceat(table, ptr[:-1], axis=0)
 
 
-def _gathered(ptr: IntArray, rows: IntArray) -> IntArray:
-    """Return the entries of some rows, one row after the other."""
-    lengths = np.diff(ptr)[rows]
-    starts = np.cumsum(lengths) - lengths
-    return (
-        np.arange(int(lengths.sum())) - np.repeat(starts, lengths) + np.repeat(ptr[rows], lengths)
-    )
+def _blocks(ballots: Ballots, parameters: int) -> list[tuple[int, int]]:
+    """Cut records into ranges whose matrices fit into memory together."""
+    size = np.cumsum(np.diff(ballots.ptr).astype(np.float64) ** 2 + parameters)
+    cuts = np.searchsorted(size, np.arange(1, int(size[-1] // LARGEST_BLOCK) + 1) * LARGEST_BLOCK)
+    edges = np.unique([0, *cuts.tolist(), len(size)])
+    return list(itertools.pairwise(edges.tolist()))
 
 
 def check_design(features: ArrayLike | None, n_items: int) -> FloatArray | None:

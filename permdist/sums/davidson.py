@@ -12,7 +12,7 @@ Records are as in `permdist.ballots.Ballots`; ``deltas[t]`` is delta_t, with ``d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -100,457 +100,349 @@ def log_likelihoods(
     return result
 
 
-@kernel
-def _duel(gap: float, delta: float, tied: bool) -> tuple[float, float, float, float, float]:
-    """Return the value of a contest of two, and its derivatives by the gap of utilities.
+class Terms(NamedTuple):
+    """Log-probabilities of records and their derivatives by utilities and by log delta_t.
 
-    That is: value, slope, variance; the chance of a tie; the covariance with a tie. The first
-    one wins unless it is a tie.
+    Attributes
+    ----------
+    values : array of float, shape (records,)
+        NaN where utilities are too far apart.
+    slopes : array of float, shape (entries,)
+        By the utility of each alternative.
+    covariances : array of float
+        Minus the second derivatives of record r, row after row, from ``starts[r]`` on.
+    starts : array of int, shape (records + 1,)
+    tie_slopes : array of float, shape (records, T + 1)
+        By log delta_t, at t.
+    tie_covariances : array of float, shape (records, T + 1, T + 1)
+    crossed : array of float, shape (entries, T + 1)
+        Minus the second derivatives by a utility and by log delta_t.
     """
-    root = np.exp(-abs(gap) / 2.0)
-    total = 1.0 + root * root + delta * root
-    first, second, both = 1.0 / total, root * root / total, delta * root / total
-    if gap < 0.0:
-        first, second = second, first
-    expected = first + 0.5 * both
-    variance = first * second + 0.25 * both * (first + second)
-    between = 0.5 * both * (second - first)
-    if tied:
-        value = np.log(delta) - abs(gap) / 2.0 - np.log(total)
-        return value, 0.5 - expected, variance, both, between
-    return min(gap, 0.0) - np.log(total), 1.0 - expected, variance, both, between
+
+    values: FloatArray
+    slopes: FloatArray
+    covariances: FloatArray
+    starts: IntArray
+    tie_slopes: FloatArray
+    tie_covariances: FloatArray
+    crossed: FloatArray
 
 
-@kernel
-def _pair_terms(
-    values: FloatArray,
-    delta: float,
-    sizes: IntArray,
-    second: bool,
-    slope: FloatArray,
-    covariance: FloatArray,
-    ties: FloatArray,
-    cross: FloatArray,
-) -> float:
-    """Return the value of a record whose ties are of two items at most, and fill in derivatives.
+def terms(
+    utilities: FloatArray, deltas: FloatArray, ptr: IntArray, sizes: IntArray, stages: IntArray
+) -> Terms:
+    """Return the log-probabilities of records and their derivatives.
 
-    ``slope`` and ``covariance`` are by utilities, ``ties`` has the slope and the variance for
-    log delta, ``cross`` the covariances with it. The chances of one item at the stages that it
-    takes part in are ``a / Z + b E / Z``, with E the sum of ``exp(v / 2)``: sums of products of
-    1 / Z and E / Z over stages are all that pairs of items need.
+    Parameters
+    ----------
+    utilities : array of float, shape (entries,)
+        Of the alternatives, with their signs.
+    deltas : array of float, shape (T + 1,)
+    ptr, sizes, stages
+        As in `permdist.ballots.Ballots`; ``ptr[0]`` and ``stages[0]`` need not be 0.
     """
-    m, stages = len(values), len(sizes)
-    high = values.max()
-    x = np.exp((values - high) / 2.0)
-    # Per stage: 1/Z, E/Z and the chance of a tie.
-    inverse, share, tied = np.empty(stages), np.empty(stages), np.empty(stages)
-    last = np.empty(m, np.int64)  # the last stage of each alternative
-    singles, roots, pairs, value = 0.0, 0.0, 0.0, 0.0
-    stop = m
-    start = 0
-    for stage in range(stages):
-        start += sizes[stage]
-    for k in range(start, m):
-        last[k] = stages - 1
-    stage = stages
-    while True:
-        for k in range(start, stop):
-            pairs += x[k] * roots
-            roots += x[k]
-            singles += x[k] * x[k]
-        if stage < stages:
-            total = singles + delta * pairs
-            if total < FAINT:
-                return np.nan
-            inverse[stage], share[stage] = 1.0 / total, roots / total
-            tied[stage] = delta * pairs / total
-            size = sizes[stage]
-            if size == 2:
-                value += np.log(delta)
-                ties[0] += 1.0
-            ties[0] -= tied[stage]
-            ties[1] += tied[stage] * (1.0 - tied[stage])
-            for k in range(start, stop):
-                last[k] = stage
-                slope[k] += 1.0 / size
-                value += (values[k] - high) / size
-            value -= np.log(total)
-        if stage == 0:
-            break
-        stage -= 1
-        stop = start
-        start -= sizes[stage]
-    # Sums over the stages up to each one: 1/Z, E/Z, 1/Z^2, E/Z^2, (E/Z)^2, tie/Z, tie E/Z.
-    sums = np.zeros((stages, 7))
-    for s in range(stages):
-        if s > 0:
-            for c in range(7):
-                sums[s, c] = sums[s - 1, c]
-        sums[s, 0] += inverse[s]
-        sums[s, 1] += share[s]
-        sums[s, 2] += inverse[s] * inverse[s]
-        sums[s, 3] += share[s] * inverse[s]
-        sums[s, 4] += share[s] * share[s]
-        sums[s, 5] += tied[s] * inverse[s]
-        sums[s, 6] += tied[s] * share[s]
-    for i in range(m):
-        s = last[i]
-        b = 0.5 * delta * x[i]
-        a = x[i] * x[i] - b * x[i]
-        slope[i] -= a * sums[s, 0] + b * sums[s, 1]
-        cross[i] += b * (sums[s, 1] - x[i] * sums[s, 0]) - a * sums[s, 5] - b * sums[s, 6]
-    if not second:
-        return value
-    for i in range(m):
-        b = 0.5 * delta * x[i]
-        a = x[i] * x[i] - b * x[i]
-        for j in range(i + 1, m):
-            # Alternatives are in the order of their last stage but for the end: take the earlier.
-            s = min(last[i], last[j])
-            d = 0.5 * delta * x[j]
-            c = x[j] * x[j] - d * x[j]
-            both = 0.5 * b * x[j] * sums[s, 0] - (
-                a * c * sums[s, 2] + (a * d + b * c) * sums[s, 3] + b * d * sums[s, 4]
-            )
-            covariance[i, j] += both
-            covariance[j, i] += both
-            covariance[i, i] -= both
-            covariance[j, j] -= both
-    return value
+    widths = np.diff(ptr)
+    records, most, entries = len(widths), len(deltas), int(ptr[-1] - ptr[0])
+    starts = np.zeros(records + 1, dtype=np.int64)
+    np.cumsum(widths * widths, out=starts[1:])
+    result = Terms(
+        np.zeros(records),
+        np.zeros(entries),
+        np.zeros(starts[-1]),
+        starts,
+        np.zeros((records, most)),
+        np.zeros((records, most, most)),
+        np.zeros((entries, most)),
+    )
+    # Each has its own compiled code, so that contests of two need not wait for the others'.
+    fill = _fill_stages if most > 3 else _fill_duels if widths.max() == 2 else _fill_pairs
+    if most > 3 or widths.max() > 1:
+        fill(utilities, deltas, ptr - ptr[0], sizes, stages, *result)
+    return result
 
 
 @kernel
-def _stage_terms(
-    values: FloatArray,
-    size: int,
+def _fill_duels(
+    utilities: FloatArray,
     deltas: FloatArray,
-    second: bool,
-    slope: FloatArray,
-    covariance: FloatArray,
-    tie_slope: FloatArray,
-    tie_covariance: FloatArray,
-    cross: FloatArray,
-) -> float:
-    """Return the value of one stage with ties of any size, and add its derivatives.
-
-    The first `size` of the values are those chosen.
-    """
-    m, most = len(values), len(deltas)
-    high = values.max()
-    sums = np.zeros((most, most))
-    sums[:, 0] = 1.0
-    for k in range(m):
-        _join(sums, deltas, values[k] - high)
-    total = 0.0
-    for t in range(1, min(most, m + 1)):
-        total += deltas[t] * sums[t, t]
-    x = np.zeros((most, m))
-    without = np.zeros((m, most, most))  # polynomials of all alternatives but one
-    chance = np.zeros((m, most))  # to be one of t chosen
-    expected, tied = np.zeros(m), np.zeros(most)
-    for t in range(1, min(most, m + 1)):
-        if deltas[t] == 0.0:
+    ptr: IntArray,
+    sizes: IntArray,
+    stages: IntArray,
+    values: FloatArray,
+    slopes: FloatArray,
+    covariances: FloatArray,
+    starts: IntArray,
+    tie_slopes: FloatArray,
+    tie_covariances: FloatArray,
+    crossed: FloatArray,
+) -> None:
+    """Fill in terms of contests of two, or of one with nobody."""
+    most = len(deltas)
+    delta = deltas[2] if most == 3 else 0.0
+    for row in range(len(ptr) - 1):
+        low, at = ptr[row], starts[row]
+        if ptr[row + 1] - low < 2:
             continue
-        tied[t] = deltas[t] * sums[t, t] / total
+        gap = utilities[low] - utilities[low + 1]
+        root = np.exp(-abs(gap) / 2.0)
+        total = 1.0 + root * root + delta * root
+        first, second, both = 1.0 / total, root * root / total, delta * root / total
+        if gap < 0.0:
+            first, second = second, first
+        tied = sizes[stages[row]] == 2
+        if tied:
+            values[row] = np.log(delta) - abs(gap) / 2.0 - np.log(total)
+        else:
+            values[row] = min(gap, 0.0) - np.log(total)
+        slope = (0.5 if tied else 1.0) - first - 0.5 * both
+        slopes[low] = slope
+        slopes[low + 1] = -slope
+        variance = first * second + 0.25 * both * (first + second)
+        covariances[at] = variance
+        covariances[at + 1] = -variance
+        covariances[at + 2] = -variance
+        covariances[at + 3] = variance
+        if most == 3:
+            tie_slopes[row, 2] = (1.0 if tied else 0.0) - both
+            tie_covariances[row, 2, 2] = both * (1.0 - both)
+            crossed[low, 2] = 0.5 * both * (second - first)
+            crossed[low + 1, 2] = -crossed[low, 2]
+
+
+@kernel
+def _fill_pairs(
+    utilities: FloatArray,
+    deltas: FloatArray,
+    ptr: IntArray,
+    sizes: IntArray,
+    stages: IntArray,
+    values: FloatArray,
+    slopes: FloatArray,
+    covariances: FloatArray,
+    starts: IntArray,
+    tie_slopes: FloatArray,
+    tie_covariances: FloatArray,
+    crossed: FloatArray,
+) -> None:
+    """Fill in terms of records whose ties are of two items at most.
+
+    The chance of one item at a stage that it takes part in is ``a / Z + b E / Z``, with E the sum
+    of ``exp(v / 2)``, so that sums of products of 1 / Z and E / Z over stages are all that pairs
+    of items need.
+    """
+    most = len(deltas)
+    delta = deltas[2] if most == 3 else 0.0
+    longest, deepest = 1, 1
+    for row in range(len(ptr) - 1):
+        longest = max(longest, ptr[row + 1] - ptr[row])
+        deepest = max(deepest, stages[row + 1] - stages[row])
+    x, last = np.empty(longest), np.empty(longest, np.int64)
+    one, two = np.empty(longest), np.empty(longest)  # a and b
+    # Per stage: 1/Z, E/Z, the chance of a tie; then sums up to each stage of
+    # 1/Z, E/Z, 1/Z^2, E/Z^2, (E/Z)^2, tie/Z, tie E/Z.
+    inverse, share, tied = np.empty(deepest), np.empty(deepest), np.empty(deepest)
+    sums = np.zeros((deepest, 7))
+    for row in range(len(ptr) - 1):
+        low = ptr[row]
+        m = ptr[row + 1] - low
+        depth = stages[row + 1] - stages[row]
+        high = utilities[low]
+        for k in range(1, m):
+            high = max(high, utilities[low + k])
+        for k in range(m):
+            x[k] = np.exp((utilities[low + k] - high) / 2.0)
+            two[k] = 0.5 * delta * x[k]
+            one[k] = x[k] * x[k] - two[k] * x[k]
+        singles, roots, pairs, value = 0.0, 0.0, 0.0, 0.0
+        start, stop = 0, m
+        for stage in range(stages[row], stages[row + 1]):
+            start += sizes[stage]
+        stage = depth
+        while True:
+            for k in range(start, stop):
+                pairs += x[k] * roots
+                roots += x[k]
+                singles += x[k] * x[k]
+                last[k] = min(stage, depth - 1)
+            if stage < depth:
+                size = sizes[stages[row] + stage]
+                total = singles + delta * pairs
+                if total < FAINT:
+                    value = np.nan
+                    break
+                inverse[stage], share[stage] = 1.0 / total, roots / total
+                tied[stage] = delta * pairs / total
+                for k in range(start, stop):
+                    slopes[low + k] += 1.0 / size
+                    value += (utilities[low + k] - high) / size
+                value -= np.log(total)
+                if size == 2:
+                    value += np.log(delta)
+                if most == 3:
+                    tie_slopes[row, 2] += (1.0 if size == 2 else 0.0) - tied[stage]
+                    tie_covariances[row, 2, 2] += tied[stage] * (1.0 - tied[stage])
+            if stage == 0:
+                break
+            stage -= 1
+            stop = start
+            start -= sizes[stages[row] + stage]
+        values[row] = value
+        if np.isnan(value):
+            continue
+        for s in range(depth):
+            for c in range(7):
+                sums[s, c] = sums[s - 1, c] if s > 0 else 0.0
+            sums[s, 0] += inverse[s]
+            sums[s, 1] += share[s]
+            sums[s, 2] += inverse[s] * inverse[s]
+            sums[s, 3] += share[s] * inverse[s]
+            sums[s, 4] += share[s] * share[s]
+            sums[s, 5] += tied[s] * inverse[s]
+            sums[s, 6] += tied[s] * share[s]
         for i in range(m):
-            x[t, i] = np.exp((values[i] - high) / t)
-            without[i, t, 0] = 1.0
-            for k in range(1, t):
-                without[i, t, k] = max(sums[t, k] - x[t, i] * without[i, t, k - 1], 0.0)
-            chance[i, t] = deltas[t] * x[t, i] * without[i, t, t - 1] / total
-            expected[i] += chance[i, t] / t
-    value = np.log(deltas[size]) - np.log(total)
-    for i in range(size):
-        value += (values[i] - high) / size
-        slope[i] += 1.0 / size
-    tie_slope[size] += 1.0
-    for t in range(2, most):
-        tie_slope[t] -= tied[t]
-        tie_covariance[t, t] += tied[t]
-        for r in range(2, most):
-            tie_covariance[t, r] -= tied[t] * tied[r]
-        for i in range(m):
-            cross[i, t] += chance[i, t] / t - expected[i] * tied[t]
-    for i in range(m):
-        slope[i] -= expected[i]
-    if not second:
-        return value
-    for i in range(m):
-        for j in range(i + 1, m):
-            both = -expected[i] * expected[j]
-            for t in range(2, min(most, m + 1)):
+            a, b, s = one[i], two[i], last[i]
+            slopes[low + i] -= a * sums[s, 0] + b * sums[s, 1]
+            if most == 3:
+                own = b * (sums[s, 1] - x[i] * sums[s, 0])
+                crossed[low + i, 2] = own - a * sums[s, 5] - b * sums[s, 6]
+            for j in range(i + 1, m):
+                c, d, s = one[j], two[j], min(last[i], last[j])
+                both = 0.5 * b * x[j] * sums[s, 0] - (
+                    a * c * sums[s, 2] + (a * d + b * c) * sums[s, 3] + b * d * sums[s, 4]
+                )
+                at = starts[row]
+                covariances[at + i * m + j] += both
+                covariances[at + j * m + i] += both
+                covariances[at + i * m + i] -= both
+                covariances[at + j * m + j] -= both
+
+
+@kernel
+def _fill_stages(
+    utilities: FloatArray,
+    deltas: FloatArray,
+    ptr: IntArray,
+    sizes: IntArray,
+    stages: IntArray,
+    values: FloatArray,
+    slopes: FloatArray,
+    covariances: FloatArray,
+    starts: IntArray,
+    tie_slopes: FloatArray,
+    tie_covariances: FloatArray,
+    crossed: FloatArray,
+) -> None:
+    """Fill in terms of records with ties of any size, stage by stage."""
+    most, longest = len(deltas), 1
+    for row in range(len(ptr) - 1):
+        longest = max(longest, ptr[row + 1] - ptr[row])
+    x, sums = np.zeros((most, longest)), np.zeros((most, most))
+    without = np.zeros((longest, most, most))  # polynomials of all alternatives but one
+    chance = np.zeros((longest, most))  # to be one of t chosen
+    expected, tied = np.zeros(longest), np.zeros(most)
+    for row in range(len(ptr) - 1):
+        start = ptr[row]
+        width = ptr[row + 1] - start
+        for stage in range(stages[row], stages[row + 1]):
+            m, size = ptr[row + 1] - start, sizes[stage]
+            high = utilities[start]
+            for k in range(1, m):
+                high = max(high, utilities[start + k])
+            for t in range(most):
+                tied[t] = 0.0
+                for k in range(most):
+                    sums[t, k] = 1.0 if k == 0 else 0.0
+                for i in range(m):
+                    chance[i, t] = 0.0
+            for i in range(m):
+                expected[i] = 0.0
+                _join(sums, deltas, utilities[start + i] - high)
+            total = 0.0
+            top = min(most, m + 1)
+            for t in range(1, top):
+                total += deltas[t] * sums[t, t]
+            for t in range(1, top):
                 if deltas[t] == 0.0:
                     continue
-                rest = 1.0
-                for k in range(1, t - 1):
-                    rest = max(without[i, t, k] - x[t, j] * rest, 0.0)
-                both += deltas[t] * x[t, i] * x[t, j] * rest / (t * t * total)
-            covariance[i, j] += both
-            covariance[j, i] += both
-            covariance[i, i] -= both
-            covariance[j, j] -= both
-    return value
+                tied[t] = deltas[t] * sums[t, t] / total
+                for i in range(m):
+                    x[t, i] = np.exp((utilities[start + i] - high) / t)
+                    without[i, t, 0] = 1.0
+                    for k in range(1, t):
+                        without[i, t, k] = max(sums[t, k] - x[t, i] * without[i, t, k - 1], 0.0)
+                    chance[i, t] = deltas[t] * x[t, i] * without[i, t, t - 1] / total
+                    expected[i] += chance[i, t] / t
+            values[row] += np.log(deltas[size]) - np.log(total)
+            for i in range(size):
+                values[row] += (utilities[start + i] - high) / size
+                slopes[start + i] += 1.0 / size
+            tie_slopes[row, size] += 1.0
+            for t in range(2, most):
+                tie_slopes[row, t] -= tied[t]
+                tie_covariances[row, t, t] += tied[t]
+                for r in range(2, most):
+                    tie_covariances[row, t, r] -= tied[t] * tied[r]
+                for i in range(m):
+                    crossed[start + i, t] += chance[i, t] / t - expected[i] * tied[t]
+            shift = start - ptr[row]
+            for i in range(m):
+                slopes[start + i] -= expected[i]
+                for j in range(i + 1, m):
+                    both = -expected[i] * expected[j]
+                    for t in range(2, top):
+                        if deltas[t] == 0.0:
+                            continue
+                        rest = 1.0
+                        for k in range(1, t - 1):
+                            rest = max(without[i, t, k] - x[t, j] * rest, 0.0)
+                        both += deltas[t] * x[t, i] * x[t, j] * rest / (t * t * total)
+                    a, b, at = shift + i, shift + j, starts[row]
+                    covariances[at + a * width + b] += both
+                    covariances[at + b * width + a] += both
+                    covariances[at + a * width + a] -= both
+                    covariances[at + b * width + b] -= both
+            start += size
 
 
 @kernel
-def _record_terms(
-    values: FloatArray,
-    deltas: FloatArray,
-    sizes: IntArray,
-    second: bool,
-    slope: FloatArray,
-    covariance: FloatArray,
-    tie_slope: FloatArray,
-    tie_covariance: FloatArray,
-    cross: FloatArray,
-) -> float:
-    """Return the value of one record and set its derivatives."""
-    most = len(deltas)
-    slope[:] = 0.0
-    covariance[:, :] = 0.0
-    tie_slope[:] = 0.0
-    tie_covariance[:, :] = 0.0
-    cross[:, :] = 0.0
-    if most <= 3:
-        ties, between = np.zeros(2), np.zeros(len(values))
-        delta = deltas[2] if most == 3 else 0.0
-        value = _pair_terms(values, delta, sizes, second, slope, covariance, ties, between)
-        if most == 3:
-            tie_slope[2] = ties[0]
-            tie_covariance[2, 2] = ties[1]
-            for i in range(len(values)):
-                cross[i, 2] = between[i]
-        return value
-    value = 0.0
-    start = 0
-    for stage in range(len(sizes)):
-        value += _stage_terms(
-            values[start:],
-            sizes[stage],
-            deltas,
-            second,
-            slope[start:],
-            covariance[start:, start:],
-            tie_slope,
-            tie_covariance,
-            cross[start:],
-        )
-        start += sizes[stage]
-    return value
-
-
-@kernel
-def derivatives(
-    scores: FloatArray,
-    gamma: FloatArray,
-    deltas: FloatArray,
+def gather(
+    covariances: FloatArray,
+    starts: IntArray,
     items: IntArray,
     ptr: IntArray,
-    sizes: IntArray,
-    stages: IntArray,
-    signs: FloatArray,
     weights: FloatArray,
     features: FloatArray,
-    offsets: FloatArray,
-) -> tuple[float, FloatArray, FloatArray]:
-    """Return the log-likelihood, its gradient (p,) and minus its second derivatives (p, p).
+    n_items: int,
+) -> FloatArray:
+    """Add up second derivatives of records, by items and by coefficients, (n + q, n + q).
 
-    The parameters are the scores (n,), the coefficients gamma (q,) of the features, and
-    log delta_2, log delta_3, ... The value is NaN where the scores are too far apart.
+    ``ptr[0]`` need not be 0: it is where the features and items of the first record are.
     """
-    n, q, most = len(scores), len(gamma), len(deltas)
-    size = n + q + most - 2
-    value = 0.0
-    gradient, information = np.zeros(size), np.zeros((size, size))
-    longest = 0
+    n, q = n_items, features.shape[1]
+    result, spread = np.zeros((n + q, n + q)), np.empty(q)
     for row in range(len(ptr) - 1):
-        longest = max(longest, ptr[row + 1] - ptr[row])
-    values, slope = np.empty(longest), np.empty(longest)
-    covariance, cross = np.empty((longest, longest)), np.empty((longest, most))
-    tie_slope, tie_covariance = np.empty(most), np.empty((most, most))
-    spread = np.empty(q)
-    ties = n + q - 2  # log delta_t is parameter ties + t
-    for row in range(len(ptr) - 1):
-        weight, sign = weights[row], signs[row]
-        if weight == 0.0:
-            continue
-        low = ptr[row]
+        low, weight = ptr[row], weights[row]
         m = ptr[row + 1] - low
-        for k in range(m):
-            total = scores[items[low + k]] + offsets[low + k]
-            for c in range(q):
-                total += features[low + k, c] * gamma[c]
-            values[k] = sign * total
-        if m == 2 and most <= 3:
-            tied = sizes[stages[row]] == 2
-            here, pull, variance, both, between = _duel(
-                values[0] - values[1], deltas[most - 1] if most == 3 else 0.0, tied
-            )
-            value += weight * here
-            one, two = items[low], items[low + 1]
-            gradient[one] += weight * sign * pull
-            gradient[two] -= weight * sign * pull
-            held = weight * variance
-            information[one, one] += held
-            information[two, two] += held
-            information[one, two] -= held
-            information[two, one] -= held
-            if most == 3:
-                last = ties + 2
-                gradient[last] += weight * ((1.0 if tied else 0.0) - both)
-                information[last, last] += weight * both * (1.0 - both)
-                turn = weight * sign * between
-                information[one, last] += turn
-                information[last, one] += turn
-                information[two, last] -= turn
-                information[last, two] -= turn
-                for c in range(q):
-                    change = turn * (features[low, c] - features[low + 1, c])
-                    information[n + c, last] += change
-                    information[last, n + c] += change
-            for c in range(q):
-                spread[c] = features[low, c] - features[low + 1, c]
-            for c in range(q):
-                change = held * spread[c]
-                gradient[n + c] += weight * sign * pull * spread[c]
-                information[one, n + c] += change
-                information[n + c, one] += change
-                information[two, n + c] -= change
-                information[n + c, two] -= change
-                line = information[n + c]
-                for d in range(q):
-                    line[n + d] += change * spread[d]
-            continue
-        here = _record_terms(
-            values[:m],
-            deltas,
-            sizes[stages[row] : stages[row + 1]],
-            True,
-            slope[:m],
-            covariance[:m, :m],
-            tie_slope,
-            tie_covariance,
-            cross[:m],
-        )
-        if np.isnan(here):
-            return np.nan, gradient, information
-        value += weight * here
-        for t in range(2, most):
-            gradient[ties + t] += weight * tie_slope[t]
-            for r in range(2, most):
-                information[ties + t, ties + r] += weight * tie_covariance[t, r]
         for i in range(m):
-            item = items[low + i]
-            gradient[item] += weight * sign * slope[i]
+            line = result[items[low + i]]
+            at = starts[row] + i * m
             for j in range(m):
-                information[item, items[low + j]] += weight * covariance[i, j]
-            for t in range(2, most):
-                both = weight * sign * cross[i, t]
-                information[item, ties + t] += both
-                information[ties + t, item] += both
-                for c in range(q):
-                    change = both * features[low + i, c]
-                    information[n + c, ties + t] += change
-                    information[ties + t, n + c] += change
+                line[items[low + j]] += weight * covariances[at + j]
             if q == 0:
                 continue
-            spread[:] = 0.0
+            for c in range(q):
+                spread[c] = 0.0
             for j in range(m):
+                change = weight * covariances[at + j]
                 for c in range(q):
-                    spread[c] += covariance[i, j] * features[low + j, c]
+                    spread[c] += change * features[low + j, c]
             for c in range(q):
+                line[n + c] += spread[c]
                 feature = features[low + i, c]
-                gradient[n + c] += weight * sign * slope[i] * feature
-                information[item, n + c] += weight * spread[c]
-                information[n + c, item] += weight * spread[c]
+                other = result[n + c]
                 for d in range(q):
-                    information[n + c, n + d] += weight * feature * spread[d]
-    return value, gradient, information
-
-
-@kernel
-def spread_of_slopes(
-    scores: FloatArray,
-    gamma: FloatArray,
-    deltas: FloatArray,
-    items: IntArray,
-    ptr: IntArray,
-    sizes: IntArray,
-    stages: IntArray,
-    signs: FloatArray,
-    factors: FloatArray,
-    counts: FloatArray,
-    group: IntArray,
-    features: FloatArray,
-    offsets: FloatArray,
-) -> FloatArray:
-    """Return the sum over groups of count times the outer square of the group's slope, (p, p).
-
-    Records of a group follow each other; each adds its gradient times its factor, and the count
-    of a group is that of its first record.
-    """
-    n, q, most = len(scores), len(gamma), len(deltas)
-    size = n + q + most - 2
-    result, total = np.zeros((size, size)), np.zeros(size)
-    touched, used = np.empty(size, np.int64), 0
-    marked = np.zeros(size, np.bool_)
-    longest = 0
-    for row in range(len(ptr) - 1):
-        longest = max(longest, ptr[row + 1] - ptr[row])
-    values, slope = np.empty(longest), np.empty(longest)
-    covariance, cross = np.empty((longest, longest)), np.empty((longest, most))
-    tie_slope, tie_covariance = np.empty(most), np.empty((most, most))
-    first = 0
-    for row in range(len(ptr) - 1):
-        low = ptr[row]
-        m = ptr[row + 1] - low
-        for k in range(m):
-            here = scores[items[low + k]] + offsets[low + k]
-            for c in range(q):
-                here += features[low + k, c] * gamma[c]
-            values[k] = signs[row] * here
-        if m == 2 and most <= 3:
-            tied = sizes[stages[row]] == 2
-            _, slope[0], _, both, _ = _duel(
-                values[0] - values[1], deltas[most - 1] if most == 3 else 0.0, tied
-            )
-            slope[1] = -slope[0]
-            if most == 3:
-                tie_slope[2] = (1.0 if tied else 0.0) - both
-        else:
-            _record_terms(
-                values[:m],
-                deltas,
-                sizes[stages[row] : stages[row + 1]],
-                False,
-                slope[:m],
-                covariance[:m, :m],
-                tie_slope,
-                tie_covariance,
-                cross[:m],
-            )
-        for k in range(m + q + most - 2):
-            at = items[low + k] if k < m else n + (k - m)
-            if not marked[at]:
-                marked[at] = True
-                touched[used] = at
-                used += 1
-        for k in range(m):
-            change = factors[row] * signs[row] * slope[k]
-            total[items[low + k]] += change
-            for c in range(q):
-                total[n + c] += change * features[low + k, c]
-        for t in range(2, most):
-            total[n + q - 2 + t] += factors[row] * tie_slope[t]
-        if row + 2 == len(ptr) or group[row + 1] != group[row]:
-            for a in range(used):
-                for b in range(used):
-                    result[touched[a], touched[b]] += (
-                        counts[first] * total[touched[a]] * total[touched[b]]
-                    )
-            for a in range(used):
-                total[touched[a]] = 0.0
-                marked[touched[a]] = False
-            used = 0
-            first = row + 1
+                    other[n + d] += feature * spread[d]
+    for c in range(n, n + q):
+        for i in range(n):
+            result[c, i] = result[i, c]
     return result
