@@ -51,10 +51,10 @@ LAYERS: dict[str, list[dict[str, str]]] = {
             "inspection": "one query\nclosely",
         },
         {
-            "rating": "leaderboards\nfrom battles",
             "plots": "pictures",
             "report": "HTML pages",
             "cli": "permdist on the\ncommand line",
+            "rating": "leaderboards\nfrom battles",
         },
     ],
 }
