@@ -271,8 +271,13 @@ def test_times_are_days_or_numbers():
     dates = ["January 1, 2024", "3 January 2024"]
     found = load_battles(table(["a", "b"], when=dates), time="when").times
     assert found[1] - found[0] == 2.0
+    when = pd.to_datetime(["2024-01-01", "2024-01-04"])
+    found = load_battles(table(["a", "b"], when=when), time="when").times
+    assert found[1] - found[0] == 3.0
     assert load_battles(table(["a"], when=[17.5]), time="when").times.tolist() == [17.5]
     assert load_battles(table(["a"], when=["17.5"]), time="when").times.tolist() == [17.5]
+    with pytest.raises(ValueError, match="row 1: when: expected a finite number, got 'nan'"):
+        load_battles(table(["a", "b"], when=[1.0, np.nan]), time="when")
     with pytest.raises(ValueError, match="row 1: when: expected a date, got 'soon'"):
         load_battles(table(["a", "b"], when=["2024-01-01", "soon"]), time="when")
 

@@ -144,7 +144,8 @@ def times(frame: DataFrame, column: str, where: Callable[[int], str]) -> FloatAr
     from pandas import Timedelta, Timestamp, to_datetime, to_numeric
 
     values = frame[column]
-    if values.dtype.kind in "iuf" or to_numeric(values, errors="coerce").notna().all():
+    kind = values.dtype.kind
+    if kind in "iuf" or (kind != "M" and to_numeric(values, errors="coerce").notna().all()):
         return numbers(frame, column, where)
     dates = to_datetime(values, errors="coerce", utc=True, format="ISO8601")
     if dates.isna().any():
