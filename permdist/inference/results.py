@@ -92,7 +92,7 @@ class Fit(Answers):
         total = float((ballots.weights * likelihood.importance).sum())
         if likelihood.design is not None and feature_names is None:
             feature_names = tuple(f"feature {k}" for k in range(likelihood.design.shape[1]))
-        return cls(
+        result = cls(
             ballots.names,
             centered,
             ties,
@@ -103,8 +103,9 @@ class Fit(Answers):
             found.parameters,
             penalty,
             feature_names or (),
-            lambda: likelihood,
         )
+        result.__dict__["likelihood"] = likelihood
+        return result
 
     @cached_property
     def likelihood(self) -> Likelihood:
