@@ -811,6 +811,44 @@ def orders_by_signs(labels):
     return list(found.values())
 
 
+# ---- goodness of fit of battles ------------------------------------------------------------------
+
+
+def davidson(scores, log_tie, i, j):
+    """Return the chances that i wins, that j wins, and of a tie."""
+    tie = 0.0 if log_tie is None else math.exp(log_tie + (scores[i] + scores[j]) / 2)
+    weights = [math.exp(scores[i]), math.exp(scores[j]), tie]
+    return [weight / sum(weights) for weight in weights]
+
+
+def pair_table(first, second, outcome, chances, weights):
+    """Add up, battle by battle: seen and expected wins, losses, ties, and the points' variance."""
+    found = {}
+    for i, j, won, chance, weight in zip(first, second, outcome, chances, weights, strict=True):
+        points = [1.0, 0.0, 0.5]
+        if i > j:
+            i, j, won, chance = j, i, [1, 0, 2][won], [chance[1], chance[0], chance[2]]
+        row = found.setdefault((i, j), {"seen": [0.0] * 3, "expected": [0.0] * 3, "variance": 0.0})
+        row["seen"][won] += weight
+        mean = sum(p * c for p, c in zip(points, chance, strict=True))
+        for side in range(3):
+            row["expected"][side] += weight * chance[side]
+            row["variance"] += weight * chance[side] * (points[side] - mean) ** 2
+    return found
+
+
+def circles(wins):
+    """List the triples that have three majorities, and those of them that go in circles."""
+    decided, cyclic = [], []
+    for i, j, k in itertools.combinations(range(len(wins)), 3):
+        if wins[i][j] != wins[j][i] and wins[j][k] != wins[k][j] and wins[i][k] != wins[k][i]:
+            decided.append((i, j, k))
+            turns = [wins[a][b] > wins[b][a] for a, b in ((i, j), (j, k), (k, i))]
+            if all(turns) or not any(turns):
+                cyclic.append((i, j, k))
+    return decided, cyclic
+
+
 # ---- what follows from scores and their covariance ---------------------------------------------
 
 

@@ -75,6 +75,20 @@ def test_preflib_ballots_bring_counts_and_names(tmp_path):
     assert listed(Ballots.of(votes, subset=True))[1] == ([["alternative 2"]], [], 1)
 
 
+def test_ranks_in_wide_and_long_tables():
+    wide = pd.DataFrame({"a": [1, 2, np.nan], "b": [2, 1, 3], "c": [2, np.nan, 1]})
+    expected = [
+        ([["a"], ["b", "c"]], [], 1),
+        ([["b"], ["a"]], [], 1),
+        ([["c"], ["b"]], [], 1),
+    ]
+    assert listed(Ballots.from_ranks(wide)) == expected
+    long = wide.melt(ignore_index=False).dropna().reset_index()
+    shuffled = long.sample(frac=1.0, random_state=0).sort_values("index", kind="stable")
+    columns = shuffled["index"], shuffled["variable"], shuffled["value"]
+    assert listed(Ballots.from_long(*columns)) == expected
+
+
 def test_choices_and_best_and_worst():
     menus = [["a", "b", "c"], ["b", "d"]]
     ballots = Ballots.from_choices(["b", "d"], menus)
@@ -195,6 +209,11 @@ def test_half_lives():
         (lambda: Ballots.from_choices(["a"], []), "expected 1 menus, got 0"),
         (lambda: Ballots.from_best_worst([0], [0], [[0, 1]]), "the same item as the best"),
         (lambda: Ballots.from_best_worst([0, 1], [0]), "worst: expected 2 choices, got 1"),
+        (lambda: Ballots.from_ranks([[1, 2], [np.nan, np.nan]]), "ballot, 1 has none"),
+        (lambda: Ballots.from_ranks([1, 2]), "expected 2 dimension"),
+        (lambda: Ballots.from_long([1, 1], ["a", "a"], [1, 2]), "'a' is listed twice, in 0"),
+        (lambda: Ballots.from_long([1], ["a"], [np.nan]), "rank: expected finite"),
+        (lambda: Ballots.from_long([1, None], ["a", "b"], [1, 2]), "row 1 has none"),
         (lambda: Ballots.of(Ballots.from_pairs([0], [1]), n_items=3), "have 2 items, got 3"),
     ],
 )

@@ -22,6 +22,7 @@ def pictures():
 PAGES = [
     "tutorials/inspect.md",
     "tutorials/fit.md",
+    "tutorials/rate.md",
     "tutorials/test-your-own.md",
     "which.md",
     "preferences.md",

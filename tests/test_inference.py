@@ -295,6 +295,10 @@ def test_covariates_of_ballots_are_recovered():
     assert table["p_value"].iloc[2] > 0.001 > table["p_value"].iloc[0]
     robust = fit.coefficient_table("sandwich")["standard_error"]
     assert robust.to_numpy() == pytest.approx(table["standard_error"].to_numpy(), rel=0.1)
+    units = dataclasses.replace(fit.ballots, features=fit.ballots.features * [1e9, 1e-9, 1.0])
+    scaled = fit_ballots(units, (2,)).coefficients["estimate"].to_numpy()
+    expected = table["estimate"].to_numpy() / [1e9, 1e-9, 1.0]
+    assert scaled == pytest.approx(expected, rel=1e-6)
     shrunk = fit_ballots(fit.ballots, (2,), prior=Ridge(0.0, covariates=1e4))
     assert np.abs(shrunk.coefficients["estimate"]).max() < 0.1
     same = dataclasses.replace(fit.ballots, features=np.ones((len(fit.ballots.items), 3)))

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from permdist import GoodBad, measures
+from permdist import Ballots, DavidsonLuce, GoodBad, PlackettLuce, measures
 from permdist.data import Queries, load_letor, load_letor_folds, load_preflib, save_letor
 from permdist.diagnostics import compare_to_exact
+from permdist.inference import PseudoWins
 from permdist.models import MLE, ConvexLoss
 from permdist.samplers import run_chains
 
@@ -79,3 +80,32 @@ def test_learners_beat_every_feature(real_data):
     )
     for learner in (MLE(scale=True, C=10.0), ConvexLoss("ap", scale=True, C=10.0)):
         assert learner.fit(train).score(test, measure=rule) > best
+
+
+def test_nascar_with_and_without_the_four_who_lost_every_race(real_data):
+    path = real_data / "preference" / "nascar.csv"
+    races = np.genfromtxt(path, delimiter=",", skip_header=1)[:, 1:].astype(np.int64) - 1
+    ballots = Ballots.from_orders(races, n_items=87, subset=True)
+    with pytest.raises(ValueError, match="always below the others: 83, 84, 85, 86"):
+        PlackettLuce.fit(ballots)
+    everyone = PlackettLuce.fit(ballots, prior=PseudoWins(0.5)).fit_result
+    known = [-2.171065, -1.744754, -1.590764, -1.768629]
+    assert (everyone.scores - everyone.scores[0])[83:] == pytest.approx(known, abs=1e-6)
+    errors = [1.812994, 1.855365, 1.881708, 1.904871]
+    assert everyone.contrast_errors(0)[83:] == pytest.approx(errors, abs=1e-6)
+    without = PlackettLuce.fit(ballots.without(range(83, 87)))
+    lists = [[driver for driver in race if driver < 83] for race in races.tolist()]
+    plain = PlackettLuce.fit(lists, n_items=83, subset=True)
+    assert without.scores == pytest.approx(plain.scores, abs=1e-8)
+    one, two = without.fit_result, plain.fit_result
+    assert one.standard_errors() == pytest.approx(two.standard_errors(), rel=1e-6)
+
+
+def test_judges_with_ties(real_data):
+    votes = load_preflib(real_data / "preference" / "skate-1.toc")
+    with pytest.raises(ValueError, match="always above the others: Alexei Yagudin"):
+        DavidsonLuce.fit(votes)
+    model = DavidsonLuce.fit(votes, prior=0.1)
+    assert model.names[int(model.scores.argmax())] == "Alexei Yagudin"
+    assert model.log_prob(votes).shape == (9,)
+    assert model.log_prob(votes) @ votes.counts == pytest.approx(model.fit_result.log_likelihood)

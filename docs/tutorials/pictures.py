@@ -149,9 +149,28 @@ def test_your_own(page: SimpleNamespace) -> Pictures:
     yield "own-mistake", figure
 
 
+def rate(page: SimpleNamespace) -> Pictures:
+    """Draw what `rate.md` shows."""
+    figure = _figure(7.5, 3.2)
+    plots.plot_intervals(page.found.leaderboard, ax=figure.add_subplot())
+    yield "rate-intervals", figure
+
+    figure = _figure(4.4, 4.2)
+    label = "predicted chance to win"
+    plots.plot_calibration(page.check.calibration, label=label, ax=figure.add_subplot())
+    yield "rate-calibration", figure
+
+    figure = _figure(5.0, 5.0)
+    met = page.wins + page.wins.T + page.ties
+    scores = page.found.fit.scores
+    plots.plot_comparisons(met, page.plain.names, scores, ax=figure.add_subplot())
+    yield "rate-graph", figure
+
+
 PAGES: dict[str, Callable[[SimpleNamespace], Pictures]] = {
     "inspect.md": inspect,
     "fit.md": fit,
+    "rate.md": rate,
     "test-your-own.md": test_your_own,
 }
 

@@ -3,7 +3,8 @@
 Neither distributions nor data are imported here; both meet in these types.
 """
 
-from permdist.ballots.ballots import Ballots, fading
+from permdist.ballots.ballots import Ballots
+from permdist.ballots.fading import fading
 from permdist.ballots.rankings import (
     LARGEST_TOTAL,
     SMALLEST_TOTAL,

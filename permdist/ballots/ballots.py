@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from permdist._check import finite, frozen
-from permdist._kernels import kernel
 from permdist._offer import offer_strategy
 from permdist._ragged import pointers, rows_of
 from permdist._text import aligned, hint, plural
 from permdist.ballots import reading
+from permdist.ballots.flat import edges_of, equal_rows
+from permdist.ballots.makers import Makers
 from permdist.ballots.rankings import check_weights
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ MOST_ENTRIES = 30_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ballots:
+class Ballots(Makers):
     """Ballots of any kind, as flat arrays; made by `of` or one of the ``from_`` methods.
 
     Every ballot is a sequence of stages: out of the alternatives that are still there, one or
@@ -149,153 +150,13 @@ class Ballots:
         )
 
     @classmethod
-    def from_orders(
-        cls,
-        orders: Any,
-        *,
-        n_items: int | None = None,
-        subset: bool | None = None,
-        names: Sequence[str] | None = None,
-        weights: ArrayLike | None = None,
-        clusters: ArrayLike | None = None,
-        times: ArrayLike | None = None,
-    ) -> Ballots:
-        """Make ballots from rankings of all items, of some of them, or of the first places.
-
-        Parameters
-        ----------
-        orders : array, or sequence of rankings
-            Rows of an array are orders. A ranking in a sequence is a `BucketOrder`, a `TopK`, or
-            a list from the best to the worst whose entries are items or, for a tie, lists of
-            items. Items are numbers from 0 or names.
-        n_items : int, optional
-            The number of items; by default as many as occur.
-        subset : bool, optional
-            What a ranking that leaves items out means: True if it ranks the listed items among
-            themselves, False if all others are below. It must be given where there are such.
-        names : sequence of str, optional
-            The names of the items 0, 1, ...; by default the names that occur, in alphabetical
-            order.
-        weights : array of float, shape (ballots,), optional
-            How often each ballot was cast.
-        clusters : array of shape (ballots,), optional
-            Labels of any kind; ballots with one label need not be independent.
-        times : array of float, shape (ballots,), optional
-
-        Examples
-        --------
-        >>> Ballots.from_orders([[0, 1, 2], [[0, 1], 2], [2, 0]], subset=True).largest_tie
-        2
-        """
-        flat = reading.read_orders(orders, n_items, subset, names)
-        return cls._from_flat(flat, weights, clusters, times)
-
-    @classmethod
-    def from_choices(
-        cls,
-        chosen: Sequence[Any],
-        menus: Sequence[Any] | None = None,
-        *,
-        n_items: int | None = None,
-        names: Sequence[str] | None = None,
-        weights: ArrayLike | None = None,
-        clusters: ArrayLike | None = None,
-        times: ArrayLike | None = None,
-    ) -> Ballots:
-        """Make ballots from choices of one item out of a menu.
-
-        Parameters
-        ----------
-        chosen : sequence of int or str, length (ballots,)
-        menus : sequence of sequences, length (ballots,), optional
-            The alternatives of each choice, the chosen one among them; all items by default.
-        n_items, names, weights, clusters, times
-            As in `from_orders`.
-
-        Examples
-        --------
-        >>> Ballots.from_choices(["tea", "cola"], [["tea", "milk"], ["tea", "milk", "cola"]]).names
-        ('cola', 'milk', 'tea')
-        """
-        flat = reading.read_choices({"chosen": chosen}, menus, n_items, names)
-        return cls._from_flat(flat, weights, clusters, times)
-
-    @classmethod
-    def from_best_worst(
-        cls,
-        best: Sequence[Any],
-        worst: Sequence[Any],
-        menus: Sequence[Any] | None = None,
-        *,
-        n_items: int | None = None,
-        names: Sequence[str] | None = None,
-        weights: ArrayLike | None = None,
-        clusters: ArrayLike | None = None,
-        times: ArrayLike | None = None,
-    ) -> Ballots:
-        """Make ballots from choices of the best and then the worst item of a menu.
-
-        The worst is chosen out of all but the best with chances proportional to 1 / worth, the
-        sequential best-worst model of surveys. (It is not the chance to be last in a
-        Plackett-Luce ranking of the menu, beyond two items.)
-
-        Parameters
-        ----------
-        best, worst : sequences of int or str, length (ballots,)
-        menus : sequence of sequences, length (ballots,), optional
-        n_items, names, weights, clusters, times
-            As in `from_choices`.
-        """
-        flat = reading.read_choices({"best": best, "worst": worst}, menus, n_items, names)
-        return cls._from_flat(flat, weights, clusters, times)
-
-    @classmethod
-    def from_pairs(
-        cls,
-        winners: ArrayLike,
-        losers: ArrayLike,
-        *,
-        ties: ArrayLike | None = None,
-        weights: ArrayLike | None = None,
-        n_items: int | None = None,
-        names: Sequence[str] | None = None,
-        clusters: ArrayLike | None = None,
-        times: ArrayLike | None = None,
-        features: tuple[ArrayLike, ArrayLike] | None = None,
-        feature_names: Sequence[str] = (),
-    ) -> Ballots:
-        """Make ballots from contests of two.
-
-        Parameters
-        ----------
-        winners, losers : arrays of int or str, shape (contests,)
-        ties : array of bool, shape (contests,), optional
-            Contests without a winner.
-        weights : array of float, shape (contests,), optional
-            How often each contest had this result.
-        n_items, names, clusters, times
-            As in `from_orders`.
-        features : pair of arrays of float, shape (contests, q), optional
-            Covariates of the winner and of the loser on this occasion.
-        feature_names : sequence of str, optional
-
-        Examples
-        --------
-        >>> ballots = Ballots.from_pairs([0, 0, 1], [1, 2, 2], ties=[False, False, True])
-        >>> ballots.n_items, ballots.largest_tie
-        (3, 2)
-        """
-        flat = reading.read_pairs(winners, losers, ties, n_items, names, features, feature_names)
-        return cls._from_flat(flat, weights, clusters, times)
-
-    @classmethod
     def _from_flat(
         cls,
         flat: dict[str, Any],
         weights: ArrayLike | None,
         clusters: ArrayLike | None,
         times: ArrayLike | None,
-    ) -> Ballots:
+    ) -> Self:
         number = int(flat["ballot"][-1]) + 1
         rest = _per_ballot(number, clusters, times)
         return cls(**flat, weights=check_weights(weights, number), **rest)
@@ -501,7 +362,7 @@ class Ballots:
         longest, most = int(np.diff(self.ptr).max()), int(np.diff(self.stages).max())
         if len(self.ballot) != self.n_ballots or number * (longest + most) > MOST_ENTRIES:
             return self
-        first, which = _equal_rows(self, longest, most)
+        first, which = equal_rows(self, longest, most)
         if len(first) == number:
             return self
         mask = np.zeros(number, np.bool_)
@@ -517,34 +378,9 @@ class Ballots:
         As few as connect the same items: from each item of a bucket to one of the next, and both
         ways within a bucket.
         """
-        return _edges(
+        return edges_of(
             self.items, self.ptr, self.sizes, self.stages, self.signs, self.record_weights
         )
-
-
-def fading(times: FloatArray | None, half_life: float | None) -> FloatArray | None:
-    """Return what ballots count that lose half their weight with every half-life; None if none do.
-
-    Parameters
-    ----------
-    times : array of float, shape (ballots,), or None
-    half_life : float or None
-        In the unit of the times; the latest ballot counts as 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> fading(np.array([0.0, 30.0, 60.0]), 30.0)
-    array([0.25, 0.5 , 1.  ])
-    """
-    if half_life is None:
-        return None
-    value = float(finite("half_life", half_life, ndim=0))
-    if value <= 0.0:
-        raise ValueError(f"half_life: expected a positive number, got {value:g}")
-    if times is None:
-        raise ValueError("half_life: expected ballots with times")
-    return np.exp2((times - times.max()) / value)
 
 
 def find_item(item: int | str, names: Sequence[str]) -> int:
@@ -580,70 +416,6 @@ def _per_ballot(number: int, clusters: ArrayLike | None, times: ArrayLike | None
         if len(found["times"]) != number:
             raise ValueError(f"times: expected {number} times, got {len(found['times'])}")
     return found
-
-
-def _equal_rows(ballots: Ballots, longest: int, most: int) -> tuple[IntArray, IntArray]:
-    """Return the first of each kind of record, and the kind of every record."""
-    number = len(ballots.signs)
-    table = np.full((number, longest + most + 1), -1, dtype=np.int64)
-    owner, bucket = rows_of(ballots.ptr), rows_of(ballots.stages)
-    table[owner, np.arange(len(ballots.items)) - ballots.ptr[owner]] = ballots.items
-    table[bucket, longest + np.arange(len(ballots.sizes)) - ballots.stages[bucket]] = ballots.sizes
-    table[:, -1] = ballots.signs
-    # One number for each row where that is possible: much faster to sort.
-    low = table.min(axis=0)
-    spans = table.max(axis=0) - low + 1
-    rows: Any = table
-    if np.log2(spans.astype(np.float64)).sum() < 62.0:
-        rows = np.zeros(number, dtype=np.int64)
-        for column in range(table.shape[1]):
-            rows = rows * spans[column] + (table[:, column] - low[column])
-        _, first, which = np.unique(rows, return_index=True, return_inverse=True)
-    else:
-        _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    # In the order of the ballots, so that weights follow.
-    sequence = np.argsort(first)
-    place = np.empty_like(sequence)
-    place[sequence] = np.arange(len(sequence))
-    return first[sequence], place[which.ravel()]
-
-
-@kernel
-def _edges(
-    items: IntArray,
-    ptr: IntArray,
-    sizes: IntArray,
-    stages: IntArray,
-    signs: FloatArray,
-    weights: FloatArray,
-) -> tuple[IntArray, IntArray]:
-    """List edges as `Ballots.graph` says."""
-    used = 0
-    sources, targets = (
-        np.empty(3 * len(items) + 1, np.int64),
-        np.empty(3 * len(items) + 1, np.int64),
-    )
-    for row in range(len(ptr) - 1):
-        if weights[row] == 0.0:
-            continue
-        start = ptr[row]
-        before = -1  # an item of the bucket above
-        for stage in range(stages[row], stages[row + 1] + 1):
-            size = sizes[stage] if stage < stages[row + 1] else ptr[row + 1] - start
-            for k in range(start, start + size):
-                # The members of a tie are joined in a ring; those never chosen are not.
-                if stage < stages[row + 1] and size > 1:
-                    sources[used] = items[k]
-                    targets[used] = items[start + (k - start + 1) % size]
-                    used += 1
-                if before >= 0 and (k == start or stage == stages[row + 1]):
-                    sources[used] = before if signs[row] > 0 else items[k]
-                    targets[used] = items[k] if signs[row] > 0 else before
-                    used += 1
-            if size > 0:
-                before = items[start]
-            start += size
-    return sources[:used], targets[:used]
 
 
 offer_strategy(Ballots, "ballots")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from permdist._typing import BoolArray, IntArray
+    from permdist._typing import BoolArray, FloatArray, IntArray
 
 Flat = dict[str, Any]
 
@@ -122,6 +122,52 @@ def _from_table(
     rest = np.full(len(rows), k < n and not subset)
     found = _default_names(n) if names is None else check_names(names, n)
     return _assembled(rows.ravel(), np.full(len(rows), k), ones, stages, rest, found)
+
+
+def read_ranks(ranks: Any, names: Sequence[str] | None) -> Flat:
+    """Read the rank of each item; parameters as in `Ballots.from_ranks`."""
+    if names is None and hasattr(ranks, "columns"):
+        names = list(map(str, ranks.columns))
+    table = finite("ranks", ranks, ndim=2, nan=True)
+    if not table.size:
+        raise ValueError(f"ranks: expected shape (ballots, n), got {table.shape}")
+    row, item = np.nonzero(~np.isnan(table))
+    known = _default_names(table.shape[1]) if names is None else check_names(names, table.shape[1])
+    if len(np.unique(row)) < len(table):
+        empty = int(np.setdiff1d(np.arange(len(table)), row)[0])
+        raise ValueError(f"ranks: expected a rank on every ballot, {empty} has none")
+    return _ranked(row, item, table[row, item], known)
+
+
+def read_long(ballot: Any, item: Any, rank: Any, names: Sequence[str] | None) -> Flat:
+    """Read one row for each item of each ballot; parameters as in `Ballots.from_long`."""
+    import pandas as pd
+
+    labels = pd.factorize(np.asarray(ballot))[0]
+    place = finite("rank", rank, ndim=1)
+    entries = np.asarray(item)
+    if not len(labels) or not labels.shape == entries.shape == place.shape:
+        raise ValueError(
+            "item: expected as many items and ranks as ballots, at least one, got shapes "
+            f"{labels.shape}, {entries.shape} and {place.shape}"
+        )
+    if (labels < 0).any():
+        raise ValueError(f"ballot: expected a label, row {int(np.argmax(labels < 0))} has none")
+    numbers, found = _numbers("item", entries, None, names)
+    _refuse_repeats("item", numbers, labels, found)
+    return _ranked(labels, numbers, place, found)
+
+
+def _ranked(row: IntArray, item: IntArray, rank: FloatArray, names: tuple[str, ...]) -> Flat:
+    """Return ballots whose items have ranks."""
+    sequence = np.lexsort((item, rank, row))
+    row, item, rank = row[sequence], item[sequence], rank[sequence]
+    opens = np.ones(len(row), np.bool_)
+    opens[1:] = (np.diff(row) != 0) | (np.diff(rank) != 0)
+    bucket = np.cumsum(opens) - 1
+    sizes = np.bincount(bucket)
+    stages = pointers(np.bincount(row[opens]))
+    return _flat(item, np.bincount(row), sizes, stages, names)
 
 
 def read_choices(

@@ -21,6 +21,7 @@ from permdist.cli.fit import fit
 from permdist.cli.identities import identities
 from permdist.cli.inspect import inspect
 from permdist.cli.predict import predict
+from permdist.cli.rate import rate
 from permdist.cli.sample import sample
 
 app = typer.Typer(
@@ -60,7 +61,7 @@ def permdist(
     """
 
 
-COMMANDS = (demo, describe, inspect, sample, fit, predict, evaluate, compare, identities)
+COMMANDS = (demo, describe, inspect, sample, fit, predict, evaluate, compare, rate, identities)
 
 
 class ListsLearners(TyperCommand):

@@ -314,14 +314,17 @@ def load_fitted(path: Path) -> "Ranker":
 
 def print_json(facts: Any) -> None:
     """Print plain values as JSON, with null for NaN."""
-    typer.echo(json.dumps(_without_nan(facts), indent=2, allow_nan=False))
+    typer.echo(json.dumps(without_nan(facts), indent=2, allow_nan=False))
 
 
-def _without_nan(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
+    """Return plain values of numpy and Python as JSON has them, with None for NaN."""
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        value = value.item()
     if isinstance(value, dict):
-        return {str(key): _without_nan(one) for key, one in value.items()}
+        return {str(key): without_nan(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_nan(one) for one in value]
+        return [without_nan(one) for one in value]
     if isinstance(value, float) and value not in (float("inf"), float("-inf")):
         return None if value != value else value
     return str(value) if isinstance(value, float) else value

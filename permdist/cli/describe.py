@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from permdist.cli._battles import Columns
 from permdist.cli._shared import AsJson, Reading, print_json
+from permdist.data.battle_files import is_table
 from permdist.data.preflib import FILE_TYPES
 
 
@@ -14,13 +16,23 @@ def describe(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="A LETOR/SVMlight file, or a PrefLib file (.soc .soi .toc .toi)."
+            metavar="FILE",
+            help="A LETOR/SVMlight file, a PrefLib file (.soc .soi .toc .toi), or a table of "
+            "battles (.csv, .tsv, .json, .jsonl).",
         ),
     ],
     reading: Reading,
+    columns: Columns,
     as_json: AsJson = False,
 ) -> None:
-    """Describe the contents of a LETOR or PrefLib file (plain, .gz or .bz2)."""
+    """Describe a LETOR or PrefLib file or a table of battles (plain, .gz or .bz2)."""
+    if is_table(file):
+        found = columns.load(file).describe()
+        if as_json:
+            print_json(found.to_dict())
+        else:
+            typer.echo(str(found))
+        return
     if any(suffix[1:] in FILE_TYPES for suffix in file.suffixes):
         from permdist.data import load_preflib
 

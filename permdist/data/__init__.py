@@ -1,5 +1,7 @@
-"""Query data: collections and folds of them, LETOR, TREC and PrefLib files, a simulation."""
+"""Collections of queries and folds of them, battles; LETOR, TREC, PrefLib and CSV files."""
 
+from permdist.data.battle_description import BattleDescription
+from permdist.data.battles import Battles, load_battles
 from permdist.data.folds import Fold, load_letor_folds, make_folds
 from permdist.data.letor import load_letor, save_letor
 from permdist.data.preflib import Preferences, load_preflib
@@ -14,9 +16,12 @@ from permdist.data.runs import (
     save_scores,
 )
 from permdist.data.simulate import make_letor
+from permdist.data.simulate_battles import make_battles
 from permdist.data.trec import JudgedRun, Qrels, Run
 
 __all__ = [
+    "BattleDescription",
+    "Battles",
     "Description",
     "Fold",
     "JudgedRun",
@@ -27,12 +32,14 @@ __all__ = [
     "Run",
     "file_kind",
     "is_run",
+    "load_battles",
     "load_letor",
     "load_letor_folds",
     "load_preflib",
     "load_qrels",
     "load_run",
     "load_scores",
+    "make_battles",
     "make_folds",
     "make_letor",
     "save_letor",

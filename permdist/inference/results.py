@@ -59,7 +59,7 @@ class Fit:
     gradient : float
         The largest component of the gradient, relative to the total weight.
     accuracy : float
-        How far any parameter may be from the exact maximum.
+        How far any score, and what covariates add to it, may be from the exact maximum.
     """
 
     names: tuple[str, ...]
@@ -504,16 +504,20 @@ def pseudo_inverse(matrix: FloatArray, free: FloatArray, absent: int | None) -> 
         result[np.ix_(rest, rest)] = pseudo_inverse(matrix[np.ix_(rest, rest)], inner, None)
         return result
     diagonal = np.diagonal(matrix)
-    grounded = matrix + float(diagonal.mean()) * (free @ free.T)
     across = np.eye(len(matrix)) - free @ free.T
     try:
         if diagonal.min() <= 0.0:
             raise linalg.LinAlgError
-        factor = linalg.cho_factor(grounded)
+        # In units in which the diagonal is 1, whatever the units of covariates are.
+        scale = 1.0 / np.sqrt(diagonal)
+        ground = free / scale[:, None]
+        ground /= np.maximum(np.linalg.norm(ground, axis=0), 1e-300)
+        factor = linalg.cho_factor(matrix * scale[:, None] * scale + ground @ ground.T)
     except linalg.LinAlgError:
         raise ValueError(
             "kind: the ballots alone do not determine all parameters, so that there are no errors "
             "of this kind; use kind='penalized'"
         ) from None
-    result = across @ linalg.cho_solve(factor, across)
+    across *= scale
+    result = across @ linalg.cho_solve(factor, across.T)
     return (result + result.T) / 2.0

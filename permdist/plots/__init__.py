@@ -2,6 +2,12 @@
 
 from permdist.plots.chains import autocorrelation, estimated, mixing, rank_plot, smear, trace
 from permdist.plots.comparisons import intervals, learning_curves, noise, significance
+from permdist.plots.leaderboards import (
+    plot_calibration,
+    plot_comparisons,
+    plot_intervals,
+    plot_win_rates,
+)
 from permdist.plots.pictures import (
     collection,
     distances,
@@ -29,6 +35,10 @@ __all__ = [
     "new_axes",
     "noise",
     "pairwise",
+    "plot_calibration",
+    "plot_comparisons",
+    "plot_intervals",
+    "plot_win_rates",
     "rank_plot",
     "significance",
     "smear",

@@ -1,0 +1,78 @@
+"""Flat arrays of ballots: which of them are equal, and who was preferred to whom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permdist._kernels import kernel
+from permdist._ragged import rows_of
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
+    from permdist.ballots.ballots import Ballots
+
+
+def equal_rows(ballots: Ballots, longest: int, most: int) -> tuple[IntArray, IntArray]:
+    """Return the first of each kind of record, and the kind of every record."""
+    number = len(ballots.signs)
+    table = np.full((number, longest + most + 1), -1, dtype=np.int64)
+    owner, bucket = rows_of(ballots.ptr), rows_of(ballots.stages)
+    table[owner, np.arange(len(ballots.items)) - ballots.ptr[owner]] = ballots.items
+    table[bucket, longest + np.arange(len(ballots.sizes)) - ballots.stages[bucket]] = ballots.sizes
+    table[:, -1] = ballots.signs
+    # One number for each row where that is possible: much faster to sort.
+    low = table.min(axis=0)
+    spans = table.max(axis=0) - low + 1
+    rows: Any = table
+    if np.log2(spans.astype(np.float64)).sum() < 62.0:
+        rows = np.zeros(number, dtype=np.int64)
+        for column in range(table.shape[1]):
+            rows = rows * spans[column] + (table[:, column] - low[column])
+        _, first, which = np.unique(rows, return_index=True, return_inverse=True)
+    else:
+        _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    # In the order of the ballots, so that weights follow.
+    sequence = np.argsort(first)
+    place = np.empty_like(sequence)
+    place[sequence] = np.arange(len(sequence))
+    return first[sequence], place[which.ravel()]
+
+
+@kernel
+def edges_of(
+    items: IntArray,
+    ptr: IntArray,
+    sizes: IntArray,
+    stages: IntArray,
+    signs: FloatArray,
+    weights: FloatArray,
+) -> tuple[IntArray, IntArray]:
+    """List edges as `Ballots.graph` says."""
+    used = 0
+    sources, targets = (
+        np.empty(3 * len(items) + 1, np.int64),
+        np.empty(3 * len(items) + 1, np.int64),
+    )
+    for row in range(len(ptr) - 1):
+        if weights[row] == 0.0:
+            continue
+        start = ptr[row]
+        before = -1  # an item of the bucket above
+        for stage in range(stages[row], stages[row + 1] + 1):
+            size = sizes[stage] if stage < stages[row + 1] else ptr[row + 1] - start
+            for k in range(start, start + size):
+                # The members of a tie are joined in a ring; those never chosen are not.
+                if stage < stages[row + 1] and size > 1:
+                    sources[used] = items[k]
+                    targets[used] = items[start + (k - start + 1) % size]
+                    used += 1
+                if before >= 0 and (k == start or stage == stages[row + 1]):
+                    sources[used] = before if signs[row] > 0 else items[k]
+                    targets[used] = items[k] if signs[row] > 0 else before
+                    used += 1
+            if size > 0:
+                before = items[start]
+            start += size
+    return sources[:used], targets[:used]

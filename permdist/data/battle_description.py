@@ -1,0 +1,155 @@
+"""What a table of battles contains: counts, ties, and whether all competitors can be compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from permdist._text import aligned, plural, text_table
+from permdist.data.battle_columns import BOTH_BAD, listed
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from permdist.data.battles import Battles
+
+MOST_ROWS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class BattleDescription:
+    """The contents of a table of battles.
+
+    Attributes
+    ----------
+    source : str
+    columns : dict
+        The column used for each role.
+    n_battles : float
+        The sum of the weights, where there are any.
+    n_rows, n_items, n_pairs : int
+        Rows, competitors, and pairs of them that met.
+    ties, both_bad : float
+        Ties of all kinds, and those where both were bad.
+    first_wins, second_wins : float
+        Wins by side.
+    parts : tuple of tuples of str
+        The competitors in groups that never met, the largest group first; one group if all can be
+        compared.
+    never_won, never_lost : tuple of str
+        Those without a win, and without a defeat.
+    comparable : bool
+        Whether maximum likelihood estimates exist: wins and ties lead from everyone to everyone.
+    table : DataFrame
+        Battles, wins, ties, losses and the share of points, for each competitor.
+    """
+
+    source: str
+    columns: dict[str, str]
+    n_battles: float
+    n_rows: int
+    n_items: int
+    n_pairs: int
+    ties: float
+    both_bad: float
+    first_wins: float
+    second_wins: float
+    parts: tuple[tuple[str, ...], ...]
+    never_won: tuple[str, ...]
+    never_lost: tuple[str, ...]
+    comparable: bool
+    table: DataFrame
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, with the table as a list of records."""
+        facts = {name: value for name, value in vars(self).items() if name != "table"}
+        facts["parts"] = [list(part) for part in self.parts]
+        table = self.table.reset_index(names="name").to_dict(orient="records")
+        return (
+            facts
+            | {"never_won": list(self.never_won), "never_lost": list(self.never_lost)}
+            | {"table": table}
+        )
+
+    def __str__(self) -> str:
+        decided = self.first_wins + self.second_wins
+        share = self.first_wins / decided if decided else np.nan
+        rows = {
+            "battles": _amount(self.n_battles)
+            + (f"  ({self.n_rows:,} rows)" if self.n_rows != self.n_battles else ""),
+            "competitors": f"{self.n_items:,}",
+            "pairs that met": f"{self.n_pairs:,} of {self.n_items * (self.n_items - 1) // 2:,}",
+            "ties": f"{_amount(self.ties)}  ({self.ties / self.n_battles:.1%})"
+            + (f", {_amount(self.both_bad)} of them both bad" if self.both_bad else ""),
+            "wins of the first side": f"{_amount(self.first_wins)}  ({share:.1%} of the decided)",
+            "never won": listed(self.never_won),
+            "never lost": listed(self.never_lost),
+            "connected": self._connected(),
+            "columns": ", ".join(f"{role}: {name}" for role, name in self.columns.items()),
+        }
+        shown = self.table.head(MOST_ROWS)
+        cells = [
+            [str(name), *(_amount(value) for value in row[:4]), f"{row[4]:.3f}"]
+            for name, row in zip(shown.index, shown.to_numpy().tolist(), strict=True)
+        ]
+        text = text_table(["competitor", *shown.columns], cells)
+        rest = len(self.table) - len(shown)
+        more = f"\nand {plural(rest, 'more competitor')}" if rest else ""
+        return f"{aligned(rows)}\n\n{text}{more}"
+
+    def _connected(self) -> str:
+        if self.comparable:
+            return "yes"
+        if len(self.parts) == 1:
+            return "yes, but some are always above the others: a fit needs a prior"
+        smallest = self.parts[-1]
+        return f"no: {len(self.parts)} groups that never met, one of them {listed(smallest, 5)}"
+
+
+def describe_battles(battles: Battles) -> BattleDescription:
+    """Summarize battles."""
+    from pandas import DataFrame
+
+    wins, ties = battles.counts()
+    weights = np.ones(len(battles)) if battles.weights is None else battles.weights
+    by_outcome = np.bincount(battles.outcome, weights, BOTH_BAD + 1)
+    won, lost, tied = wins.sum(axis=1), wins.sum(axis=0), ties.sum(axis=1)
+    number = won + lost + tied
+    with np.errstate(invalid="ignore"):
+        share = (won + tied / 2.0) / number
+    table = DataFrame(
+        {"battles": number, "wins": won, "ties": tied, "losses": lost, "points": share},
+        index=list(battles.names),
+    ).sort_values(["points", "battles"], ascending=False, kind="stable")
+    above = sparse.csr_matrix((wins + ties) > 0)
+    _, island = csgraph.connected_components(above, connection="weak")
+    n_strong, _ = csgraph.connected_components(above, connection="strong")
+    islands = [np.flatnonzero(island == one) for one in np.unique(island)]
+    islands.sort(key=len, reverse=True)
+    names = np.array(battles.names, dtype=object)
+    return BattleDescription(
+        battles.source,
+        dict(battles.columns),
+        float(weights.sum()),
+        len(battles),
+        battles.n_items,
+        int(np.triu(wins + wins.T + ties > 0, 1).sum()),
+        float(by_outcome[2] + by_outcome[3]),
+        float(by_outcome[3]),
+        float(by_outcome[0]),
+        float(by_outcome[1]),
+        tuple(tuple(names[members]) for members in islands),
+        tuple(names[won == 0]),
+        tuple(names[lost == 0]),
+        n_strong == 1,
+        table,
+    )
+
+
+def _amount(value: float) -> str:
+    """Format a count; weights need not be whole."""
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"

@@ -1,0 +1,189 @@
+"""Tables from CSV, TSV and JSON files, with the line of every row for errors."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from permdist._files import read_bytes
+from permdist._limits import need_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pandas import DataFrame
+
+SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
+EXCESS = "too much in a line"
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a file is a table, by its name."""
+    return any(suffix.lower() in SUFFIXES for suffix in path.suffixes[-2:])
+
+
+class Frame:
+    """A data frame as a source of columns; its rows are counted from 0 in errors."""
+
+    name = "battles"
+
+    def __init__(self, frame: DataFrame) -> None:
+        self.frame = frame
+        self.columns = [str(column) for column in frame.columns]
+
+    def read(self, columns: Sequence[str], _words: Sequence[str]) -> DataFrame:
+        """Return some columns."""
+        places = [self.columns.index(column) for column in columns]
+        found = self.frame.iloc[:, places].reset_index(drop=True)
+        found.columns = list(columns)
+        return found
+
+    def where(self, row: int) -> str:
+        """Return the place of a row."""
+        return f"{self.name}, row {row}"
+
+
+class Records(Frame):
+    """A file of JSON objects: one list of them, or one object per line."""
+
+    def __init__(self, path: Path) -> None:
+        from pandas import DataFrame
+
+        self.name, text = str(path), _text(path)
+        need_memory(f"{path}: its records", 30.0 * len(text))
+        self.lines: list[int] | None = None
+        if text.lstrip().startswith("["):
+            try:
+                records = json.loads(text)
+            except ValueError as error:
+                raise ValueError(f"{path}: expected a list of JSON objects ({error})") from None
+        else:
+            lines = text.splitlines()
+            self.lines = [number for number, line in enumerate(lines, 1) if line.strip()]
+            records = [_record(path, number, lines[number - 1]) for number in self.lines]
+        if not all(isinstance(record, dict) for record in records):
+            raise ValueError(f"{path}: expected JSON objects with one entry per column")
+        super().__init__(DataFrame.from_records(records))
+
+    def where(self, row: int) -> str:
+        """Return the place of a row."""
+        if self.lines is None:
+            return f"{self.name}, record {row + 1}"
+        return f"{self.name}, line {self.lines[row]}"
+
+
+@dataclass(frozen=True)
+class Separated:
+    """A file of separated values with a header."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return str(self.path)
+
+    @cached_property
+    def text(self) -> bytes:
+        """The contents, in UTF-8."""
+        return _text(self.path).encode()
+
+    @cached_property
+    def _parts(self) -> tuple[bytes, bytes]:
+        """The header and the rest."""
+        head, _, rest = self.text.lstrip(b"\r\n").partition(b"\n")
+        if not head.strip():
+            raise ValueError(f"{self.name}: the file is empty")
+        return head.rstrip(b"\r"), rest
+
+    @cached_property
+    def separator(self) -> str:
+        """The separator that the header has most of."""
+        return max(",\t;|", key=self._parts[0].decode().count)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The names in the header."""
+        return [str(column) for column in self._read(b"").columns[:-1]]
+
+    def read(self, columns: Sequence[str], words: Sequence[str]) -> DataFrame:
+        """Return some columns; `words` are those that hold no numbers."""
+        kinds: Any = dict.fromkeys(words, "category")
+        # One more column holds what is too much in a line, which pandas would drop.
+        frame = self._read(self._parts[1], usecols=[*columns, EXCESS], dtype=kinds)
+        excess = frame.pop(EXCESS).notna().to_numpy()
+        if excess.any():
+            number = len(self.columns)
+            where = self.where(int(excess.argmax()))
+            raise ValueError(f"{where}: expected {number} fields, got more")
+        return frame
+
+    def where(self, row: int) -> str:
+        """Return the place of a row: the line where it begins; texts may span several lines."""
+        lines = csv.reader(io.StringIO(self.text.decode(), newline=""), delimiter=self.separator)
+        csv.field_size_limit(max(csv.field_size_limit(), len(self.text)))
+        seen, before = -2, 0
+        for fields in lines:
+            seen += bool(fields)
+            if seen == row:
+                break
+            before = lines.line_num
+        return f"{self.name}, line {before + 1}"
+
+    def _read(self, rest: bytes, **options: Any) -> DataFrame:
+        from pandas import read_csv
+        from pandas.errors import ParserError
+
+        source = io.BytesIO(self._parts[0] + f"{self.separator}{EXCESS}\n".encode() + rest)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                return read_csv(
+                    source, sep=self.separator, index_col=False, low_memory=False, **options
+                )
+        except (ParserError, Warning) as error:
+            message = " ".join(str(error).split())
+            raise ValueError(f"{self.name}: cannot be read as a table ({message})") from None
+
+
+def open_table(source: Any) -> Frame | Separated:
+    """Return the source of columns for a file, a data frame, or a mapping of columns."""
+    from pandas import DataFrame
+
+    if isinstance(source, DataFrame):
+        return Frame(source)
+    if isinstance(source, dict):
+        return Frame(DataFrame(source))
+    try:
+        path = Path(source)
+    except TypeError:
+        raise TypeError(
+            f"source: expected a file name or a data frame, got {type(source).__name__}"
+        ) from None
+    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
+    if any(suffix in suffixes for suffix in (".json", ".jsonl", ".ndjson")):
+        return Records(path)
+    return Separated(path)
+
+
+def _text(path: Path) -> str:
+    raw = read_bytes(path)
+    if b"\0" in raw:
+        raise ValueError(f"{path}: binary data: this is not a text file")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+def _record(path: Path, number: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"{path}, line {number}: expected a JSON object ({error})") from None
