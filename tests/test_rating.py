@@ -352,3 +352,12 @@ def test_describe_tables_of_battles(file):
     assert facts["n_battles"] == 600
     assert facts["parts"] == [[f"model-{letter}" for letter in "abcde"]]
     assert "line" not in permdist("describe", file, "--weight", "voter")
+
+
+def test_describe_says_whether_ballots_can_be_rated(tmp_path):
+    (tmp_path / "v.soc").write_text("# NUMBER ALTERNATIVES: 2\n3: 2,1\n")
+    text = permdist("describe", "v.soc", cwd=tmp_path)
+    assert "estimate of worths        none: always above the others: alternative 2\n" in text
+    assert json.loads(permdist("describe", "v.soc", "--json", cwd=tmp_path))["comparable"] is False
+    (tmp_path / "v.soc").write_text("# NUMBER ALTERNATIVES: 2\n3: 2,1\n2: 1,2\n")
+    assert "estimate of worths        exists\n" in permdist("describe", "v.soc", cwd=tmp_path)
