@@ -178,7 +178,7 @@ def rate(
     >>> found.leaderboard.to_frame()["name"].tolist()
     ['x', 'y', 'z']
     >>> round(found.tie_chance, 3)
-    0.269
+    0.238
     """
     battles = data.merged() if isinstance(data, Battles) and half_life is None else data
     whole = isinstance(battles, Battles)
