@@ -27,7 +27,7 @@ CASES = {
     "one item": ([2.0], [1.0]),
 }
 EVERY = pytest.mark.parametrize("name", CASES)
-MEASURES = ["ap", "ndcg", "ndcg@2", "p@2", "rr", "err", "auc", "tau", "wta", "0.5 ap + 0.5 ndcg"]
+MEASURES = ["ap", "ndcg", "ndcg@2", "p@2", "rr", "err", "auc", "tau", "wta", "0.5*ap+0.5*ndcg"]
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_estimates_carry_their_error(name, models):
         expected = truth.expect(measures.parse(measure), labels)
         assert abs(value - expected) < 5 * max(value.standard_error, 1e-4)
     entropy = model.entropy(**options)
-    assert abs(entropy - truth.entropy()) < 5 * max(entropy.standard_error, 1e-4)
+    assert abs(entropy - truth.entropy()) < 5 * max(entropy.standard_error, 1e-3)
 
 
 def test_the_standard_error_of_a_share_is_that_of_its_values():
@@ -331,8 +331,8 @@ def test_many_items_are_drawn():
 def test_what_has_no_exact_sum_says_so():
     model = DavidsonLuce([0.0, 1.0, 2.0], ties=[0.0])
     with pytest.raises(NotExactError, match="no exact sum for this measure"):
-        model.expect("iap@0.5", [1, 0, 1], method="exact")
-    assert 0 < model.expect("iap@0.5", [1, 0, 1], draws=50, rng=0) < 1
+        model.expect("11pt", [1, 0, 1], method="exact")
+    assert 0 < model.expect("11pt", [1, 0, 1], draws=50, rng=0) < 1
     labels = np.zeros(3, dtype=int)
     assert model.expect("ap", labels) == 0.0
 
@@ -402,7 +402,7 @@ def test_arrays_with_errors():
         (lambda: MODEL.pair_chances(0, 0), ValueError, "expected two different items, got '0'"),
         (lambda: MODEL.pair_chances(0, 3), ValueError, "item: expected a number from 0 to 2"),
         (lambda: MODEL.log_prob([0, 1]), ValueError, "pass subset=True"),
-        (lambda: MODEL.log_prob(BucketOrder([[0], [1]])), ValueError, "items"),
+        (lambda: MODEL.log_prob(BucketOrder([[0], [1]])), ValueError, "out of [2, 3] items"),
         (
             lambda: MODEL.log_prob_gradient(BucketOrder([[0, 1, 2]])),
             ValueError,

@@ -1,6 +1,8 @@
 """Fits of ballots and their errors, against definitions, difference quotients and known values."""
 
+import copy
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
@@ -295,6 +297,10 @@ def test_covariates_of_ballots_are_recovered():
     assert table["p_value"].iloc[2] > 0.001 > table["p_value"].iloc[0]
     robust = fit.coefficient_table("sandwich")["standard_error"]
     assert robust.to_numpy() == pytest.approx(table["standard_error"].to_numpy(), rel=0.1)
+    units = dataclasses.replace(fit.ballots, features=fit.ballots.features * [1e9, 1e-9, 1.0])
+    scaled = fit_ballots(units, (2,)).coefficients["estimate"].to_numpy()
+    expected = table["estimate"].to_numpy() / [1e9, 1e-9, 1.0]
+    assert scaled == pytest.approx(expected, rel=1e-6)
     shrunk = fit_ballots(fit.ballots, (2,), prior=Ridge(0.0, covariates=1e4))
     assert np.abs(shrunk.coefficients["estimate"]).max() < 0.1
     same = dataclasses.replace(fit.ballots, features=np.ones((len(fit.ballots.items), 3)))
@@ -380,6 +386,22 @@ def test_errors_of_the_data_alone_may_not_exist():
         fit.covariance("exact")
     with pytest.raises(ValueError, match="level: expected a number between 0 and 1"):
         fit.intervals(95)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PlackettLuce.fit([[0, 1, 2], [2, 1, 0], [1, 0, 2]]),
+        PlackettLuce.fit([[0, 1], [1, 0], [2, 0]], subset=True, regularization=0.5),
+        PlackettLuce.fit_pairs(["a", "b", "b"], ["b", "a", "c"], prior=PseudoWins(1.0)),
+    ],
+)
+def test_fits_can_be_copied_and_sent(model):
+    again = pickle.loads(pickle.dumps(model))
+    for kind in ("observed", "penalized", "sandwich"):
+        expected = model.fit_result.covariance(kind)
+        assert again.fit_result.covariance(kind) == pytest.approx(expected, rel=1e-12)
+    assert str(copy.copy(model).fit_result) == str(model.fit_result)
 
 
 def test_a_fit_answers_by_name():

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from permdist import PlackettLuce, data, measures, plots, rankings
+from permdist import DavidsonLuce, PlackettLuce, data, measures, plots, rankings
 from permdist.samplers import run_chains
 
 
@@ -106,6 +106,19 @@ def test_distributions_are_drawn_best_item_first():
     shown = np.asarray(plots.pairwise(model).images[0].get_array())
     assert np.diagonal(shown).tolist() == [0.5] * 3
     assert shown[0, 1] == pytest.approx(model.pairwise()[1, 2])
+
+
+@pytest.mark.parametrize("n", [3, 30])
+def test_rankings_with_ties_are_drawn(n):
+    model = DavidsonLuce(np.linspace(0.0, 2.0, n), ties=[0.5])
+    table = np.asarray(plots.marginals(model).images[0].get_array())
+    assert table.sum(axis=0) == pytest.approx(model.rank_marginals(rng=0).sum(axis=0))
+    axes = plots.pairwise(model)
+    shades = np.asarray(axes.images[0].get_array())
+    assert shades + shades.T == pytest.approx(1.0)
+    if n == 3:
+        assert table == pytest.approx(model.rank_marginals()[::-1])
+        assert axes.texts[1].get_text() == f"{model.pairwise()[2, 1]:.2f}"
 
 
 def test_every_position_has_its_bar_in_a_trace():

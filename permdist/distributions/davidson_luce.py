@@ -15,9 +15,9 @@ from permdist.ballots import Ballots
 from permdist.ballots.ballots import find_item
 from permdist.distributions.gaps import narrowed
 from permdist.distributions.plackett_luce import IMPASSABLE
-from permdist.distributions.tied_rankings import TiedRankings
+from permdist.distributions.tied_rankings import TiedRankings, listed_ballots
 from permdist.inference.likelihood import ballot_log_prob, ballots_about
-from permdist.rankings import BucketOrder, TopK, order_by_scores
+from permdist.rankings import BucketOrder, order_by_scores
 from permdist.sums import davidson_draws, davidson_sets
 from permdist.sums.davidson_slopes import log_prob_slopes
 
@@ -157,7 +157,7 @@ class DavidsonLuce(TiedRankings):
         >>> np.exp(model.log_prob([[[0, 1], 2], [2, 0, 1]])).round(4)
         array([0.1667, 0.0556])
         """
-        listed, shape = _listed(ballots)
+        listed, shape = listed_ballots(ballots)
         if shape is not None and 0 in shape:
             return np.zeros(shape)
         logs = ballot_log_prob(listed, self, tuple(self._ties), self._scores, subset)
@@ -183,7 +183,7 @@ class DavidsonLuce(TiedRankings):
         >>> slopes.scores.round(4), slopes.ties
         (array([ 0.1667,  0.1667, -0.3333]), array([0.5]))
         """
-        listed, shape = _listed(ballots)
+        listed, shape = listed_ballots(ballots)
         data = ballots_about(self, listed, subset)
         deltas = np.concatenate([[0.0, 1.0], np.exp(self._ties)])
         if data.largest_tie >= len(deltas) or (deltas[data.sizes] == 0.0).any():
@@ -430,23 +430,6 @@ class DavidsonLuce(TiedRankings):
             for array in (self._scores, self._ties)
         )
         return f"DavidsonLuce({scores}, ties={ties})"
-
-
-def _listed(ballots: Any) -> tuple[Any, tuple[int, ...] | None]:
-    """Return one ranking as a list of one, tables as one table, and the shape of the answer.
-
-    That is None where there is an answer per ballot.
-    """
-    if isinstance(ballots, BucketOrder | TopK):
-        return [ballots], ()
-    if isinstance(ballots, np.ndarray) and ballots.ndim > 0:
-        return ballots.reshape(-1, ballots.shape[-1]), ballots.shape[:-1]
-    if isinstance(ballots, list | tuple):
-        if any(isinstance(entry, int | np.integer | str) for entry in ballots):
-            return [ballots], ()
-        if not ballots:
-            return ballots, (0,)
-    return ballots, None
 
 
 offer_strategy(DavidsonLuce, "davidson_luces")

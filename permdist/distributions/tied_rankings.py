@@ -17,7 +17,7 @@ from permdist.distributions.base import DEFAULT_DRAWS, METHODS, NotExactError
 from permdist.distributions.estimates import Estimate, Estimates, mean_of, means_of
 from permdist.distributions.items import Items
 from permdist.measures import AUC, KendallTau, Measure, parse
-from permdist.rankings import BucketOrder
+from permdist.rankings import BucketOrder, TopK
 from permdist.sums.davidson_sets import mean_over_extensions
 from permdist.sums.shape import level_steps
 from permdist.sums.subsets import layout
@@ -266,8 +266,7 @@ class TiedRankings(Items, ABC):
         >>> round(DavidsonLuce([0.0, 0.0], ties=[0.0]).expect("rr", [1, 0]), 6)
         0.75
         """
-        chosen = dataclasses.replace(parse(measure), ties="average")
-        label = self._labels(labels)
+        chosen, label = parse(measure), self._labels(labels)
         choice("method", method, METHODS)
         if not chosen.defined(label):
             return Estimate(chosen(np.arange(self.n_items), label))
@@ -277,8 +276,11 @@ class TiedRankings(Items, ABC):
                 return Estimate(value)
             if method == "exact":
                 raise NotExactError(self._refusal(f"expect({chosen.name!r})"))
-        drawn = self._blocks(count("draws", draws, minimum=2), rng)
-        values = [chosen.from_scores(-ranks.astype(np.float64), label) for ranks, _ in drawn]
+        generator = as_rng(rng)
+        values = [
+            _measured(chosen, ranks, label, generator)
+            for ranks, _ in self._blocks(count("draws", draws, minimum=2), generator)
+        ]
         return mean_of(np.concatenate(values))
 
     def _expect_exactly(self, measure: Measure, labels: IntArray) -> float | None:
@@ -402,8 +404,36 @@ def _places_drawn(ranks: IntArray, rule: str) -> tuple[FloatArray, FloatArray]:
     return table, table
 
 
+def _measured(
+    measure: Measure, ranks: IntArray, labels: IntArray, rng: np.random.Generator
+) -> FloatArray:
+    """Return a measure of each draw: the mean over all ways to break ties, or one of them."""
+    if measure.additive:
+        average = dataclasses.replace(measure, ties="average")
+        return np.asarray(average.from_scores(-ranks.astype(np.float64), labels))
+    keys = ranks + rng.random(ranks.shape)
+    return np.asarray(measure(np.argsort(keys, axis=1), labels))
+
+
 def _pairs_drawn(ranks: IntArray, relation: Any) -> tuple[FloatArray, FloatArray]:
     """Count the draws in which each pair of items has a relation; twice, 1 squared is 1."""
     table = relation(ranks[:, :, None], ranks[:, None, :]).sum(axis=0).astype(np.float64)
     np.fill_diagonal(table, 0.0)
     return table, table
+
+
+def listed_ballots(ballots: Any) -> tuple[Any, tuple[int, ...] | None]:
+    """Return one ranking as a list of one, tables as one table, and the shape of the answer.
+
+    That is None where there is an answer per ballot.
+    """
+    if isinstance(ballots, BucketOrder | TopK):
+        return [ballots], ()
+    if isinstance(ballots, np.ndarray) and ballots.ndim > 0:
+        return ballots.reshape(-1, ballots.shape[-1]), ballots.shape[:-1]
+    if isinstance(ballots, list | tuple):
+        if any(isinstance(entry, int | np.integer | str) for entry in ballots):
+            return [ballots], ()
+        if not ballots:
+            return ballots, (0,)
+    return ballots, None

@@ -4,7 +4,7 @@
 ``check_distribution(dist)`` tests a distribution of your own.
 """
 
-from permdist.identities import approximations, bounds, figure_one, general, pair_model, rows
+from permdist.identities import approximations, bounds, figure_one, general, pair_model, rows, ties
 from permdist.identities.catalogue import CATALOGUE, Identity, Result, Results, check_all
 from permdist.identities.distribution import check_distribution
 
@@ -21,4 +21,5 @@ __all__ = [
     "general",
     "pair_model",
     "rows",
+    "ties",
 ]

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # Utilities beyond this many units of the Gumbel noise are as good as infinite.
 ENDLESS = 60.0
+# The largest change of a utility in one step: the curvature is another beyond.
+LONGEST = 3.0
 # Pivots of equations, relative to the diagonal, that are 0 but for rounding.
 SINGULAR = 1e-13
 NO_ESTIMATE = "fit: no maximum likelihood estimate exists"
@@ -83,7 +85,7 @@ def fit_ballots(
     prior : float, Prior or None
     max_iter : int
     tol : float
-        The largest error of a parameter.
+        The largest error of a score, or of what covariates add to one.
     """
     max_iter = count("max_iter", max_iter)
     tol = float(finite("tol", tol, ndim=0))
@@ -126,7 +128,7 @@ def maximize(
     """Maximize the likelihood, less the penalty; `fixed` are orthonormal directions to stay in.
 
     The function is concave. A step is taken in full where it leads uphill at its end or gains
-    enough, and halved otherwise. It ends when a step changes no parameter by more than `tol`;
+    enough, and halved otherwise. It ends when a step changes no utility by more than `tol`;
     that step is taken, too.
     """
     free = free_directions(likelihood, penalty)
@@ -146,14 +148,17 @@ def maximize(
             name = likelihood.ballots.feature_names[int(np.argmax(idle))]
             raise ValueError(f"covariates: {name!r} never differs within a ballot; leave it out")
     for iteration in range(max_iter + 1):
-        step = _solve(information, gradient, free, fixed)
-        largest = float(np.abs(step).max(initial=0.0))
+        step, pivot = _solve(information, gradient, free, fixed)
+        largest = likelihood.reach(step)
         if largest <= tol:
+            # Where the supremum is at infinity, the curvature vanishes on the way there.
+            if pivot < SINGULAR:
+                raise NoEstimateError
             parameters = parameters + step
             return Optimum(parameters, value, gradient, iteration, largest)
         if iteration == max_iter:
             break
-        size, slope = 1.0, float(gradient @ step)
+        size, slope = min(1.0, LONGEST / largest), float(gradient @ step)
         # A gain that rounding hides cannot be judged; so near the maximum every step is good.
         near = slope <= 1e-9 * (1.0 + abs(value))
         while True:
@@ -173,19 +178,19 @@ def maximize(
         if spread > ENDLESS * max(1.0, likelihood.ballots.n_items / 10.0):
             raise NoEstimateError
     raise RuntimeError(
-        f"fit: not converged after {max_iter} steps, the next one would move a parameter by "
+        f"fit: not converged after {max_iter} steps, the next one would move a utility by "
         f"{largest:.1e}; raise max_iter or set a prior"
     )
 
 
 def _solve(
     information: FloatArray, gradient: FloatArray, free: FloatArray, fixed: FloatArray | None
-) -> FloatArray:
-    """Return the Newton step, which has no part along free and fixed directions."""
+) -> tuple[FloatArray, float]:
+    """Return the Newton step, off the free and fixed directions, and the least pivot."""
     # In units in which the diagonal is 1; these directions are held by a term of that size.
     diagonal = np.diagonal(information)
     largest = max(float(diagonal.max()), 1e-300)
-    scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-12 * largest))
+    scale = 1.0 / np.sqrt(np.where(diagonal > 1e-200 * largest, diagonal, largest))
     if fixed is not None:
         free = np.column_stack([free, fixed])
         across = np.eye(len(gradient)) - free @ free.T
@@ -198,11 +203,8 @@ def _solve(
         factor = linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
     except linalg.LinAlgError:
         raise NoEstimateError from None
-    # Where the likelihood has its supremum at infinity, its curvature vanishes on the way there.
-    if np.diagonal(factor[0]).min() ** 2 < SINGULAR:
-        raise NoEstimateError
     step: FloatArray = scale * linalg.cho_solve(factor, scale * gradient, check_finite=False)
-    return step - free @ (free.T @ step)
+    return step - free @ (free.T @ step), float(np.diagonal(factor[0]).min()) ** 2
 
 
 def check_connected(ballots: Ballots) -> None:

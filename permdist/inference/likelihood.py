@@ -151,6 +151,15 @@ class Likelihood:
             result = result + self.features @ gamma
         return result if self._signs is None else self._signs * result
 
+    def reach(self, step: FloatArray) -> float:
+        """Return the largest change of a utility, or of log delta_t, that a step makes."""
+        k, q = self.n_scores, self.n_covariates
+        own = step[:k] if self.design is None else self.design @ step[:k]
+        changes = [float(np.ptp(own)) / 2.0, *np.abs(step[k + q :]).tolist(), 1e-300]
+        if q:
+            changes.append(float(np.abs(self.features @ step[k : k + q]).max()))
+        return max(changes)
+
     def _terms(self, utilities: FloatArray, deltas: FloatArray, a: int, b: int) -> davidson.Terms:
         """Return log-probabilities and derivatives of records a to b."""
         data = self.ballots
@@ -361,7 +370,7 @@ def ballots_about(items: Any, ballots: Any, subset: bool | None) -> Ballots:
     if isinstance(ballots, Ballots) or is_collection(ballots):
         data = Ballots.of(ballots, subset=subset)
     else:
-        data = Ballots.of(ballots, names=names, subset=subset)
+        data = Ballots.of(ballots, n_items=items.n_items, names=names, subset=subset)
     if data.is_named and data.names != names:
         data = data.renamed(names)
     elif data.n_items != items.n_items:

@@ -94,7 +94,7 @@ def difference_errors(covariance: FloatArray) -> FloatArray:
 
 
 def root(covariance: FloatArray) -> FloatArray:
-    """Return a matrix R with ``R @ R.T`` equal to a covariance matrix, singular or not.
+    """Return the symmetric square root of a covariance matrix, singular or not.
 
     Parameters
     ----------
@@ -107,10 +107,9 @@ def root(covariance: FloatArray) -> FloatArray:
             "covariance: expected a matrix without negative eigenvalues, got "
             f"{values[0]:.3g} beside {values[-1]:.3g}"
         )
-    kept = values > ROUNDING**2 * largest
-    # A fixed sign of each vector, so that the same seed gives the same draws.
-    signs = np.where(vectors.sum(axis=0) < 0.0, -1.0, 1.0)
-    return np.ascontiguousarray((vectors * signs * np.sqrt(np.where(kept, values, 0.0)))[:, kept])
+    # The symmetric root, unlike others, does not depend on the choice of eigenvectors: the same
+    # seed gives nearly the same draws for nearly the same matrix.
+    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
 
 def draw_blocks(covariance: FloatArray, draws: int, rng: RandomState) -> Iterator[FloatArray]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from permdist._typing import RandomState
     from permdist.data import Queries
-    from permdist.distributions import Distribution
+    from permdist.distributions import Distribution, TiedRankings
     from permdist.measures import Evaluation, Measure
 
 __all__ = [
@@ -217,12 +217,15 @@ def distances(
     )
 
 
-def marginals(dist: Distribution, ax: Axes | None = None, *, highest: float | None = None) -> Axes:
+def marginals(
+    dist: Distribution | TiedRankings, ax: Axes | None = None, *, highest: float | None = None
+) -> Axes:
     """Draw rank marginals as a heat map, with the best items on top.
 
     Parameters
     ----------
-    dist : Distribution
+    dist : Distribution or TiedRankings
+        Of rankings with ties, a tied item counts at all positions of its bucket alike.
     ax : Axes, optional
     highest : float, optional
         The probability with the brightest color, to make several plots comparable; by default
@@ -235,7 +238,12 @@ def marginals(dist: Distribution, ax: Axes | None = None, *, highest: float | No
     >>> [tick.get_text() for tick in axes.get_yticklabels()]
     ['coffee', 'tea']
     """
-    table = dist.rank_marginals()
+    from permdist.distributions import TiedRankings
+
+    if isinstance(dist, TiedRankings):
+        table = np.asarray(dist.rank_marginals(rng=0))  # drawn if there are too many items
+    else:
+        table = dist.rank_marginals()
     order = np.argsort(table @ np.arange(dist.n_items), kind="stable")
     positions = [str(position) for position in range(1, dist.n_items + 1)]
     ax = heatmap(
@@ -252,23 +260,37 @@ def marginals(dist: Distribution, ax: Axes | None = None, *, highest: float | No
     return ax
 
 
-def pairwise(dist: Distribution, ax: Axes | None = None) -> Axes:
+def pairwise(dist: Distribution | TiedRankings, ax: Axes | None = None) -> Axes:
     """Draw the probability that one item is above another, best items first.
 
-    Blue is above, red is below, white is even.
+    Blue is above, red is below, white is even. Where there are ties, colors count them half.
+
+    Parameters
+    ----------
+    dist : Distribution or TiedRankings
+    ax : Axes, optional
     """
-    table = dist.pairwise()
-    order = np.argsort(table.sum(axis=0), kind="stable")
-    shown = table[np.ix_(order, order)]
-    np.fill_diagonal(shown, 0.5)
+    from permdist.distributions import TiedRankings
+
+    label = "Pr(row above column)"
+    if isinstance(dist, TiedRankings):
+        table = np.array(dist.pairwise(rng=0))
+        balance = table + 0.5 * dist.pairwise_ties(rng=0)
+        label += " + Pr(tie) / 2"
+    else:
+        table = balance = dist.pairwise().copy()
+    for square in (table, balance):
+        np.fill_diagonal(square, 0.5)
+    order = np.argsort(balance.sum(axis=0), kind="stable")
     names = [dist.names[item] for item in order]
     ax = heatmap(
-        shown,
+        table[np.ix_(order, order)],
         rows=names,
         columns=names,
-        label="Pr(row above column)",
+        label=label,
         cmap="RdBu",
         limits=(0.0, 1.0),
+        shades=balance[np.ix_(order, order)],
         ax=ax,
     )
     ax.set(xlabel="below", ylabel="above")
