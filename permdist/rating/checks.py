@@ -161,13 +161,15 @@ def _held_out(
             rest = weights
         chosen = Ballots.of(battles.ballots, weights=rest)
         weak = Ridge(WEAK, WEAK) if prior is None else prior
+        chances = np.full((len(battles), 3), 1.0 / 3.0)
         try:
+            if chosen.tie_sizes != tie_sizes:
+                raise NoEstimateError
             fit = fit_ballots(chosen, tie_sizes, half_life=half_life, prior=weak)
+            chances = battle_chances(fit, battles)
         except NoEstimateError:  # the only ties were held out: no prediction of this part
             parts[:, k] = 0.0
-            predicted.append(np.full((len(battles), 3), 1.0 / 3.0))
-            continue
-        predicted.append(battle_chances(fit, battles))
+        predicted.append(chances)
     return np.concatenate(predicted), parts.T.ravel()
 
 
