@@ -56,7 +56,7 @@ def test_everything_equals_listing_all_rankings(name, models):
         assert np.asarray(found) == pytest.approx(truth.rank_marginals(rule), **close), rule
         assert (found.standard_error == 0.0).all()
     share = truth.rank_marginals("share")
-    assert model.top_k(2) == pytest.approx(share[:, :2].sum(axis=1), **close)
+    assert np.asarray(model.top_k(2)) == pytest.approx(share[:, :2].sum(axis=1), **close)
     assert model.entropy(method="exact") == pytest.approx(truth.entropy(), **close)
     assert np.exp(model.log_prob(model.mode())) == pytest.approx(truth.mode_chance(), **close)
 
@@ -104,6 +104,8 @@ def test_estimates_carry_their_error(name, models):
     options = {"method": "sample", "draws": 4000, "rng": 3}
     above, tied = truth.pairwise()
     pairs = [(model.pairwise(**options), above), (model.pairwise_ties(**options), tied)]
+    share = truth.rank_marginals("share")
+    pairs.append((model.top_k(2, **options), share[:, :2].sum(axis=1)))
     for rule in ("share", "min", "max", "dense"):
         estimate = model.rank_marginals(ties=rule, **options)
         pairs.append((estimate, truth.rank_marginals(rule)))
@@ -131,6 +133,10 @@ def test_the_standard_error_of_a_share_is_that_of_its_values():
             values[draw, bucket, start : start + len(bucket)] = 1 / len(bucket)
     assert np.asarray(estimate) == pytest.approx(values.mean(axis=0))
     assert estimate.standard_error == pytest.approx(values.std(axis=0, ddof=1) / np.sqrt(500))
+    first = model.top_k(2, method="sample", draws=500, rng=1)
+    shares = values[:, :, :2].sum(axis=2)
+    assert np.asarray(first) == pytest.approx(shares.mean(axis=0))
+    assert first.standard_error == pytest.approx(shares.std(axis=0, ddof=1) / np.sqrt(500))
 
 
 @EVERY
