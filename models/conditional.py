@@ -208,6 +208,11 @@ class Expected(Conditional):
         Numbers((None,), listed=True), "The objective that each start came to."
     )
 
+    def _why_flat(self) -> str:
+        # Under other distributions than the good-bad model, spaces play no part.
+        summed = self.distribution == "good-bad"
+        return super()._why_flat() if summed else super(Conditional, self)._why_flat()
+
     def _starts_from_pairs(self) -> bool:
         return True  # whatever the space: far from any good ranking the gain is flat
 

@@ -131,7 +131,7 @@ def test_files(suffix, tmp_path):
         ("x,y,x\ny,z,x\n", "line 3: the winner 'x' is neither 'y' nor 'z'"),
         ("x,y,modle_a\n", "line 2: .* got 'modle_a'; did you mean 'modela'?"),
         ("x,y,a\nz,z,a\n", "line 3: 'z' is matched against itself"),
-        ("x,y,a\nz,,a\n", "line 3: model_b is missing; missing='drop' leaves it out"),
+        ("x,y,a\nz,,a\n", "line 3: model_b is missing; missing='drop' leaves such rows out"),
         ("x,y,a\nNaN,z,a\n", "line 3: model_a is missing"),
         ("x,y,a\nx,z\n", "line 3: winner is missing"),
         ("x,y,a\nx,y,a,b\n", "line 3: expected 3 fields, got more"),

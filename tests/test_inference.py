@@ -1,6 +1,8 @@
 """Fits of ballots and their errors, against definitions, difference quotients and known values."""
 
+import copy
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
@@ -384,6 +386,22 @@ def test_errors_of_the_data_alone_may_not_exist():
         fit.covariance("exact")
     with pytest.raises(ValueError, match="level: expected a number between 0 and 1"):
         fit.intervals(95)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PlackettLuce.fit([[0, 1, 2], [2, 1, 0], [1, 0, 2]]),
+        PlackettLuce.fit([[0, 1], [1, 0], [2, 0]], subset=True, regularization=0.5),
+        PlackettLuce.fit_pairs(["a", "b", "b"], ["b", "a", "c"], prior=PseudoWins(1.0)),
+    ],
+)
+def test_fits_can_be_copied_and_sent(model):
+    again = pickle.loads(pickle.dumps(model))
+    for kind in ("observed", "penalized", "sandwich"):
+        expected = model.fit_result.covariance(kind)
+        assert again.fit_result.covariance(kind) == pytest.approx(expected, rel=1e-12)
+    assert str(copy.copy(model).fit_result) == str(model.fit_result)
 
 
 def test_a_fit_answers_by_name():

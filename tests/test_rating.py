@@ -352,3 +352,24 @@ def test_describe_tables_of_battles(file):
     assert facts["n_battles"] == 600
     assert facts["parts"] == [[f"model-{letter}" for letter in "abcde"]]
     assert "line" not in permdist("describe", file, "--weight", "voter")
+
+
+def test_describe_says_whether_ballots_can_be_rated(tmp_path):
+    (tmp_path / "v.soc").write_text("# NUMBER ALTERNATIVES: 2\n3: 2,1\n")
+    text = permdist("describe", "v.soc", cwd=tmp_path)
+    assert "estimate of worths        none: always above the others: alternative 2\n" in text
+    assert json.loads(permdist("describe", "v.soc", "--json", cwd=tmp_path))["comparable"] is False
+    (tmp_path / "v.soc").write_text("# NUMBER ALTERNATIVES: 2\n3: 2,1\n2: 1,2\n")
+    assert "estimate of worths        exists\n" in permdist("describe", "v.soc", cwd=tmp_path)
+
+
+def test_small_tables_are_rated():
+    frame = {"a": ["x", "y", "x"], "b": ["y", "x", "y"], "winner": ["a", "a", "tie"]}
+    found = rate(data.load_battles(frame))  # without the tie there is nothing to predict it from
+    assert found.fit.ties[0] == pytest.approx(0.0, abs=1e-9)
+    assert np.isfinite(found.goodness.log_loss)
+    assert rate(data.load_battles(frame), folds=100).goodness.calibration is not None
+    apart = {"a": list("xv"), "b": list("yw"), "winner": list("aa")}
+    assert rate(data.load_battles(apart), prior=0.1).errors == "penalized"
+    weighted = rate(data.load_battles(frame | {"n": [0.5, 1.5, 2.0]}, weight="n"))
+    assert weighted.fit.n_ballots == 4.0

@@ -182,5 +182,7 @@ def test_wide_distributions_are_defined(data):
     assert np.ptp(gaussian.scores) <= 40 * gaussian.scale * (1 + 1e-12)
     data.draw(strategies.good_bads(wide=True))
     data.draw(strategies.pair_signs(wide=True))
+    signs = data.draw(strategies.valid_signs(wide=True, max_items=5))
+    assert np.isfinite(signs.log_partition())
     query = data.draw(strategies.labelled_queries(wide=True, min_relevant=1))
     assert len(query.scores) == len(query.labels)

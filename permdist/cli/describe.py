@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,9 @@ from permdist.cli._battles import Columns
 from permdist.cli._shared import AsJson, Reading, print_json
 from permdist.data.battle_files import is_table
 from permdist.data.preflib import FILE_TYPES
+
+if TYPE_CHECKING:
+    from permdist.data import Preferences
 
 
 def describe(
@@ -37,6 +40,7 @@ def describe(
         from permdist.data import load_preflib
 
         votes = load_preflib(file)
+        fault = _fault(votes)
         if as_json:
             facts = {
                 "title": votes.title,
@@ -45,13 +49,28 @@ def describe(
                 "n_voters": votes.n_voters,
                 "n_different": len(votes.ballots),
                 "names": votes.names,
+                "comparable": not fault,
+                "reason": fault or None,
             }
             print_json(facts)
         else:
             typer.echo(votes.describe())
+            typer.echo(f"{'estimate of worths':<26}{f'none: {fault}' if fault else 'exists'}")
         return
     description = reading.load(file).describe()
     if as_json:
         print_json(dataclasses.asdict(description))
     else:
         typer.echo(str(description))
+
+
+def _fault(votes: "Preferences") -> str:
+    """Return why the alternatives cannot be rated without a prior; empty if they can."""
+    from permdist.ballots import Ballots
+    from permdist.inference.fit import NoEstimateError, check_connected
+
+    try:
+        check_connected(Ballots.of(votes))
+    except NoEstimateError as error:
+        return str(error).partition(", ")[2].partition(";")[0]
+    return ""

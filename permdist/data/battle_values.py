@@ -48,7 +48,8 @@ def complete(
             continue
         bad = frame[column].isna().to_numpy()
         if missing == "error":
-            refuse(bad, where, lambda _, c=column: f"{c} is missing; missing='drop' leaves it out")
+            text = f"{column} is missing; missing='drop' leaves such rows out"
+            refuse(bad, where, lambda _, text=text: text)  # type: ignore[misc]
         complete &= ~bad
     if not complete.any():
         raise ValueError("battles: every row lacks a competitor or the winner")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,11 +93,6 @@ def fit_scores(
     found.scores.flags.writeable = False
     worst = float(np.abs(slope).max()) / float(flat[2].sum())
 
-    def likelihood() -> Likelihood:
-        # Errors of other kinds need ballots; they are made when one is asked for.
-        ballots = Ballots.of(orders, n_items=n, subset=subset, names=names, weights=weights)
-        return Likelihood(ballots.merged(), ())
-
     return Fit(
         tuple(names) if names else tuple(map(str, range(n))),
         found.scores,
@@ -106,16 +102,29 @@ def fit_scores(
         worst,
         found.accuracy,
         parameters=found.scores,
-        penalty=_ridge(penalty * unit) if penalty > 0.0 else None,
-        _make=likelihood if n <= MAX_MATRIX else None,
+        penalty=partial(_ridge, penalty * unit) if penalty > 0.0 else None,
+        _make=partial(_likelihood_of, orders, n, subset, names, weights)
+        if n <= MAX_MATRIX
+        else None,
         _observed=covariance,
     )
 
 
-def _ridge(strength: float) -> Callable[[FloatArray], tuple[float, FloatArray, FloatArray]]:
+def _likelihood_of(
+    orders: Any,
+    n_items: int,
+    subset: bool | None,
+    names: Sequence[str] | None,
+    weights: ArrayLike | None,
+) -> Likelihood:
+    """Return the likelihood of orders as ballots, for errors of other kinds."""
+    ballots = Ballots.of(orders, n_items=n_items, subset=subset, names=names, weights=weights)
+    return Likelihood(ballots.merged(), ())
+
+
+def _ridge(strength: float, scores: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     """Return the penalty of scores that add up to 0, with its derivatives."""
-    prior = Ridge(strength)
-    return lambda scores: prior.terms(scores - scores.mean(), np.zeros(0))
+    return Ridge(strength).terms(scores - scores.mean(), np.zeros(0))
 
 
 # ---- kernels: items, ptr and rest as in Rankings, weights (rankings,), scores (n,) -------------

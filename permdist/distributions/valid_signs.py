@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, batch_shape, grades
+from permdist._offer import offer_strategy
 from permdist.distributions.pair_model import arrange
 from permdist.distributions.pair_signs import PairSigns
 from permdist.measures import parse
@@ -211,3 +212,6 @@ class ValidSigns(PairSigns):
         if not chosen.additive:
             raise NotExactError(f"expect({chosen.name!r}): no sum along the ranking")
         return self._subsets if chosen == self._tilt else self._sums_of(chosen)
+
+
+offer_strategy(ValidSigns, "valid_signs")

@@ -335,7 +335,7 @@ class _Pairs:
         self.battles = self.seen.sum(axis=1, keepdims=True)
 
         def total(values: FloatArray) -> FloatArray:
-            return np.bincount(which, weight * values, size)
+            return np.bincount(which, weight * values, size).astype(np.float64)
 
         self.expected = np.stack([total(chance[:, side]) for side in range(3)], axis=1)
         points = chance[:, 0] + chance[:, 2] / 2.0

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import linalg, stats
 
-from permdist._check import choice, finite
-from permdist.ballots.ballots import find_item
+from permdist._check import choice
+from permdist.inference.answers import Answers, check_level
 from permdist.inference.likelihood import free_directions
 
 if TYPE_CHECKING:
@@ -18,14 +18,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from permdist._typing import FloatArray, IntArray, RandomState
+    from permdist._typing import FloatArray, RandomState
     from permdist.ballots import Ballots
     from permdist.inference.bootstrap import Bootstrap
-    from permdist.inference.comparisons import Difference
     from permdist.inference.fit import Optimum
-    from permdist.inference.leaderboard import Leaderboard
     from permdist.inference.likelihood import Likelihood
-    from permdist.inference.quasi import QuasiVariances
 
 KINDS = ("observed", "penalized", "sandwich", "bootstrap")
 # Beyond this size there are no matrices of items by items.
@@ -33,7 +30,7 @@ MAX_MATRIX = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit:
+class Fit(Answers):
     """An estimate of scores and how good it is.
 
     Two questions are kept apart. Where an item may stand in *one future ranking* is a matter of
@@ -95,7 +92,7 @@ class Fit:
         total = float((ballots.weights * likelihood.importance).sum())
         if likelihood.design is not None and feature_names is None:
             feature_names = tuple(f"feature {k}" for k in range(likelihood.design.shape[1]))
-        return cls(
+        result = cls(
             ballots.names,
             centered,
             ties,
@@ -106,8 +103,9 @@ class Fit:
             found.parameters,
             penalty,
             feature_names or (),
-            lambda: likelihood,
         )
+        result.__dict__["likelihood"] = likelihood
+        return result
 
     @cached_property
     def likelihood(self) -> Likelihood:
@@ -356,141 +354,6 @@ class Fit:
     def _last_bootstrap(self) -> Bootstrap:
         drawn: dict[Any, Bootstrap] = self.__dict__.get("_drawn", {})
         return next(iter(drawn.values())) if drawn else self.bootstrap()
-
-    # ---- what follows from scores and their covariance ----------------------------------------
-
-    def index(self, item: int | str) -> int:
-        """Return the number of an item that is given by number or name."""
-        return find_item(item, self.names)
-
-    def compare(
-        self, first: int | str, second: int | str, *, level: float = 0.95, kind: str = "observed"
-    ) -> Difference:
-        """Compare two items: the difference of their scores, its error and a p-value.
-
-        Parameters
-        ----------
-        first, second : int or str
-        level : float
-            Of the interval.
-        kind : {"observed", "penalized", "sandwich", "bootstrap"}
-        """
-        from permdist.inference.comparisons import compare
-
-        pair = self.index(first), self.index(second)
-        return compare(self.scores, self.covariance(kind), *pair, level=check_level(level))
-
-    def comparisons(
-        self, *, level: float = 0.95, kind: str = "observed", adjust: str = "max-t"
-    ) -> pd.DataFrame:
-        """Compare all pairs at once.
-
-        Parameters
-        ----------
-        level : float
-        kind : {"observed", "penalized", "sandwich", "bootstrap"}
-        adjust : {"max-t", "holm", "bonferroni", "none"}
-            How p-values and intervals account for the number of pairs.
-        """
-        from permdist.inference.comparisons import all_pairs
-
-        return all_pairs(
-            self.scores, self.covariance(kind), self.names, level=check_level(level), adjust=adjust
-        )
-
-    def quasi_variances(self, kind: str = "observed") -> QuasiVariances:
-        """Return variances that give the errors of all differences as if scores were independent.
-
-        Parameters
-        ----------
-        kind : {"observed", "penalized", "sandwich", "bootstrap"}
-        """
-        from permdist.inference.quasi import quasi_variances
-
-        return quasi_variances(self.covariance(kind))
-
-    def rank_sets(self, level: float = 0.95, kind: str = "observed") -> IntArray:
-        """Return the best and the worst true place that each item can have, shape (n, 2).
-
-        Parameters
-        ----------
-        level : float
-            All sets together hold the true places with this probability.
-        kind : {"observed", "penalized", "sandwich", "bootstrap"}
-        """
-        from permdist.inference.ranks import rank_sets
-
-        return rank_sets(self.scores, self.covariance(kind), level=check_level(level))
-
-    def prob_above(self, first: int | str, second: int | str, kind: str = "observed") -> float:
-        """Return how sure we are that one item's true score is above another's.
-
-        This is not the chance that it is ranked above in one future ranking (`pairwise`).
-
-        Parameters
-        ----------
-        first, second : int or str
-        kind : {"observed", "penalized", "sandwich", "bootstrap"}
-        """
-        from permdist.inference.ranks import prob_above
-
-        i, j = self.index(first), self.index(second)
-        return float(prob_above(self.scores, self.covariance(kind))[i, j])
-
-    def prob_best(self, kind: str = "observed", *, rng: RandomState = 0) -> FloatArray:
-        """Return how sure we are that each item's true score is the highest, shape (n,).
-
-        This is not the chance to be first in one future ranking (`rank_marginals`).
-
-        Parameters
-        ----------
-        kind : {"observed", "penalized", "sandwich", "bootstrap"}
-        rng : int, Generator or None
-        """
-        from permdist.inference.ranks import prob_best
-
-        return prob_best(self.scores, self.covariance(kind), rng=rng)
-
-    def leaderboard(
-        self,
-        level: float = 0.95,
-        kind: str = "observed",
-        *,
-        elo: bool = False,
-        anchor: int | str | None = None,
-    ) -> Leaderboard:
-        """Return a table of places, scores, intervals and rank sets.
-
-        Parameters
-        ----------
-        level : float
-        kind : {"observed", "penalized", "sandwich", "bootstrap"}
-        elo : bool
-            Whether to show scores as Elo ratings, 400 for a tenfold worth.
-        anchor : int or str, optional
-            The item whose score is 0 (or 1000 as Elo rating); the mean of all by default.
-        """
-        from permdist.inference.leaderboard import make
-
-        return make(
-            self.names,
-            self.scores,
-            self.covariance(kind),
-            level=check_level(level),
-            counts=self.ballots.counts()[: self.n_items],
-            elo=elo,
-            anchor=None if anchor is None else self.names[self.index(anchor)],
-            intervals=self.intervals(level, kind),
-            kind=kind,
-        )
-
-
-def check_level(level: float) -> float:
-    """Return a confidence level as a float, or say what is wrong with it."""
-    value = float(finite("level", level, ndim=0))
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"level: expected a number between 0 and 1, got {value:g}")
-    return value
 
 
 def pseudo_inverse(matrix: FloatArray, free: FloatArray, absent: int | None) -> FloatArray:

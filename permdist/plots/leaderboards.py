@@ -278,7 +278,8 @@ def plot_comparisons(
             )
         )
     totals = table.sum(axis=1)[order]
-    ax.scatter(*at.T, s=25 + 120 * totals / max(float(totals.max()), 1e-300), color=BEST, zorder=3)
+    area = 25.0 + 120.0 * totals / max(float(totals.max()), 1e-300)
+    ax.scatter(at[:, 0], at[:, 1], s=area, color=BEST, zorder=3)
     _name_dots(ax, at, [as_text(str(names[item])) for item in order], layout)
     _frame_dots(ax, layout)
     ax.annotate(

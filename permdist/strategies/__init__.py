@@ -25,6 +25,7 @@ from permdist.strategies.distributions import (
     good_bads,
     pair_signs,
     plackett_luces,
+    valid_signs,
 )
 from permdist.strategies.values import (
     LabelledQuery,
@@ -54,4 +55,5 @@ __all__ = [
     "rankings_with_ties",
     "scores",
     "top_k_lists",
+    "valid_signs",
 ]

@@ -13,6 +13,7 @@ from permdist.distributions import (
     GoodBad,
     PairSigns,
     PlackettLuce,
+    ValidSigns,
 )
 from permdist.strategies.values import labels, scores
 
@@ -145,6 +146,27 @@ def pair_signs(
     """
     parts = _pair_models(max_score, max_grade, tilts, wide, _small(sizes))
     return st.builds(lambda given: PairSigns(**given), parts)
+
+
+def valid_signs(
+    *,
+    max_score: float = 2.0,
+    max_grade: int = 2,
+    tilts: Sequence[str | None] = (None, "auc", "ap"),
+    wide: bool = False,
+    **sizes: Unpack[Sizes],
+) -> st.SearchStrategy[ValidSigns]:
+    """Generate pair models over the sign vectors that orders have.
+
+    Parameters
+    ----------
+    max_score, max_grade, tilts, wide
+        As in `good_bads`.
+    n_items, min_items, max_items : int
+        As in `orders`; 2 to 6 items by default, 18 at most.
+    """
+    parts = _pair_models(max_score, max_grade, tilts, wide, _small(sizes))
+    return st.builds(lambda given: ValidSigns(**given), parts)
 
 
 @st.composite
