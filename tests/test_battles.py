@@ -167,6 +167,9 @@ def test_bad_files(tmp_path):
     path.write_text('{"a": "x", "b": "y", "winner": "a"}\n\n{"a": "x", "b": "x", "winner": "a"}\n')
     with pytest.raises(ValueError, match="line 3: 'x' is matched against itself"):
         load_battles(path)
+    path.write_text('{"a": "x", "b": ["y"], "winner": "a"}')
+    with pytest.raises(ValueError, match="line 1: b: expected a text or a number, got a list"):
+        load_battles(path)
     path = tmp_path / "battles.json"
     path.write_text('[{"a": "x", "b": "x", "winner": "a"}]')
     with pytest.raises(ValueError, match="record 1: 'x' is matched against itself"):

@@ -179,6 +179,16 @@ def refuse(bad: BoolArray, where: Callable[[int], str], reason: Callable[[int], 
         raise ValueError(f"{where(row)}: {reason(row)}")
 
 
+def refuse_nested(frame: DataFrame, where: Callable[[int], str]) -> None:
+    """Refuse lists and objects, which JSON has, where texts and numbers are expected."""
+    for column in frame.columns:
+        given = frame[column]
+        if given.dtype == object:
+            nested = np.array([isinstance(value, list | dict) for value in given], dtype=np.bool_)
+            text = f"{column}: expected a text or a number, got a list or an object"
+            refuse(nested, where, lambda _, text=text: text)  # type: ignore[misc]
+
+
 def check_repeats(
     table: Any,
     identity: Series,

@@ -12,7 +12,7 @@ from permdist._check import choice, frozen
 from permdist._text import plural, split_list
 from permdist.data import battle_values as values
 from permdist.data.battle_columns import IDS, SECOND, TIE, find_column, find_roles
-from permdist.data.battle_files import open_table
+from permdist.data.battle_files import Frame, open_table
 
 if TYPE_CHECKING:
     import os
@@ -338,6 +338,8 @@ def load_battles(
     frame = table.read(list(dict.fromkeys([*words, *filter(None, others)])), words)
     if frame.empty:
         raise ValueError(f"{table.name}: expected at least one battle, there is none")
+    if isinstance(table, Frame):
+        values.refuse_nested(frame, table.where)
     complete = values.complete(frame, roles, table.where, missing)
     kept = np.flatnonzero(complete)
     if len(kept) < len(frame):

@@ -376,6 +376,9 @@ def pseudo_inverse(matrix: FloatArray, free: FloatArray, absent: int | None) -> 
         ground = free / scale[:, None]
         ground /= np.maximum(np.linalg.norm(ground, axis=0), 1e-300)
         factor = linalg.cho_factor(matrix * scale[:, None] * scale + ground @ ground.T)
+        # A pivot of the size of rounding errors is none.
+        if np.diagonal(factor[0]).min() ** 2 < 1e-14 * len(matrix):
+            raise linalg.LinAlgError
     except linalg.LinAlgError:
         raise ValueError(
             "kind: the ballots alone do not determine all parameters, so that there are no errors "
