@@ -11,6 +11,8 @@ from scipy import optimize, stats
 
 from permdist import Ballots, PlackettLuce
 from permdist.inference import Normal, PseudoWins, Ridge, team_features
+from permdist.inference import likelihood as likelihood_module
+from permdist.inference.duels import Duels
 from permdist.inference.fit import fit_ballots
 from permdist.inference.likelihood import Likelihood
 
@@ -115,6 +117,20 @@ def test_derivatives_are_difference_quotients(sizes):
     sums = [sum(w * g for w, g, c in zip(ballots.weights, each, labels, strict=True) if c == k)
             for k in range(3)]  # fmt: skip
     assert grouped.spread(at) == pytest.approx(sum(np.outer(g, g) for g in sums), abs=1e-10)
+
+
+def test_blocks_of_records_add_up():
+    rng = np.random.default_rng(3)
+    ballots = mixed(rng)
+    whole = Likelihood(ballots, (2, 3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(likelihood_module, "LARGEST_BLOCK", 60)
+        parts = Likelihood(ballots, (2, 3))
+    assert len(parts._blocks) > 3
+    at = rng.normal(size=whole.size)
+    for one, two in zip(whole(at), parts(at), strict=True):
+        assert two == pytest.approx(one, rel=1e-12, abs=1e-12)
+    assert parts.spread(at) == pytest.approx(whole.spread(at), rel=1e-12, abs=1e-12)
 
 
 def _spans(ballots):
@@ -250,6 +266,25 @@ def test_the_bootstrap_has_the_same_bits_on_any_number_of_threads():
     few = PlackettLuce.fit_pairs([0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]).fit_result
     with pytest.warns(UserWarning, match="no estimate exists in"):
         assert few.bootstrap(50).failed > 0
+
+
+@pytest.mark.parametrize(("sizes", "prior"), [((2,), None), ((2,), 0.5), ((), None)])
+def test_contests_of_two_are_refitted_by_their_own_loop(sizes, prior):
+    ballots = pudding()
+    if not sizes:
+        ballots = ballots.take(ballots.sizes[ballots.stages[:-1]] == 1)
+    fit = fit_ballots(ballots, sizes, prior=prior)
+    duels = Duels.of(fit)
+    rng = np.random.default_rng(0)
+    weights = rng.poisson(fit.ballots.weights, (20, len(fit.ballots))).astype(float)
+    found, good = duels.refit(fit.parameters, 6, weights, 1e-4)
+    assert good.all()
+    for row, parameters in zip(weights, found, strict=True):
+        again = fit_ballots(dataclasses.replace(fit.ballots, weights=row), sizes, prior=prior)
+        assert parameters == pytest.approx(again.parameters, abs=1e-7)
+    none = np.where(ballots.items.reshape(-1, 2)[:, 0] == 0, 1.0, 0.0)[: len(fit.ballots)]
+    assert not duels.refit(fit.parameters, 6, none[None, :], 1e-4)[1].any() or prior
+    assert Duels.of(PlackettLuce.fit([[0, 1, 2], [2, 1, 0]]).fit_result) is None
 
 
 def test_profile_intervals_end_where_the_likelihood_has_fallen_enough():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,22 +22,33 @@ def equal_rows(ballots: Ballots, longest: int, most: int) -> tuple[IntArray, Int
     table[owner, np.arange(len(ballots.items)) - ballots.ptr[owner]] = ballots.items
     table[bucket, longest + np.arange(len(ballots.sizes)) - ballots.stages[bucket]] = ballots.sizes
     table[:, -1] = ballots.signs
-    # One number for each row where that is possible: much faster to sort.
+    # One number for each row where that is possible: much faster to sort, or to count.
     low = table.min(axis=0)
     spans = table.max(axis=0) - low + 1
-    rows: Any = table
-    if np.log2(spans.astype(np.float64)).sum() < 62.0:
-        rows = np.zeros(number, dtype=np.int64)
-        for column in range(table.shape[1]):
-            rows = rows * spans[column] + (table[:, column] - low[column])
-        _, first, which = np.unique(rows, return_index=True, return_inverse=True)
+    bits = float(np.log2(spans.astype(np.float64)).sum())
+    if bits < 62.0:
+        codes = np.zeros(number, dtype=np.int64)
+        for column in np.flatnonzero(spans > 1):
+            codes = codes * spans[column] + (table[:, column] - low[column])
+        if 2.0**bits <= 4.0 * number + 100_000.0:
+            first, which = _counted(codes, int(codes.max()) + 1)
+        else:
+            _, first, which = np.unique(codes, return_index=True, return_inverse=True)
     else:
-        _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        _, first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)
     # In the order of the ballots, so that weights follow.
     sequence = np.argsort(first)
     place = np.empty_like(sequence)
     place[sequence] = np.arange(len(sequence))
     return first[sequence], place[which.ravel()]
+
+
+def _counted(codes: IntArray, most: int) -> tuple[IntArray, IntArray]:
+    """Return the first place of every code that occurs, and which of these each code is."""
+    first = np.full(most, -1, dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    present = first >= 0
+    return first[present], (np.cumsum(present) - 1)[codes]
 
 
 @kernel

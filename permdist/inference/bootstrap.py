@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray, RandomState
     from permdist.inference.results import Fit
 
+# Replicates that one thread does in one go.
+CHUNK = 25
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bootstrap:
@@ -51,7 +54,8 @@ def draw(
     progress: bool,
 ) -> Bootstrap:
     """Repeat a fit; parameters as in `Fit.bootstrap`."""
-    from permdist.inference.fit import refit
+    from permdist.inference.duels import Duels
+    from permdist.inference.fit import REFIT_TOL, refit
 
     replicates = count("replicates", replicates, minimum=2)
     ballots = fit.ballots
@@ -66,21 +70,28 @@ def draw(
 
     workers = (os.cpu_count() or 1) if n_jobs == -1 else count("n_jobs", n_jobs)
 
-    def one(seed: np.random.SeedSequence) -> FloatArray | None:
-        generator = np.random.Generator(np.random.PCG64(seed))
-        weights = resampled(generator, ballots.weights, ballots.clusters, by)
-        return refit(fit, weights)
+    duels = Duels.of(fit)
 
+    def some(few: list[np.random.SeedSequence]) -> list[FloatArray | None]:
+        weights = np.array([
+            resampled(np.random.default_rng(seed), ballots.weights, ballots.clusters, by)
+            for seed in few
+        ])  # fmt: skip
+        if duels is None:
+            return [refit(fit, row) for row in weights]
+        parameters, good = duels.refit(fit.parameters, fit.n_items, weights, REFIT_TOL)
+        return [parameters[k] if good[k] else refit(fit, weights[k]) for k in range(len(few))]
+
+    chunks = [seeds[start : start + CHUNK] for start in range(0, replicates, CHUNK)]
     with ThreadPoolExecutor(workers) as pool:
-        results = pool.map(one, seeds)
+        results = pool.map(some, chunks)
         if progress:
             from rich.console import Console
             from rich.progress import track
 
             console = Console(stderr=True)
-            found = list(track(results, "bootstrap", total=replicates, console=console))
-        else:
-            found = list(results)
+            results = track(results, "bootstrap", total=len(chunks), console=console)
+        found = [each for few in results for each in few]
     kept = [each for each in found if each is not None]
     failed = replicates - len(kept)
     if len(kept) < 2:

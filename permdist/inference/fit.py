@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
+from scipy.linalg import lapack
 from scipy.sparse import csgraph
 
 from permdist._check import count, finite
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 # Utilities beyond this many units of the Gumbel noise are as good as infinite.
 ENDLESS = 60.0
+# The tolerance of resampled fits; the last step is taken, too, and leaves about its square.
+REFIT_TOL = 1e-4
 # The largest change of a utility in one step: the curvature is another beyond.
 LONGEST = 3.0
 # Pivots of equations, relative to the diagonal, that are 0 but for rounding.
@@ -199,12 +202,11 @@ def _solve(
     ground = free / scale[:, None]
     ground /= np.maximum(np.linalg.norm(ground, axis=0), 1e-300)
     matrix = information * scale[:, None] * scale + ground @ ground.T
-    try:
-        factor = linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
-    except linalg.LinAlgError:
-        raise NoEstimateError from None
-    step: FloatArray = scale * linalg.cho_solve(factor, scale * gradient, check_finite=False)
-    return step - free @ (free.T @ step), float(np.diagonal(factor[0]).min()) ** 2
+    factor, solution, fault = lapack.dposv(matrix, scale * gradient)
+    if fault:
+        raise NoEstimateError
+    step: FloatArray = scale * solution
+    return step - free @ (free.T @ step), float(np.diagonal(factor).min()) ** 2
 
 
 def check_connected(ballots: Ballots) -> None:
@@ -276,7 +278,7 @@ def named_features(features: Any) -> tuple[Any, tuple[str, ...] | None]:
 def refit(fit: Fit, weights: FloatArray) -> FloatArray | None:
     """Return the parameters for other weights of the ballots; None if there is no estimate."""
     try:
-        found = maximize(fit.likelihood, fit.penalty, fit.parameters, 50, 1e-6, weights)
+        found = maximize(fit.likelihood, fit.penalty, fit.parameters, 50, REFIT_TOL, weights)
     except (NoEstimateError, RuntimeError):
         return None
     return found.parameters

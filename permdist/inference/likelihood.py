@@ -14,7 +14,7 @@ from permdist._interrupts import patiently
 from permdist._ragged import rows_of
 from permdist.ballots import Ballots
 from permdist.ballots.reading import is_collection
-from permdist.inference.priors import Prior, PseudoWins
+from permdist.inference.priors import Prior, PseudoWins, Ridge
 from permdist.sums import davidson
 
 if TYPE_CHECKING:
@@ -121,7 +121,8 @@ class Likelihood:
             rows = slice(data.ptr[a], data.ptr[b])
             pull = np.repeat(counts[a:b] * data.signs[a:b], np.diff(data.ptr[a : b + 1]))
             gradient[:n] += np.bincount(data.items[rows], pull * found.slopes, n)
-            gradient[n : n + q] += self.features[rows].T @ (pull * found.slopes)
+            if q:
+                gradient[n : n + q] += self.features[rows].T @ (pull * found.slopes)
             gradient[n + q :] += counts[a:b] @ found.tie_slopes[:, 2:]
             information[: n + q, : n + q] += patiently(
                 self._cost,
@@ -134,12 +135,14 @@ class Likelihood:
                 self.features,
                 n,
             )
-            ties = found.tie_covariances[:, 2:, 2:]
-            information[n + q :, n + q :] += np.tensordot(counts[a:b], ties, 1)
+            for t, r in itertools.product(range(2, len(deltas)), repeat=2):
+                both = float(counts[a:b] @ found.tie_covariances[:, t, r])
+                information[n + q + t - 2, n + q + r - 2] += both
             for t in range(2, len(deltas)):
                 column = pull * found.crossed[:, t]
                 information[:n, n + q + t - 2] += np.bincount(data.items[rows], column, n)
-                information[n : n + q, n + q + t - 2] += self.features[rows].T @ column
+                if q:
+                    information[n : n + q, n + q + t - 2] += self.features[rows].T @ column
         information[n + q :, : n + q] = information[: n + q, n + q :].T
         return value, self._pulled(gradient), self._pulled(self._pulled(information).T)
 
@@ -263,6 +266,8 @@ class Penalty:
         self.settles = not isinstance(prior, PseudoWins) and (
             likelihood.design is not None or hasattr(prior, "mean")
         )
+        # That of a ridge on the scores; None for any other prior.
+        self.strength = prior.strength if isinstance(prior, Ridge) and not self.settles else None
         self.contests: Likelihood | None = None
         if isinstance(prior, PseudoWins):
             ballots = prior.ballots(likelihood.ballots.n_items - 1)
