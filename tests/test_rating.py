@@ -124,6 +124,24 @@ def test_chances_are_those_of_the_fit(battles, rating, adjusted):
         assert logs.sum() == pytest.approx(fit.log_likelihood)
 
 
+def test_win_chances(rating):
+    wins, ties = rating.win_chances(), rating.win_chances("tie")
+    assert wins.index[0] == rating.leaderboard.to_frame()["name"][0]
+    number = rating.fit.names.index
+    for one in wins.index:
+        for two in wins.columns.drop(one):
+            wanted = naive.davidson(rating.fit.scores, rating.fit.ties[0], number(one), number(two))
+            assert wins.loc[one, two] == pytest.approx(wanted[0])
+            assert ties.loc[one, two] == pytest.approx(wanted[2])
+            points = rating.win_chances("points").loc[one, two]
+            assert points == pytest.approx(wanted[0] + wanted[2] / 2)
+        assert np.isnan(wins.loc[one, one])
+    assert "chance of a win against  model-a" in str(rating)
+    assert rating.to_dict()["win_chances"]["model-a"]["model-b"] == wins.loc["model-a", "model-b"]
+    with pytest.raises(ValueError, match="outcome: expected one of win, tie, points"):
+        rating.win_chances("draw")
+
+
 def test_the_deviance_is_that_of_the_likelihood(battles, rating):
     wins, ties = battles.counts()
     value = 0.0
