@@ -49,6 +49,22 @@ def chance(buckets, scores, ties, rest=()):
     return result
 
 
+def log_chance(buckets, scores, ties):
+    """Return the logarithm of `chance`, by sums of logarithms."""
+    log_deltas = [0.0, *ties, *[-math.inf] * len(scores)]
+    result, left = 0.0, [item for bucket in buckets for item in bucket]
+    for bucket in buckets:
+        top = max(scores[item] for item in left)
+        logs = {
+            other: log_deltas[size - 1] + sum(scores[item] - top for item in other) / size
+            for size in range(1, len(left) + 1)
+            for other in itertools.combinations(left, size)
+        }
+        result += logs[tuple(bucket)] - np.logaddexp.reduce(list(logs.values()))
+        left = [item for item in left if item not in bucket]
+    return result
+
+
 class Listing:
     """All rankings with ties of n items and their chances."""
 

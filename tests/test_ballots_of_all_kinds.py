@@ -171,6 +171,14 @@ def test_sums_join_items_by_name():
         _ = one + Ballots.from_pairs(["a"], ["b"], times=[1.0])
 
 
+def test_who_was_ever_above_and_below():
+    ballots = Ballots.from_orders([["a", "b"], [["b", "c"]], ["c"]], subset=True)
+    won, lost = ballots.ever()
+    assert (won.tolist(), lost.tolist()) == ([True, False, False], [False, True, False])
+    won, lost = Ballots.from_best_worst([0], [1], [[0, 1, 2]]).ever()
+    assert (won.tolist(), lost.tolist()) == ([True, False, True], [False, True, True])
+
+
 def test_half_lives():
     assert fading(None, None) is None
     assert fading(np.array([10.0, 0.0]), 5.0).tolist() == [1.0, 0.25]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from scipy import stats
 
 from permdist import Ballots, DavidsonLuce, PlackettLuce, measures, strategies
+from permdist._check import frozen
 from permdist.distributions import Distribution, Estimates, NotExactError, TiedRankings
 from permdist.rankings import BucketOrder, TopK, enumerate_orders
 from permdist.sums import davidson_draws, davidson_sets
@@ -55,7 +56,7 @@ def test_everything_equals_listing_all_rankings(name, models):
         assert np.asarray(found) == pytest.approx(truth.rank_marginals(rule), **close), rule
         assert (found.standard_error == 0.0).all()
     share = truth.rank_marginals("share")
-    assert model.top_k(2) == pytest.approx(share[:, :2].sum(axis=1), **close)
+    assert np.asarray(model.top_k(2)) == pytest.approx(share[:, :2].sum(axis=1), **close)
     assert model.entropy(method="exact") == pytest.approx(truth.entropy(), **close)
     assert np.exp(model.log_prob(model.mode())) == pytest.approx(truth.mode_chance(), **close)
 
@@ -103,6 +104,8 @@ def test_estimates_carry_their_error(name, models):
     options = {"method": "sample", "draws": 4000, "rng": 3}
     above, tied = truth.pairwise()
     pairs = [(model.pairwise(**options), above), (model.pairwise_ties(**options), tied)]
+    share = truth.rank_marginals("share")
+    pairs.append((model.top_k(2, **options), share[:, :2].sum(axis=1)))
     for rule in ("share", "min", "max", "dense"):
         estimate = model.rank_marginals(ties=rule, **options)
         pairs.append((estimate, truth.rank_marginals(rule)))
@@ -130,6 +133,10 @@ def test_the_standard_error_of_a_share_is_that_of_its_values():
             values[draw, bucket, start : start + len(bucket)] = 1 / len(bucket)
     assert np.asarray(estimate) == pytest.approx(values.mean(axis=0))
     assert estimate.standard_error == pytest.approx(values.std(axis=0, ddof=1) / np.sqrt(500))
+    first = model.top_k(2, method="sample", draws=500, rng=1)
+    shares = values[:, :, :2].sum(axis=2)
+    assert np.asarray(first) == pytest.approx(shares.mean(axis=0))
+    assert first.standard_error == pytest.approx(shares.std(axis=0, ddof=1) / np.sqrt(500))
 
 
 @EVERY
@@ -279,6 +286,32 @@ def test_scores_of_every_magnitude(model):
     assert (np.abs(slopes.scores) <= model.n_items).all()
 
 
+@pytest.mark.parametrize(
+    ("scores", "ties"),
+    [
+        ([0.0, 1e7, 1e7 + 1.0], [300.0]),
+        ([0.0, -400.0, -900.0, -400.5], [300.0, -300.0]),
+        ([0.0, -400.0, -900.0, -400.5], [-300.0, 300.0, 299.0]),
+        ([1e-3, 3e5, 0.0], [-np.inf, 300.0]),
+    ],
+)
+def test_deltas_of_every_magnitude(scores, ties):
+    model = DavidsonLuce(scores, ties)
+    listed = list(naive_davidson.bucket_orders(range(len(scores))))
+    rankings = [BucketOrder(one) for one in listed]
+    logs = np.array([naive_davidson.log_chance(one, scores, ties) for one in listed])
+    assert model.log_prob(rankings) == pytest.approx(logs, rel=1e-12, abs=1e-12)
+    chances = np.exp(logs)
+    possible = chances > 0
+    entropy = -(chances[possible] @ logs[possible])
+    assert model.entropy() == pytest.approx(entropy, abs=1e-12)
+    assert model.log_prob(model.mode()) == pytest.approx(logs.max(), abs=1e-12)
+    ranks = model.sample_ranks(1000, rng=0)
+    numbers = np.array([one.ranks("dense") for one in rankings])
+    counts = (ranks[:, None, :] == numbers).all(axis=2).sum(axis=0)
+    assert (np.abs(counts - 1000 * chances) < 5 * np.sqrt(1000 * chances) + 1e-6).all()
+
+
 @given(model=strategies.davidson_luces(min_items=2), order=strategies.orders(n_items=6))
 @settings(max_examples=25)
 def test_numbers_of_items_do_not_matter(model, order):
@@ -298,10 +331,10 @@ def test_logarithms_draw_as_plain_numbers_do():
     tree, logs = davidson_draws.tree_of(scores, 3)
     assert not logs
     other = np.empty_like(tree)
-    davidson_draws.grow(other, scores, 3, True)
-    uniforms = rng.random((300, 40))
-    plain = davidson_draws.draw(tree, False, scores, ties, uniforms)
-    logarithmic = davidson_draws.draw(other, True, scores, ties, uniforms)
+    inputs = frozen(scores), frozen(ties), rng.random((300, 40))
+    davidson_draws.grow(other, inputs[0], 3, True)
+    plain = davidson_draws.draw(frozen(tree), False, *inputs)
+    logarithmic = davidson_draws.draw(frozen(other), True, *inputs)
     assert (plain[0] == logarithmic[0]).all()
     assert plain[1] == pytest.approx(logarithmic[1], rel=1e-12)
     model = DavidsonLuce(scores, ties[1:])

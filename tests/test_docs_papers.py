@@ -73,6 +73,7 @@ OF_NO_PAPER = {
     "measure_conventions",
     "overview",
     "structural_svms_and_cut_offs",
+    "ties_in_rankings",
     "trust_a_chain",
     "digits_at_any_scale",
     "unjudged_documents",

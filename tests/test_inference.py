@@ -366,7 +366,11 @@ def test_a_half_life_lets_old_results_fade():
         (Ballots.from_pairs(["a", "b"], ["b", "a"], names=["a", "b", "c"]), (), "no ballot: c"),
         (Ballots.from_pairs([0, 1, 2, 3], [1, 0, 3, 2]), (), "never compared with the others: 0"),
         (Ballots.from_pairs([0, 0], [1, 1], ties=[True, True]), (2,), "all results are ties"),
-        (Ballots.from_pairs([0, 0], [1, 1], ties=[False, True]), (2,), "never lose, but for ties"),
+        (
+            Ballots.from_pairs([0, 0], [1, 1], ties=[False, True]),
+            (2,),
+            "never below another one but for ties: 0",
+        ),
     ],
 )
 def test_why_there_is_no_estimate(ballots, sizes, message):

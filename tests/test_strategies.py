@@ -6,7 +6,15 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from permdist import GaussianScores, GoodBad, PlackettLuce, rankings, strategies
+from permdist import (
+    Ballots,
+    DavidsonLuce,
+    GaussianScores,
+    GoodBad,
+    PlackettLuce,
+    rankings,
+    strategies,
+)
 from permdist.data import Queries
 from permdist.rankings import BucketOrder, TopK
 
@@ -46,6 +54,38 @@ def test_top_k_lists_keep_their_bounds(top):
     assert 2 <= top.k <= 3 <= top.n_items
 
 
+@given(strategies.davidson_luces(max_tie=2, n_items=3, max_score=1.0))
+def test_rankings_with_ties_keep_their_bounds(model):
+    assert model.n_items == 3
+    assert model.largest_tie <= 2
+    assert (np.abs(model.scores) <= 1).all()
+
+
+@given(strategies.ballots(max_ballots=3, max_tie=2, max_items=4))
+def test_ballots_keep_their_bounds(ballots):
+    assert 1 <= ballots.n_ballots <= 3
+    assert 2 <= ballots.n_items <= 4
+    assert ballots.largest_tie <= 2
+    logs = DavidsonLuce(np.zeros(ballots.n_items), [0.0]).log_prob(ballots)
+    assert logs.shape == (ballots.n_ballots,)
+    assert (logs <= 0).all()
+    assert np.isfinite(logs).all()
+
+
+def test_ballots_are_of_every_kind():
+    seen = []
+
+    @settings(max_examples=60, database=None, derandomize=True)
+    @given(strategies.ballots(n_items=4))
+    def collect(ballots):
+        lengths = np.diff(ballots.ptr)
+        unlisted = len(ballots.items) > ballots.sizes.sum()
+        seen.append((ballots.largest_tie == 3, lengths.min() < 4, unlisted, len(set(lengths)) > 1))
+
+    collect()
+    assert np.array(seen).any(axis=0).all()
+
+
 @given(strategies.queries(min_queries=2, max_features=2, doc_ids=True))
 def test_collections_keep_their_bounds(queries):
     assert len(queries) >= 2
@@ -59,7 +99,17 @@ def test_only_bad_labels(values):
 
 
 @pytest.mark.parametrize(
-    "kind", [BucketOrder, TopK, Queries, PlackettLuce, GaussianScores, GoodBad]
+    "kind",
+    [
+        Ballots,
+        BucketOrder,
+        TopK,
+        Queries,
+        PlackettLuce,
+        DavidsonLuce,
+        GaussianScores,
+        GoodBad,
+    ],
 )
 def test_types_are_registered(kind):
     assert isinstance(find(st.from_type(kind), lambda _: True), kind)

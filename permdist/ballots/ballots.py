@@ -372,6 +372,21 @@ class Ballots(Makers):
             kept, weights=np.bincount(which, self.weights).astype(np.float64)
         )
 
+    def ever(self) -> tuple[BoolArray, BoolArray]:
+        """Return which items were ever above another one, and which below one, shape (n,) each."""
+        owner, bucket = rows_of(self.ptr), self._bucket_of_entry()
+        first = bucket == self.stages[owner]
+        # Those that were never chosen come last; where there are none, the last bucket does.
+        rest = np.bincount(owner[bucket < 0], minlength=len(self.signs)) > 0
+        last = (bucket < 0) | ((bucket == self.stages[owner + 1] - 1) & ~rest[owner])
+        turned = self.signs[owner] < 0
+        above, below = np.where(turned, ~first, ~last), np.where(turned, ~last, ~first)
+        cast = self.record_weights[owner] > 0.0
+        won, lost = np.zeros(self.n_items, np.bool_), np.zeros(self.n_items, np.bool_)
+        won[self.items[above & cast]] = True
+        lost[self.items[below & cast]] = True
+        return won, lost
+
     def graph(self) -> tuple[IntArray, IntArray]:
         """Return who was preferred to whom: edges from items to those below or tied with them.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._check import as_array, finite
+from permdist._check import as_array, finite, frozen
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist._ragged import rows_of
@@ -405,8 +405,9 @@ class DavidsonLuce(TiedRankings):
         return davidson_draws.tree_of(self._narrow, self.largest_tie)
 
     def _draw(self, size: int, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
-        uniforms = rng.random((size, self.n_items))
-        return davidson_draws.draw(*self._tree, self._narrow, self._log_deltas, uniforms)
+        uniforms, (tree, logs) = rng.random((size, self.n_items)), self._tree
+        scores, ties = frozen(self._narrow), frozen(self._log_deltas)
+        return davidson_draws.draw(frozen(tree), logs, scores, ties, uniforms)
 
     @property
     def _draw_cost(self) -> float:

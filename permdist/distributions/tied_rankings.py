@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -16,6 +15,13 @@ from permdist._limits import need_memory
 from permdist.distributions.base import DEFAULT_DRAWS, METHODS, NotExactError
 from permdist.distributions.estimates import Estimate, Estimates, mean_of, means_of
 from permdist.distributions.items import Items
+from permdist.distributions.tied_draws import (
+    first_drawn,
+    measured,
+    pairs_drawn,
+    places,
+    places_drawn,
+)
 from permdist.measures import AUC, KendallTau, Measure, parse
 from permdist.rankings import BucketOrder, TopK
 from permdist.sums.davidson_sets import mean_over_extensions
@@ -178,20 +184,33 @@ class TiedRankings(Items, ABC):
         """
         choice("ties", ties, RULES)
         if not self._exactly("rank_marginals", method):
-            return self._average(lambda ranks: _places_drawn(ranks, ties), draws, rng)
-        return Estimates(self._buckets if ties == "dense" else _places(self._sums.starts, ties))
+            return self._average(lambda ranks: places_drawn(ranks, ties), draws, rng)
+        return Estimates(self._buckets if ties == "dense" else places(self._sums.starts, ties))
 
-    def top_k(self, k: int, **options: Any) -> FloatArray:
+    def top_k(
+        self,
+        k: int,
+        *,
+        method: str = "auto",
+        draws: int = DEFAULT_DRAWS,
+        rng: RandomState = None,
+    ) -> Estimates:
         """Return each item's probability to be among the first k, ties broken by chance.
 
         Parameters
         ----------
         k : int
-        **options
-            `method`, `draws` and `rng`, as in `rank_marginals`.
+        method, draws, rng
+            As in `rank_marginals`.
+
+        Returns
+        -------
+        Estimates, shape (n,)
         """
         kept = min(count("k", k), self.n_items)
-        return np.asarray(self.rank_marginals(**options))[:, :kept].sum(axis=1)
+        if not self._exactly("top_k", method):
+            return self._average(lambda ranks: first_drawn(ranks, kept), draws, rng)
+        return Estimates(places(self._sums.starts, "share")[:, :kept].sum(axis=1))
 
     def pairwise(
         self, *, method: str = "auto", draws: int = DEFAULT_DRAWS, rng: RandomState = None
@@ -211,7 +230,7 @@ class TiedRankings(Items, ABC):
             0 on the diagonal.
         """
         if not self._exactly("pairwise", method):
-            return self._average(lambda ranks: _pairs_drawn(ranks, np.less), draws, rng)
+            return self._average(lambda ranks: pairs_drawn(ranks, np.less), draws, rng)
         return Estimates(self._sums.above)
 
     def pairwise_ties(
@@ -230,7 +249,7 @@ class TiedRankings(Items, ABC):
             0 on the diagonal.
         """
         if not self._exactly("pairwise_ties", method):
-            return self._average(lambda ranks: _pairs_drawn(ranks, np.equal), draws, rng)
+            return self._average(lambda ranks: pairs_drawn(ranks, np.equal), draws, rng)
         return Estimates(self._sums.tied)
 
     def expect(
@@ -278,7 +297,7 @@ class TiedRankings(Items, ABC):
                 raise NotExactError(self._refusal(f"expect({chosen.name!r})"))
         generator = as_rng(rng)
         values = [
-            _measured(chosen, ranks, label, generator)
+            measured(chosen, ranks, label, generator)
             for ranks, _ in self._blocks(count("draws", draws, minimum=2), generator)
         ]
         return mean_of(np.concatenate(values))
@@ -364,62 +383,12 @@ class TiedRankings(Items, ABC):
     ) -> Estimates:
         """Average a table over draws; `tables` returns sums of its entries and of their squares."""
         number = count("draws", draws, minimum=2)
-        total, squares = np.zeros((2, self.n_items, self.n_items))
+        total, squares = np.zeros(()), np.zeros(())
         for ranks, _ in self._blocks(number, rng):
             for a, b in parts(len(ranks), float(self.n_items**2)):
                 first, second = tables(ranks[a:b])
-                total += first
-                squares += second
+                total, squares = total + first, squares + second
         return means_of(total, squares, number)
-
-
-def _places(starts: FloatArray, rule: str) -> FloatArray:
-    """Add up the chances of positions from those of buckets by start and size, (n, n, T)."""
-    n, _, largest = starts.shape
-    result = np.zeros((n, n))
-    for size in range(1, largest + 1):
-        chances = starts[:, : n - size + 1, size - 1]
-        places = {"min": (0,), "max": (size - 1,)}.get(rule, range(size))
-        for place in places:
-            result[:, place : place + n - size + 1] += chances / len(places)
-    return result
-
-
-def _places_drawn(ranks: IntArray, rule: str) -> tuple[FloatArray, FloatArray]:
-    """Return the sums over draws of positions (n, n), and of their squares where shared."""
-    n = ranks.shape[1]
-    if rule == "dense":
-        table = np.zeros((n, n))
-        np.add.at(table, (np.arange(n), ranks), 1.0)
-        return table, table
-    rows = np.arange(len(ranks))[:, None]
-    sizes = np.zeros((len(ranks), n + 1), dtype=np.int64)
-    np.add.at(sizes, (rows, ranks), 1)
-    starts = (np.cumsum(sizes, axis=1) - sizes)[rows, ranks]
-    counts = np.zeros((n, n, int(sizes.max())))
-    np.add.at(counts, (np.arange(n), starts, sizes[rows, ranks] - 1), 1.0)
-    if rule == "share":
-        return _places(counts, rule), _places(counts / np.arange(1, counts.shape[2] + 1), rule)
-    table = _places(counts, rule)
-    return table, table
-
-
-def _measured(
-    measure: Measure, ranks: IntArray, labels: IntArray, rng: np.random.Generator
-) -> FloatArray:
-    """Return a measure of each draw: the mean over all ways to break ties, or one of them."""
-    if measure.additive:
-        average = dataclasses.replace(measure, ties="average")
-        return np.asarray(average.from_scores(-ranks.astype(np.float64), labels))
-    keys = ranks + rng.random(ranks.shape)
-    return np.asarray(measure(np.argsort(keys, axis=1), labels))
-
-
-def _pairs_drawn(ranks: IntArray, relation: Any) -> tuple[FloatArray, FloatArray]:
-    """Count the draws in which each pair of items has a relation; twice, 1 squared is 1."""
-    table = relation(ranks[:, :, None], ranks[:, None, :]).sum(axis=0).astype(np.float64)
-    np.fill_diagonal(table, 0.0)
-    return table, table
 
 
 def listed_ballots(ballots: Any) -> tuple[Any, tuple[int, ...] | None]:

@@ -249,8 +249,16 @@ def _explain(ballots: Ballots, likelihood: Likelihood) -> None:
             raise NoEstimateError(
                 f"{NO_ESTIMATE}, all results are ties; set a prior of pseudo-wins"
             )
+        won, lost = ballots.ever()
+        groups = [(np.flatnonzero(~lost), "never below"), (np.flatnonzero(~won), "never above")]
+        for which, word in sorted(groups, key=lambda group: len(group[0])):
+            if len(which):
+                raise NoEstimateError(
+                    f"{NO_ESTIMATE}, {word} another one but for ties: "
+                    f"{_some(which, ballots.names)}; {REMEDY}"
+                )
         raise NoEstimateError(
-            f"{NO_ESTIMATE}, some items never lose, but for ties, to the others; {REMEDY}"
+            f"{NO_ESTIMATE}, a group of items is never below the others but for ties; {REMEDY}"
         )
     raise NoEstimateError(
         f"{NO_ESTIMATE}, some combination of the covariates predicts every result; set a prior"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from permdist._check import frozen
 from permdist._kernels import kernel
 from permdist._limits import need_memory
 
@@ -46,7 +47,7 @@ def tree_of(scores: FloatArray, largest_tie: int) -> tuple[FloatArray, bool]:
     width = largest_tie * (largest_tie + 3) // 2
     need_memory(f"scores: draws of {n:,} items with ties of {largest_tie:,}", 32.0 * leaves * width)
     tree = np.empty((2 * leaves, width))
-    grow(tree, scores, largest_tie, logs)
+    grow(tree, frozen(scores), largest_tie, logs)
     return tree, logs
 
 
@@ -84,12 +85,14 @@ def draw(
     draws, n = uniforms.shape
     leaves, largest_tie = len(tree) // 2, len(ties)
     ranks, log_prob = np.empty((draws, n), np.int64), np.zeros(draws)
-    here = np.empty_like(tree)
+    here = np.empty(tree.shape)
     weights = np.empty(largest_tie)
     chosen = np.empty(largest_tie, np.int64)
     nodes, needs = np.empty(128, np.int64), np.empty(128, np.int64)
     for row in range(draws):
-        here[:] = tree
+        for node in range(len(tree)):  # a copy, which compiles faster than an assignment does
+            for column in range(tree.shape[1]):
+                here[node, column] = tree[node, column]
         left, stage = n, 0
         while left > 0:
             u = uniforms[row, stage]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from permdist._check import frozen
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
 
@@ -81,7 +82,8 @@ def add_up(
     if own is None:
         own = np.zeros(n, dtype=np.int64)
     cost = 20.0 * n_steps(n, len(ties)) * (n if numbered else 1)
-    return Sums(*patiently(cost, _forward, scores, ties, n if numbered else 1, own))
+    inputs = frozen(scores), frozen(ties), n if numbered else 1, own
+    return Sums(*patiently(cost, _forward, *inputs))
 
 
 def best_ranking(scores: FloatArray, ties: FloatArray) -> list[list[int]]:
@@ -92,7 +94,7 @@ def best_ranking(scores: FloatArray, ties: FloatArray) -> list[list[int]]:
     """
     order = np.argsort(-scores, kind="stable")
     cost = 20.0 * n_steps(len(scores), len(ties))
-    picks = patiently(cost, _best_buckets, scores[order], ties)
+    picks = patiently(cost, _best_buckets, frozen(scores[order]), frozen(ties))
     buckets, here = [], len(picks) - 1
     while here > 0:
         pick = int(picks[here])
@@ -202,14 +204,17 @@ def _forward(
     chosen, together = np.empty(n), np.empty((n, n))
     entropy = 0.0
     for here in range(sets - 1, 0, -1):
-        arrival = arrive[here].sum()
+        arrival = 0.0
+        for column in range(columns):
+            arrival += arrive[here, column]
         if arrival <= 0.0:
             continue
         number, log_total = _choices(here, scores, ties, masks, parents, lasts, totals, weights)
         left, code = 0, all_codes
-        chosen[:] = 0.0
-        together[:] = 0.0
         for item in range(n):
+            chosen[item] = 0.0
+            for other in range(n):
+                together[item, other] = 0.0
             left += here >> item & 1
             code -= codes[item] * (here >> item & 1)
         for choice in range(number):

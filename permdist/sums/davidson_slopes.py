@@ -40,7 +40,6 @@ def log_prob_slopes(
         for stage in range(stages[row], stages[row + 1]):
             values = utilities[start:end]
             m, high, total = len(values), values.max(), 0.0
-            weights[:] = 0.0
             for t in range(1, min(most, m + 1)):
                 for k in range(m):
                     x[k] = np.exp((values[k] - high) / t)
@@ -68,8 +67,8 @@ def log_prob_slopes(
 @kernel
 def _multiply_up(x: FloatArray, m: int, most: int, table: FloatArray) -> None:
     """Fill in the polynomials of the first 0, 1, ..., m numbers, up to a degree."""
-    table[0, 1 : most + 1] = 0.0
-    table[0, 0] = 1.0
+    for degree in range(most + 1):
+        table[0, degree] = 1.0 if degree == 0 else 0.0
     for k in range(m):
         table[k + 1, 0] = 1.0
         for degree in range(1, most + 1):
@@ -79,8 +78,8 @@ def _multiply_up(x: FloatArray, m: int, most: int, table: FloatArray) -> None:
 @kernel
 def _multiply_down(x: FloatArray, m: int, most: int, table: FloatArray) -> None:
     """Fill in the polynomials of the last m, ..., 1, 0 numbers, up to a degree."""
-    table[m, 1 : most + 1] = 0.0
-    table[m, 0] = 1.0
+    for degree in range(most + 1):
+        table[m, degree] = 1.0 if degree == 0 else 0.0
     for k in range(m - 1, -1, -1):
         table[k, 0] = 1.0
         for degree in range(1, most + 1):
