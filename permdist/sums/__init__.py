@@ -10,4 +10,6 @@ Nothing here knows distributions or learners; these are thin callers.
 - `pairs`: the good-bad pair model over sign vectors, in closed form; `rows`: the same for measures
   of positions, with the goods in a fixed order.
 - `utilities`: quadrature over independent noisy scores.
+- `davidson_sets`, `davidson_draws`, `davidson_slopes`: rankings with ties: sums over all of few
+  items, draws, and derivatives of single records; `davidson`: likelihoods for fits.
 """
