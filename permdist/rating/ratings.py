@@ -12,9 +12,10 @@ from permdist._text import aligned
 from permdist.ballots import Ballots
 from permdist.data import Battles
 from permdist.inference.fit import NoEstimateError, fit_ballots
+from permdist.inference.goodness import pair_chances
 from permdist.inference.leaderboard import make
 from permdist.rating.checks import check_fit, log_tie_of, tie_share
-from permdist.rating.wording import coefficients_text, goodness_rows, worst_text
+from permdist.rating.wording import chances_text, coefficients_text, goodness_rows, worst_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 ERRORS = ("observed", "penalized", "sandwich", "bootstrap", "profile")
 FOLDS = 5
+MOST_CHANCES = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,6 +64,42 @@ class Rating:
             return None
         return self.fit.coefficient_table("observed" if self.errors == "profile" else self.errors)
 
+    def win_chances(self, outcome: str = "win") -> pd.DataFrame:
+        """Return the chance that one competitor beats another in one battle.
+
+        Parameters
+        ----------
+        outcome : {"win", "tie", "points"}
+            A win of the row against the column, a tie, or a win plus half a tie.
+
+        Returns
+        -------
+        DataFrame
+            A row and a column for each competitor, the best first; NaN on the diagonal. With
+            covariates, these are chances where both have the same.
+
+        Examples
+        --------
+        >>> from permdist.data import load_battles
+        >>> battles = load_battles({"a": list("xxyx"), "b": list("yyxy"), "winner": list("aaaa")})
+        >>> print(f"{rate(battles).win_chances().loc['x', 'y']:.2f}")
+        0.75
+        """
+        import pandas as pd
+
+        choice("outcome", outcome, ("win", "tie", "points"))
+        order = np.argsort(-self.fit.scores, kind="stable")
+        one, two = (part.ravel() for part in np.meshgrid(order, order, indexing="ij"))
+        chances = pair_chances(self.fit.scores, log_tie_of(self.fit), one, two)
+        values = {
+            "win": chances[:, 0],
+            "tie": chances[:, 2],
+            "points": chances[:, 0] + chances[:, 2] / 2.0,
+        }[outcome].reshape(len(order), len(order))
+        np.fill_diagonal(values, np.nan)
+        names = [self.fit.names[item] for item in order]
+        return pd.DataFrame(values, index=names, columns=names)
+
     def __repr__(self) -> str:
         return f"Rating({self.fit!r})"
 
@@ -70,6 +108,8 @@ class Rating:
         table = self.covariates()
         if table is not None:
             parts.append(coefficients_text(table))
+        if self.fit.n_items <= MOST_CHANCES:
+            parts.append(chances_text(self.win_chances()))
         parts.append(aligned(self.summary()))
         if self.goodness is not None:
             parts.append(worst_text(self.goodness.residuals))
@@ -99,6 +139,7 @@ class Rating:
             "log_tie": log_tie_of(self.fit),
             "tie_chance": self.tie_chance,
             "leaderboard": self.leaderboard.to_frame().to_dict(orient="records"),
+            "win_chances": self.win_chances().to_dict(orient="index"),
         }
         table = self.covariates()
         if table is not None:

@@ -23,6 +23,15 @@ def coefficients_text(table: pd.DataFrame) -> str:
     return text_table(["covariate", "estimate", "s.e.", "z", "p"], rows)
 
 
+def chances_text(table: pd.DataFrame) -> str:
+    """Return the chances to win a battle as a table."""
+    rows = [
+        [str(name), *("" if value != value else f"{value:.2f}" for value in row)]
+        for name, row in zip(table.index, table.to_numpy().tolist(), strict=True)
+    ]
+    return text_table(["chance of a win against", *map(str, table.columns)], rows)
+
+
 def worst_text(residuals: pd.DataFrame) -> str:
     """Return the pairs that fit worst as a table."""
     rows = [

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from permdist.inference.goodness import pair_chances
 from permdist.report.document import Report
 from permdist.report.table import Cell
 
@@ -155,9 +152,8 @@ def _win_rates_section(report: Report, rating: Rating) -> None:
     assert rating.battles is not None
     wins, ties = rating.battles.counts()
     n = rating.fit.n_items
-    one, two = (part.ravel() for part in np.indices((n, n)))
-    log_tie = None if rating.tie_chance is None else float(rating.fit.ties[0])
-    chances = pair_chances(rating.fit.scores, log_tie, one, two).reshape(n, n, 3)
+    names = list(rating.fit.names)
+    fitted = rating.win_chances("points").loc[names, names].fillna(0.5)
     even = ", with equal covariates" if rating.battles.features is not None else ""
     report.section(
         "Win rates",
@@ -169,8 +165,8 @@ def _win_rates_section(report: Report, rating: Rating) -> None:
         plots.plot_win_rates(
             wins,
             ties,
-            chances[..., 0] + chances[..., 2] / 2.0,
-            rating.fit.names,
+            fitted.to_numpy(),
+            names,
             scores=rating.fit.scores,
         ),
         "Observed and fitted shares of points",
