@@ -14,6 +14,8 @@ from permdist._check import choice, count
 from permdist._text import plural
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from permdist._typing import FloatArray, IntArray, RandomState
     from permdist.inference.results import Fit
 
@@ -84,7 +86,7 @@ def draw(
 
     chunks = [seeds[start : start + CHUNK] for start in range(0, replicates, CHUNK)]
     with ThreadPoolExecutor(workers) as pool:
-        results = pool.map(some, chunks)
+        results: Iterable[list[FloatArray | None]] = pool.map(some, chunks)
         if progress:
             from rich.console import Console
             from rich.progress import track
