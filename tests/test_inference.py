@@ -343,6 +343,30 @@ def test_covariates_of_ballots_are_recovered():
         fit_ballots(same, (2,))
 
 
+def test_covariates_of_orders_and_menus():
+    rng = np.random.default_rng(4)
+    truth, beta = np.array([0.8, 0.2, -0.3, -0.7]), np.array([0.6, -0.4])
+    features = rng.normal(size=(1500, 4, 2))
+    noise = rng.gumbel(size=(1500, 4))
+    orders = np.argsort(-(truth + features @ beta + noise), axis=1)
+    ballots = Ballots.of(orders).with_features(features, ["price", "place"])
+    fit = PlackettLuce.fit(ballots).fit_result
+    table = fit.coefficients
+    assert table.index.tolist() == ["price", "place"]
+    assert (np.abs(table["estimate"] - beta) < 4.0 * table["standard_error"]).all()
+    assert (np.abs(fit.scores - truth) < 4.0 * fit.standard_errors()).all()
+    # The choice of the first alone says less.
+    chosen = Ballots.from_choices(orders[:, 0], n_items=4).with_features(features)
+    less = PlackettLuce.fit(chosen).fit_result.coefficients
+    assert (np.abs(less["estimate"].to_numpy() - beta) < 4.0 * less["standard_error"]).all()
+    assert (less["standard_error"].to_numpy() > table["standard_error"].to_numpy()).all()
+    features[7, 2, 1] = np.nan
+    with pytest.raises(ValueError, match="expected a number for '2' on ballot 7, got nan"):
+        Ballots.of(orders).with_features(features)
+    with pytest.raises(ValueError, match=r"expected shape \(1500, 4, q\)"):
+        Ballots.of(orders).with_features(features[:5])
+
+
 def test_features_of_items_are_the_objective_of_listmle():
     from permdist.objectives import ListMLE
 

@@ -314,6 +314,42 @@ class Ballots(Makers):
         names = tuple(name for name, left in zip(self.names, ~gone, strict=True) if left)
         return dataclasses.replace(kept, items=numbers[kept.items], names=names)
 
+    def with_features(self, features: ArrayLike, names: Sequence[str] = ()) -> Ballots:
+        """Return the ballots with covariates of every item on every ballot.
+
+        Parameters
+        ----------
+        features : array of float, shape (ballots, n, q)
+            What is given for items that were not there does not matter; it may be NaN.
+        names : sequence of str, optional
+            The names of the q covariates.
+
+        Examples
+        --------
+        >>> ballots = Ballots.from_orders([["tea", "milk"], ["milk", "tea"]])
+        >>> prices = [[[1.0], [2.0]], [[1.5], [1.0]]]  # of milk and tea, on each occasion
+        >>> ballots.with_features(prices, ["price"]).features.ravel()
+        array([2. , 1. , 1.5, 1. ])
+        """
+        table = finite("features", features, ndim=3, nan=True)
+        if table.shape[:2] != (self.n_ballots, self.n_items) or not table.shape[2]:
+            raise ValueError(
+                f"features: expected shape ({self.n_ballots}, {self.n_items}, q), got {table.shape}"
+            )
+        owner = self.ballot[rows_of(self.ptr)]
+        rows = table[owner, self.items]
+        missing = np.isnan(rows).any(axis=1)
+        if missing.any():
+            at = int(np.argmax(missing))
+            raise ValueError(
+                f"features: expected a number for {self.names[self.items[at]]!r} on ballot "
+                f"{owner[at]}, got nan"
+            )
+        chosen = tuple(map(str, names)) or reading.default_features(table.shape[2])
+        if len(chosen) != table.shape[2]:
+            raise ValueError(f"names: expected {table.shape[2]}, got {len(chosen)}")
+        return dataclasses.replace(self, features=rows, feature_names=chosen)
+
     def _keep(self, entries: BoolArray, records: BoolArray) -> Ballots:
         """Keep some entries of `items`, and records that still say something."""
         owner = rows_of(self.ptr)

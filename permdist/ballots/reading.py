@@ -277,13 +277,14 @@ def read_pairs(
     both = np.stack(parts, axis=1)
     both[swap] = both[swap, ::-1]
     flat["features"] = both.reshape(2 * rows, width)
-    flat["feature_names"] = tuple(map(str, feature_names)) or _feature_names(width)
+    flat["feature_names"] = tuple(map(str, feature_names)) or default_features(width)
     if len(flat["feature_names"]) != width:
         raise ValueError(f"feature_names: expected {width}, got {len(flat['feature_names'])}")
     return flat
 
 
-def _feature_names(width: int) -> tuple[str, ...]:
+def default_features(width: int) -> tuple[str, ...]:
+    """Return names for covariates that have none."""
     return tuple(f"x{column}" for column in range(width))
 
 
