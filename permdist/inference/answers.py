@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from permdist._check import finite
 from permdist.ballots.ballots import find_item
+from permdist.inference.normal import check_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,11 +161,3 @@ class Answers(ABC):
             intervals=self.intervals(level, kind),
             kind=kind,
         )
-
-
-def check_level(level: float) -> float:
-    """Return a confidence level as a float, or say what is wrong with it."""
-    value = float(finite("level", level, ndim=0))
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"level: expected a number between 0 and 1, got {value:g}")
-    return value

@@ -10,8 +10,9 @@ import numpy as np
 from scipy import linalg, stats
 
 from permdist._check import choice
-from permdist.inference.answers import Answers, check_level
+from permdist.inference.answers import Answers
 from permdist.inference.likelihood import free_directions
+from permdist.inference.normal import check_level
 
 if TYPE_CHECKING:
     from collections.abc import Callable
