@@ -10,4 +10,6 @@ Nothing here knows distributions or learners; these are thin callers.
 - `pairs`: the good-bad pair model over sign vectors, in closed form; `rows`: the same for measures
   of positions, with the goods in a fixed order.
 - `utilities`: quadrature over independent noisy scores.
+- `mallows`: what the engines of Mallows' models share, and `mallows_kendall`, `mallows_cayley`,
+  `mallows_hamming`, `mallows_footrule`, `mallows_ulam` and `mallows_spearman`, one per distance.
 """
