@@ -209,7 +209,8 @@ class Mallows(DistanceModel):
             return targets.displacement_target(self._ranks, costs, **options)
         if self._distance == "ulam":
             return targets.ulam_target(self._ranks, self._theta, **options)
-        return _staged_target(self, np.full(self.n_items - 1, self._theta), **options)
+        thetas = np.full(self.n_items - 1, self._theta)
+        return _STAGED_TARGETS[self._distance](self._ranks, thetas, **options)
 
 
 class GeneralizedMallows(DistanceModel):
@@ -295,14 +296,14 @@ class GeneralizedMallows(DistanceModel):
         return self._thetas
 
     def _target(self) -> Target:
-        return _staged_target(self, self._thetas, normalizer=self.log_partition())
+        make, normalizer = _STAGED_TARGETS[self._distance], self.log_partition()
+        return make(self._ranks, self._thetas, normalizer=normalizer)
 
 
-def _staged_target(model: DistanceModel, thetas: FloatArray, **options: Any) -> Target:
-    """Return the target of Kendall's or Cayley's distance."""
-    make = targets.stages_target if model.distance == "kendall" else targets.cycles_target
-    return make(model._ranks, thetas, **options)
-
+_STAGED_TARGETS: dict[str, Callable[..., Target]] = {
+    "kendall": targets.stages_target,
+    "cayley": targets.cycles_target,
+}
 
 offer_strategy(Mallows, "mallows")
 offer_strategy(GeneralizedMallows, "generalized_mallows")

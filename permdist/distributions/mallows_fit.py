@@ -10,6 +10,7 @@ from scipy.optimize import brentq, linear_sum_assignment
 
 from permdist import rankings
 from permdist._check import choice
+from permdist._ragged import rows_of
 from permdist.ballots import Ballots
 from permdist.distributions.base import MAX_LISTED, NotExactError
 from permdist.distributions.custom import WeightedOrders
@@ -89,7 +90,9 @@ def full_orders(data: Ballots) -> IntArray:
             f"ballots: expected rankings of all {n} items, got one of "
             f"{int(np.diff(data.ptr)[at])} at index {int(data.ballot[at])}"
         )
-    incomplete = np.flatnonzero(np.diff(data.stages) < n - 1)
+    stages = np.diff(data.stages)
+    tied = np.bincount(rows_of(data.stages), data.sizes > 1, minlength=len(stages))
+    incomplete = np.flatnonzero((stages < n - 1) | (tied > 0))
     if len(incomplete):
         raise ValueError(
             "ballots: expected full rankings without ties, got ties or items without a place at "

@@ -99,7 +99,7 @@ class FootruleSums(DistanceSums):
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw orders: a path, and at each step one of its ways."""
-        return _draw(self._table, rng.random((size, self.n)), rng.random((size, self.n, 2)))
+        return _draw(self._table, rng.random((size, self.n, 3)))
 
 
 # ---- kernels: factors (n // 2 + 2,), table (n + 1, n // 2 + 2) ----------------------------------
@@ -141,7 +141,7 @@ def _moments(n: int, factors: FloatArray) -> tuple[float, float, float]:
 
 @kernel
 def _forward(n: int, factors: FloatArray) -> FloatArray:
-    """Sums from the start to each state after t steps, adding up to 1 for each t."""
+    """Sum from the start to each state after t steps; the sums add up to 1 for each t."""
     size = n // 2 + 2
     table = np.zeros((n + 1, size))
     table[0, 0] = 1.0
@@ -187,9 +187,9 @@ def _half_distances(n: int, factors: FloatArray) -> FloatArray:
 
 
 @kernel
-def _draw(table: FloatArray, paths: FloatArray, ways: FloatArray) -> IntArray:
-    """Draw paths from the start, paths (draws, n), and what is matched, ways (draws, n, 2)."""
-    draws, n = paths.shape
+def _draw(table: FloatArray, uniforms: FloatArray) -> IntArray:
+    """Draw paths from the start, and what is matched at each step; uniforms (draws, n, 3)."""
+    draws, n = uniforms.shape[:2]
     orders = np.empty((draws, n), np.int64)
     items, places = np.empty(n, np.int64), np.empty(n, np.int64)  # those that are open
     for row in range(draws):
@@ -200,16 +200,16 @@ def _draw(table: FloatArray, paths: FloatArray, ways: FloatArray) -> IntArray:
             here = rest[k]
             stay = (2.0 * k + 1.0) * here
             down = k * rest[k - 1] if k else 0.0
-            u = paths[row, t] * (up + stay + down)
+            u = uniforms[row, t, 0] * (up + stay + down)
             if u < down:
-                a = min(int(ways[row, t, 0] * k), k - 1)
-                b = min(int(ways[row, t, 1] * k), k - 1)
+                a = min(int(uniforms[row, t, 1] * k), k - 1)
+                b = min(int(uniforms[row, t, 2] * k), k - 1)
                 orders[row, places[a]] = t
                 orders[row, t] = items[b]
                 k -= 1
                 places[a], items[b] = places[k], items[k]
             elif u < down + stay and stay > 0.0:
-                choice = min(int(ways[row, t, 0] * (2 * k + 1)), 2 * k)
+                choice = min(int(uniforms[row, t, 1] * (2 * k + 1)), 2 * k)
                 if choice == 2 * k:
                     orders[row, t] = t
                 elif choice < k:

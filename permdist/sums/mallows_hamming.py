@@ -114,7 +114,7 @@ class HammingSums(DistanceSums):
 
 @kernel
 def _log_sums(n: int, theta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Logs of F, H and the sums with two marked items, shape (n + 1,); -inf where undefined."""
+    """Return logs of F, H and the sums with two marked items, shape (n + 1,)."""
     free, marked, twice = np.zeros(n + 1), np.full(n + 1, -np.inf), np.full(n + 1, -np.inf)
     for m in range(1, n + 1):
         on = np.log(m - 1.0) - theta + marked[m - 1] if m > 1 else -np.inf
@@ -129,7 +129,7 @@ def _log_sums(n: int, theta: float) -> tuple[FloatArray, FloatArray, FloatArray]
 
 @kernel
 def _log_derangements(n: int) -> FloatArray:
-    """Logs of the numbers of permutations of 0 to n items in which none stays."""
+    """Return logs of the numbers of permutations of 0 to n items in which none stays."""
     logs = np.full(n + 1, -np.inf)
     logs[0] = 0.0
     for m in range(2, n + 1):

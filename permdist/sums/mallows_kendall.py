@@ -15,12 +15,15 @@ import numpy as np
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist._limits import need_memory
+from permdist.rankings import random_orders
 from permdist.sums.mallows import DistanceSums, Moments, refuse_distances
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
 
 MOST_LISTED = 1000  # items, for the distribution of the distance
+TINY = 1e-290  # quotients of smaller parameters would lose digits
+NARROW = 1e-3  # below this range of log-weights a stage is drawn by inversion
 
 
 class KendallSums(DistanceSums):
@@ -47,9 +50,8 @@ class KendallSums(DistanceSums):
 
     @cached_property
     def _stage_sums(self) -> FloatArray:
-        # exp(-700) is no difference to 1; below 1e-290 quotients would lose digits.
-        thetas = np.minimum(self.thetas, 700.0)
-        tiny = thetas < 1e-290
+        thetas = np.minimum(self.thetas, 700.0)  # exp(-700) makes no difference to 1
+        tiny = thetas < TINY
         usable = np.where(tiny, 1.0, thetas)
         logs = np.log(-np.expm1(-self._left * usable)) - np.log(-np.expm1(-usable))
         return np.where(tiny, np.log(self._left), logs)
@@ -105,7 +107,9 @@ class KendallSums(DistanceSums):
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw orders stage by stage."""
-        return _draw(self.thetas, rng.random((size, self.n - 1)))
+        if not self.thetas.any():
+            return random_orders(self.n, size, rng=rng)
+        return _draw(self.thetas, rng.standard_exponential((size, self.n - 1)))
 
     def stage_total(self, orders: IntArray) -> FloatArray:
         """Add up thetas times `V` over the stages of each order, orders (rankings, n)."""
@@ -132,28 +136,35 @@ def _curvature(x: FloatArray) -> FloatArray:
 
 
 @kernel
-def _draw(thetas: FloatArray, uniforms: FloatArray) -> IntArray:
-    """Draw `V` of each stage by inversion, uniforms (draws, n - 1), and place that item.
+def _draw(thetas: FloatArray, times: FloatArray) -> IntArray:
+    """Draw `V` of each stage, and place that item; times (draws, n - 1) are exponential.
 
-    The items left are kept in the order of the center, with free room in front: those above the
-    item that is taken move down by one.
+    A geometric variable modulo m is a truncated one. Where the parameter is so small that this
+    would cost digits, it is drawn by inversion. The items left are kept in the order of the
+    center, with free room in front: those above the item that is taken move down by one.
     """
-    draws, n = len(uniforms), len(thetas) + 1
+    draws, n = len(times), len(thetas) + 1
     orders = np.empty((draws, n), np.int64)
-    scales = np.empty(n)
+    scales, narrow = np.empty(n), np.empty(n, np.bool_)
     for k in range(n - 1):
-        scales[k] = np.expm1(-(n - k) * thetas[k])
+        narrow[k] = (n - k) * thetas[k] < NARROW
+        scales[k] = np.expm1(-(n - k) * thetas[k]) if narrow[k] else 1.0 / thetas[k]
     left = np.empty(n, np.int64)
     for row in range(draws):
         for k in range(n):
             left[k] = k
         for k in range(n - 1):
-            theta, m = thetas[k], n - k
-            if theta < 1e-290:
-                v = int(uniforms[row, k] * m)
+            m = n - k
+            if narrow[k]:
+                share = -np.expm1(-times[row, k])
+                value = share * m
+                if thetas[k] > TINY:
+                    value = -np.log1p(share * scales[k]) / thetas[k]
             else:
-                v = int(-np.log1p(uniforms[row, k] * scales[k]) / theta)
-            v = min(v, m - 1)
+                value = times[row, k] * scales[k]
+                if value >= m:
+                    value -= m * np.floor(value / m)
+            v = min(int(value), m - 1)
             orders[row, k] = left[k + v]
             for at in range(k + v, k, -1):
                 left[at] = left[at - 1]

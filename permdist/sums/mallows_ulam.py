@@ -94,11 +94,11 @@ class UlamSums(DistanceSums):
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw orders: a shape, two tableaux, and the algorithm backwards."""
-        bounds = self._cumulative
-        chosen = np.searchsorted(bounds, rng.random(size) * bounds[-1], side="right")
+        bounds, uniforms = self._cumulative, rng.random((size, 1 + 2 * self.n))
+        chosen = np.searchsorted(bounds, uniforms[:, 0] * bounds[-1], side="right")
         listed, which = np.unique(np.minimum(chosen, len(bounds) - 1), return_inverse=True)
         shapes = _shapes_at(self.n, listed)
-        return _draw(shapes, which, rng.random((size, 2, self.n)))
+        return _draw(shapes, which, uniforms)
 
 
 @lru_cache(maxsize=4)
@@ -223,7 +223,7 @@ def _corner(shape: IntArray, cells: int, u: float) -> int:
 
 @kernel
 def _draw(shapes: IntArray, which: IntArray, uniforms: FloatArray) -> IntArray:
-    """Draw two tableaux and undo the insertions; which (draws,), uniforms (draws, 2, n)."""
+    """Draw two tableaux and undo the insertions; which (draws,), uniforms (draws, 1 + 2 n)."""
     draws, n = len(which), shapes.shape[1]
     orders = np.empty((draws, n), np.int64)
     left = np.empty(n, np.int64)
@@ -231,12 +231,12 @@ def _draw(shapes: IntArray, which: IntArray, uniforms: FloatArray) -> IntArray:
     for row in range(draws):
         left[:] = shapes[which[row]]
         for value in range(n - 1, -1, -1):
-            r = _corner(left, value + 1, uniforms[row, 0, value])
+            r = _corner(left, value + 1, uniforms[row, 1 + value])
             left[r] -= 1
             table[r, left[r]] = value
         left[:] = shapes[which[row]]
         for at in range(n - 1, -1, -1):
-            r = _corner(left, at + 1, uniforms[row, 1, at])
+            r = _corner(left, at + 1, uniforms[row, 1 + n + at])
             left[r] -= 1
             value = table[r, left[r]]
             for above in range(r - 1, -1, -1):
