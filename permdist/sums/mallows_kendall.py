@@ -41,7 +41,9 @@ class KendallSums(DistanceSums):
     def __init__(self, thetas: FloatArray) -> None:
         self.n = len(thetas) + 1
         self.thetas = thetas
-        self._left = np.arange(self.n, 1, -1)  # at each stage but the last
+        self._left: FloatArray = np.arange(
+            self.n, 1, -1, dtype=np.float64
+        )  # at each stage but the last
 
     @property
     def log_partition(self) -> float:
@@ -78,8 +80,9 @@ class KendallSums(DistanceSums):
         means = 1.0 / np.expm1(wide) - left / np.expm1(product)
         variances = 0.25 * (np.sinh(wide / 2.0) ** -2.0 - (left / np.sinh(product / 2.0)) ** 2)
         small = np.where(narrow, thetas, 0.0)  # series, since these differences would cancel
-        series = (left - 1.0) / 2.0 + _slope(small) - left * _slope(left * small)
-        spread = left**2.0 * _curvature(left * small) - _curvature(small)
+        product = left * small
+        series = (left - 1.0) / 2.0 + (_slope(small) - left * _slope(product))
+        spread = left * left * _curvature(product) - _curvature(small)
         return np.where(narrow, series, means), np.where(narrow, spread, variances)
 
     def distances(self) -> FloatArray:
@@ -121,7 +124,7 @@ def _slope(x: FloatArray) -> FloatArray:
     y = x * x
     coefficients = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
     more = (-691 / 1307674368000, 1 / 74724249600, -3617 / 10670622842880000)
-    return x * np.polynomial.polynomial.polyval(y, coefficients + more)
+    return np.asarray(x * np.polynomial.polynomial.polyval(y, coefficients + more))
 
 
 def _curvature(x: FloatArray) -> FloatArray:
@@ -129,7 +132,7 @@ def _curvature(x: FloatArray) -> FloatArray:
     y = x * x
     coefficients = (1 / 12, -3 / 720, 5 / 30240, -7 / 1209600, 9 / 47900160)
     more = (-11 * 691 / 1307674368000, 13 / 74724249600, -15 * 3617 / 10670622842880000)
-    return np.polynomial.polynomial.polyval(y, coefficients + more)
+    return np.asarray(np.polynomial.polynomial.polyval(y, coefficients + more))
 
 
 # ---- kernels: thetas (n - 1,), orders (rankings, n) ---------------------------------------------
