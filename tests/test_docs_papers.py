@@ -70,6 +70,7 @@ OF_NO_PAPER = {
     "objectives_of_one_score",
     "distances_between_ballots",
     "inspect_one_query",
+    "mallows_distances",
     "measure_conventions",
     "overview",
     "structural_svms_and_cut_offs",
