@@ -88,10 +88,7 @@ def kemeny(
             continue
         own = margins[np.ix_(items, items)]
         start = search(own, borda_order(own), SHAKES if exact else FEW_SHAKES)
-        if exact:
-            found = solve(own, start, deadline, tell)
-        else:
-            found = solve(own, start, -np.inf, None)
+        found = solve(own, start, deadline if exact else -np.inf, tell)
         orders[place] = items[found.order]
         excess, bound = excess + found.excess, bound + found.bound
         proved = proved and found.proved

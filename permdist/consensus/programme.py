@@ -7,7 +7,6 @@ that satisfies ``0 <= x_ij + x_jk - x_ik <= 1`` for all i < j < k: no circle of 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -75,7 +74,6 @@ def solve(
     return state.result()
 
 
-@dataclass(init=False, eq=False)
 class _State:
     """The incumbent, the bound and the triangles so far."""
 
@@ -183,6 +181,8 @@ class _State:
         """Return the answer in the caller's units."""
         self.closed()
         bound = self.excess if self.proved else self.bound
+        if not self.proved and self.step > 0.0:
+            bound = np.ceil((bound - TOLERANCE) / self.step) * self.step
         order = self.base[self.order]
         return Solved(order, self.excess * self.unit, bound * self.unit, self.proved)
 
@@ -208,9 +208,8 @@ def _relax(state: _State) -> bool:
             break
         multipliers = np.maximum(-found.ineqlin.marginals, 0.0)
         reduced = state.costs + matrix.T @ multipliers
-        value = np.minimum(reduced * state.low, reduced * state.high)
-        value = np.maximum(value, 0.0) * (state.low == 1.0) + np.minimum(value, 0.0)
-        bound = state.offset - float(limits @ multipliers) + float(_least(reduced, state).sum())
+        least = np.minimum(reduced * state.low, reduced * state.high)
+        bound = state.offset - float(limits @ multipliers) + float(least.sum())
         state.raise_bound(bound)
         full = state.full(found.x)
         state.offer(np.argsort(-full.sum(axis=1), kind="stable"))
@@ -222,11 +221,6 @@ def _relax(state: _State) -> bool:
             whole = np.abs(found.x - np.round(found.x)).max() < VIOLATED
             return bool(whole) and state.closed()
     return state.left() <= 0.0
-
-
-def _least(reduced: FloatArray, state: _State) -> FloatArray:
-    """Return the least contribution of each variable within its bounds."""
-    return np.minimum(reduced * state.low, reduced * state.high)
 
 
 def _branch(state: _State) -> None:
