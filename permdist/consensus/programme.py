@@ -62,7 +62,7 @@ def solve(
 
     Notes
     -----
-    Proofs are exact up to the rounding of floats if margins are whole numbers, and up to 1e-6 of
+    Proofs are exact up to the rounding of floats if margins are whole numbers, and up to 3e-6 of
     the largest margin otherwise.
     """
     state = _State(margins, start, deadline, tell)
@@ -85,7 +85,8 @@ class _State:
         tell: Callable[[str], None] | None,
     ) -> None:
         self.unit = max(float(np.abs(margins).max()), 1e-300)
-        self.step = _step(margins) / self.unit
+        self.whole = _step(margins)
+        self.step = self.whole / self.unit
         self.base = np.array(start, dtype=np.int64)
         self.margins = margins[np.ix_(self.base, self.base)] / self.unit  # in the incumbent's order
         self.deadline, self.tell = deadline, tell
@@ -110,9 +111,8 @@ class _State:
 
     def closed(self) -> bool:
         """Return whether no order can be better than the incumbent."""
-        self.proved = self.proved or self.excess - self.bound < max(
-            self.step - TOLERANCE, TOLERANCE
-        )
+        least = max(self.step - TOLERANCE, 3.0 * TOLERANCE)
+        self.proved = self.proved or self.excess - self.bound < least
         return self.proved
 
     def raise_bound(self, bound: float) -> None:
@@ -181,10 +181,11 @@ class _State:
         """Return the answer in the caller's units."""
         self.closed()
         bound = self.excess if self.proved else self.bound
-        if not self.proved and self.step > 0.0:
-            bound = np.ceil((bound - TOLERANCE) / self.step) * self.step
-        order = self.base[self.order]
-        return Solved(order, self.excess * self.unit, bound * self.unit, self.proved)
+        excess, bound = self.excess * self.unit, bound * self.unit
+        if self.whole > 0.0:
+            excess = np.round(excess / self.whole) * self.whole
+            bound = np.ceil((bound - TOLERANCE * self.unit) / self.whole) * self.whole
+        return Solved(self.base[self.order], float(excess), float(bound), self.proved)
 
 
 def _relax(state: _State) -> bool:

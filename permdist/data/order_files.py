@@ -25,7 +25,7 @@ _WHOLE = re.compile(r"[0-9]+\.0")
 def load_orders(
     path: str | os.PathLike[str], *, kind: str = "orders", subset: bool | None = None
 ) -> Ballots:
-    """Read a table of rankings from a CSV or TSV file.
+    r"""Read a table of rankings from a CSV or TSV file.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def load_orders(
     --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "votes.csv"
-    >>> _ = path.write_text('rank1,rank2,rank3,votes\\ntea,milk,cola,2\\n"{milk, tea}",cola,,1\\n')
+    >>> _ = path.write_text('rank1,rank2,rank3,votes\ntea,milk,cola,2\n"{milk, tea}",cola,,1\n')
     >>> ballots = load_orders(path)
     >>> ballots.names, ballots.weights.tolist(), ballots.largest_tie
     (('cola', 'milk', 'tea'), [2.0, 1.0], 2)
@@ -98,8 +98,8 @@ def _order(file: Path, line: int, row: list[str], columns: list[int] | None) -> 
         raise ValueError(f"{file}, line {line}: no item is listed")
     if "" in cells:
         raise ValueError(
-            f"{file}, line {line}: an empty cell before {cells[cells.index('') + 1] or 'others'!r}; "
-            "items must be in the first cells of a row"
+            f"{file}, line {line}: cell {cells.index('') + 1} is empty; items must be in the first "
+            "cells of a row"
         )
     order: list[Any] = []
     for cell in cells:

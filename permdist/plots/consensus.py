@@ -71,8 +71,9 @@ def _draw_kept(ax: Axes, kept: FloatArray, rows: int) -> None:
     ax.barh(np.arange(len(kept)) + 0.5, kept, height=0.7, color=colors)
     ax.axvline(0.5, color="white", linewidth=0.8, linestyle=":")
     for place, share in enumerate(kept if rows <= 30 else ()):
-        text = {"va": "center", "ha": "right", "fontsize": 7}
-        ax.text(share - 0.02, place + 0.5, f"{share:.2f}", color="white", **text)
+        text = f"{share:.2f}"
+        ink = "white" if share > 0.3 else "black"
+        ax.text(0.04, place + 0.5, text, va="center", fontsize=7, color=ink)
     ax.set(ylim=(rows - 0.5, -0.5), xlim=(0.0, 1.0), xlabel="above the next one,\nresampled")
     ax.set_yticks([])
     finished(ax)
