@@ -27,6 +27,7 @@ LAYERS: dict[str, list[dict[str, str]]] = {
             "data": "queries, folds,\nfile formats",
             "measures": "NDCG, AP, ...\nand evaluation",
             "ballots": "orders, ties, choices,\nbattles: data to fit",
+            "consensus": "one ranking\nfor many",
         },
         {
             "targets": "what a chain\nwalks on",

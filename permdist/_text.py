@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import html
 import io
 import textwrap
 from typing import TYPE_CHECKING
@@ -57,6 +58,25 @@ def text_table(
     console = Console(file=out, width=width or 10_000, color_system=None, markup=False)
     console.print(table, highlight=False)
     return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
+
+
+def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Format a table as HTML, for notebooks.
+
+    Examples
+    --------
+    >>> text = html_table("a < b", ["name"], [["x"]])
+    >>> "<caption>a &lt; b</caption>" in text, "<tr><td>x</td></tr>" in text
+    (True, True)
+    """
+    titles = "".join(f"<th>{html.escape(title)}</th>" for title in head)
+    lines = (
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return (
+        f"<table><caption>{html.escape(caption)}</caption>"
+        f"<thead><tr>{titles}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+    )
 
 
 def split_list(text: str, what: str) -> list[str]:

@@ -14,6 +14,7 @@ from permdist._signals import handled
 from permdist.cli._errors import let_go_of_output, tell, without_debug
 from permdist.cli._shared import expanded, guarded
 from permdist.cli.compare import compare
+from permdist.cli.consensus import consensus
 from permdist.cli.demo import demo
 from permdist.cli.describe import describe
 from permdist.cli.evaluate import evaluate
@@ -61,7 +62,19 @@ def permdist(
     """
 
 
-COMMANDS = (demo, describe, inspect, sample, fit, predict, evaluate, compare, rate, identities)
+COMMANDS = (
+    demo,
+    describe,
+    inspect,
+    sample,
+    fit,
+    predict,
+    evaluate,
+    compare,
+    rate,
+    consensus,
+    identities,
+)
 
 
 class ListsLearners(TyperCommand):

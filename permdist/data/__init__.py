@@ -4,6 +4,7 @@ from permdist.data.battle_description import BattleDescription
 from permdist.data.battles import Battles, load_battles
 from permdist.data.folds import Fold, load_letor_folds, make_folds
 from permdist.data.letor import load_letor, save_letor
+from permdist.data.order_files import load_orders
 from permdist.data.preflib import Preferences, load_preflib
 from permdist.data.queries import Description, Queries, Query
 from permdist.data.runs import (
@@ -35,6 +36,7 @@ __all__ = [
     "load_battles",
     "load_letor",
     "load_letor_folds",
+    "load_orders",
     "load_preflib",
     "load_qrels",
     "load_run",

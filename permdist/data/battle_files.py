@@ -55,7 +55,7 @@ class Records(Frame):
     def __init__(self, path: Path) -> None:
         from pandas import DataFrame
 
-        self.name, text = str(path), _text(path)
+        self.name, text = str(path), text_of(path)
         need_memory(f"{path}: its records", 30.0 * len(text))
         self.lines: list[int] | None = None
         if text.lstrip().startswith("["):
@@ -92,7 +92,7 @@ class Separated:
     @cached_property
     def text(self) -> bytes:
         """The contents, in UTF-8."""
-        return _text(self.path).encode()
+        return text_of(self.path).encode()
 
     @cached_property
     def _parts(self) -> tuple[bytes, bytes]:
@@ -172,7 +172,8 @@ def open_table(source: Any) -> Frame | Separated:
     return Separated(path)
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Return the text of a file."""
     raw = read_bytes(path)
     if b"\0" in raw:
         raise ValueError(f"{path}: binary data: this is not a text file")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from scipy import special
 
 from permdist._check import choice, finite
 from permdist._files import write_atomically
-from permdist._text import plural, text_table, to_tex
+from permdist._text import html_table, plural, text_table, to_tex
 from permdist.inference.comparisons import names_of
 from permdist.inference.normal import DRAWS, check_estimate, check_level
 from permdist.inference.ranks import prob_best, rank_sets
@@ -108,16 +107,7 @@ class Leaderboard:
         return f"{self.caption}\n{text_table(head, rows, left=['name'])}"
 
     def _repr_html_(self) -> str:
-        head, rows = self._cells()
-        titles = "".join(f"<th>{html.escape(title)}</th>" for title in head)
-        lines = (
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in rows
-        )
-        return (
-            f"<table><caption>{html.escape(self.caption)}</caption>"
-            f"<thead><tr>{titles}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
-        )
+        return html_table(self.caption, *self._cells())
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return the table as CSV, with all digits, and write it if a path is given.

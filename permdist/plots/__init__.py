@@ -2,6 +2,7 @@
 
 from permdist.plots.chains import autocorrelation, estimated, mixing, rank_plot, smear, trace
 from permdist.plots.comparisons import intervals, learning_curves, noise, significance
+from permdist.plots.consensus import plot_consensus
 from permdist.plots.leaderboards import (
     plot_calibration,
     plot_comparisons,
@@ -37,6 +38,7 @@ __all__ = [
     "pairwise",
     "plot_calibration",
     "plot_comparisons",
+    "plot_consensus",
     "plot_intervals",
     "plot_win_rates",
     "rank_plot",

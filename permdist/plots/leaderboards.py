@@ -162,25 +162,34 @@ def plot_win_rates(
     for ax, table, title in zip(
         figure.subplots(1, 2), (rate, chance), ("observed", "fitted"), strict=True
     ):
-        part = table[np.ix_(order, order)]
-        hole = np.isnan(part) | np.eye(len(order), dtype=bool)
-        heatmap(
-            np.where(hole, 0.5, part),
-            rows=shown,
-            columns=shown,
-            label="share of points, row against column",
-            cmap="RdBu",
-            limits=(0.0, 1.0),
-            ax=ax,
-        )
-        # Numbers in cells where nothing was seen would be made up.
-        empty = {f"{i},{j}" for i, j in np.argwhere(hole)}
-        for text in list(ax.texts):
-            j, i = (round(value) for value in text.get_position())
-            if f"{i},{j}" in empty:
-                text.remove()
+        shares_map(table[np.ix_(order, order)], shown, ax)
         ax.set_title(title, loc="left", fontsize=10)
     return figure
+
+
+def shares_map(
+    shares: FloatArray,
+    names: Sequence[str],
+    ax: Axes,
+    label: str = "share of points, row against column",
+) -> None:
+    """Draw shares of pairs as a heat map, white where they are NaN and on the diagonal."""
+    hole = np.isnan(shares) | np.eye(len(names), dtype=bool)
+    heatmap(
+        np.where(hole, 0.5, shares),
+        rows=names,
+        columns=names,
+        label=label,
+        cmap="RdBu",
+        limits=(0.0, 1.0),
+        ax=ax,
+    )
+    # Numbers in cells where nothing was seen would be made up.
+    empty = {f"{i},{j}" for i, j in np.argwhere(hole)}
+    for text in list(ax.texts):
+        j, i = (round(value) for value in text.get_position())
+        if f"{i},{j}" in empty:
+            text.remove()
 
 
 def plot_calibration(table: DataFrame, *, label: str = "", ax: Axes | None = None) -> Axes:

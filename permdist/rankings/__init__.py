@@ -4,6 +4,10 @@
 ``i``. Batches lead: ``(..., n)``.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from permdist.rankings.distances import (
     DISTANCES,
     cayley,
@@ -31,14 +35,19 @@ from permdist.rankings.orders import (
 from permdist.rankings.overlap import Overlap, rbo
 from permdist.rankings.partial import BucketOrder, TopK
 
+if TYPE_CHECKING:
+    from permdist.consensus import Consensus, consensus
+
 __all__ = [
     "DISTANCES",
     "BucketOrder",
+    "Consensus",
     "Overlap",
     "TopK",
     "cayley",
     "check_orders",
     "compose",
+    "consensus",
     "distance_matrix",
     "enumerate_orders",
     "footrule",
@@ -57,3 +66,12 @@ __all__ = [
     "ulam",
     "weighted_kendall",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the consensus of ballots when it is asked for: ballots are made of rankings."""
+    if name not in ("Consensus", "consensus"):
+        raise AttributeError(f"module 'permdist.rankings' has no attribute {name!r}")
+    from permdist import consensus
+
+    return getattr(consensus, name)

@@ -1,0 +1,159 @@
+"""Tables of rankings: a row per ballot, with the items in order or the rank of each item."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from permdist._check import choice
+from permdist.data.battle_files import text_of
+
+if TYPE_CHECKING:
+    import os
+
+    from permdist.ballots import Ballots
+
+KINDS = ("orders", "ranks")
+_PLACE = re.compile(r"(?:rank|place|position|pos|choice|preference)[ _.-]*([0-9]{1,9})", re.I)
+_WEIGHT = ("weight", "weights", "count", "counts", "votes")
+_WHOLE = re.compile(r"[0-9]+\.0")
+
+
+def load_orders(
+    path: str | os.PathLike[str], *, kind: str = "orders", subset: bool | None = None
+) -> Ballots:
+    r"""Read a table of rankings from a CSV or TSV file.
+
+    Parameters
+    ----------
+    path : str or path
+        Separated by commas, tabs, semicolons or bars, whichever the first line has most of.
+    kind : {"orders", "ranks"}
+        ``"orders"``: in each row the items of a ballot, the best first; a tie is ``"{a, b}"``.
+        A header, if there is one, has columns such as ``rank1, rank2, ...`` (or place, position,
+        choice, preference). ``"ranks"``: the header has the names of the items, a row the rank of
+        each, the lowest for the best; equal ranks are ties, an empty cell is an item that was not
+        on the ballot. With a header, a column ``weight``, ``count`` or ``votes`` says how often a
+        ballot was cast; other columns of orders are ignored.
+    subset : bool, optional
+        What an order that leaves items out means, as in `Ballots.from_orders`.
+
+    Returns
+    -------
+    Ballots
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "votes.csv"
+    >>> _ = path.write_text('rank1,rank2,rank3,votes\ntea,milk,cola,2\n"{milk, tea}",cola,,1\n')
+    >>> ballots = load_orders(path)
+    >>> ballots.names, ballots.weights.tolist(), ballots.largest_tie
+    (('cola', 'milk', 'tea'), [2.0, 1.0], 2)
+    """
+    from permdist.ballots import Ballots
+
+    choice("kind", kind, KINDS)
+    file = Path(path)
+    lines = text_of(file).removeprefix("\ufeff").splitlines()
+    first = next((line for line in lines if line.strip()), "")
+    separator = max(",\t;|", key=first.count)
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+    rows = [
+        (reader.line_num, [cell.strip() for cell in row])
+        for row in reader
+        if any(cell.strip() for cell in row)
+    ]
+    if not rows:
+        raise ValueError(f"{file}: the file is empty")
+    head = rows[0][1]
+    weigh = next((k for k, name in enumerate(head) if name.lower() in _WEIGHT), None)
+    if kind == "ranks":
+        table, weights = _ranks(file, head, rows[1:], weigh)
+        names = [name for place, name in enumerate(head) if place != weigh]
+        return Ballots.from_ranks(table, names=names, weights=weights)
+    places = {k: int(found[1]) for k, name in enumerate(head) if (found := _PLACE.fullmatch(name))}
+    columns = sorted(places, key=lambda k: places[k]) if places else None
+    weights = None
+    if columns is None:
+        weigh = None
+    else:
+        rows = rows[1:]
+        weights = _weights(file, rows, weigh)
+    orders = [_order(file, line, row, columns) for line, row in rows]
+    if not orders:
+        raise ValueError(f"{file}: expected at least one ballot below the header")
+    return Ballots.from_orders(orders, subset=subset, weights=weights)
+
+
+def _order(file: Path, line: int, row: list[str], columns: list[int] | None) -> list[Any]:
+    """Return the items of a row, ties as lists."""
+    cells = row if columns is None else [row[k] if k < len(row) else "" for k in columns]
+    while cells and not cells[-1]:
+        cells = cells[:-1]
+    if not cells:
+        raise ValueError(f"{file}, line {line}: no item is listed")
+    if "" in cells:
+        raise ValueError(
+            f"{file}, line {line}: cell {cells.index('') + 1} is empty; items must be in the first "
+            "cells of a row"
+        )
+    order: list[Any] = []
+    for cell in cells:
+        if cell.startswith("{") and cell.endswith("}"):
+            members = [part.strip() for part in cell[1:-1].split(",")]
+            if "" in members:
+                raise ValueError(
+                    f"{file}, line {line}: expected a tie such as {{a, b}}, got {cell}"
+                )
+            order.append([_name(part) for part in members])
+        else:
+            order.append(_name(cell))
+    return order
+
+
+def _name(cell: str) -> str:
+    """Return a name; numbers that were saved as floats lose their ``.0``."""
+    return cell[:-2] if _WHOLE.fullmatch(cell) else cell
+
+
+def _number(file: Path, line: int, column: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"{file}, line {line}: {column}: expected a finite number, got {text!r}")
+    return value
+
+
+def _weights(
+    file: Path, rows: list[tuple[int, list[str]]], column: int | None
+) -> list[float] | None:
+    if column is None:
+        return None
+    return [
+        _number(file, line, "weight", row[column] if column < len(row) else "")
+        for line, row in rows
+    ]
+
+
+def _ranks(
+    file: Path, head: list[str], rows: list[tuple[int, list[str]]], weigh: int | None
+) -> tuple[list[list[float]], list[float] | None]:
+    """Return the ranks of a table, NaN for empty cells, and the weights."""
+    if not rows:
+        raise ValueError(f"{file}: expected at least one ballot below the header")
+    columns = [k for k in range(len(head)) if k != weigh]
+    table = []
+    for line, row in rows:
+        if len(row) > len(head):
+            raise ValueError(f"{file}, line {line}: expected {len(head)} cells, got {len(row)}")
+        cells = row + [""] * (len(head) - len(row))
+        table.append(
+            [_number(file, line, head[k], cells[k]) if cells[k] else math.nan for k in columns]
+        )
+    return table, _weights(file, rows, weigh)
