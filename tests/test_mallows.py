@@ -173,6 +173,15 @@ def test_many_items():
         assert np.isfinite(Mallows(range(10_000), 1.0, distance).log_partition())
 
 
+@pytest.mark.parametrize("distance", ["kendall", "footrule"])
+def test_log_partition_is_an_integral_of_the_expected_distance(distance):
+    nodes, weights = np.polynomial.legendre.leggauss(25)
+    thetas, n = 0.005 * (nodes + 1.0), 400
+    means = [Mallows(range(n), theta, distance).expected_distance() for theta in thetas]
+    truth = gammaln(n + 1) - 0.005 * (weights @ means)
+    assert Mallows(range(n), 0.01, distance).log_partition() == pytest.approx(truth, rel=1e-9)
+
+
 def test_footrule_counts_are_the_published_ones():
     # A062869: how many permutations of n items have total displacement 2 k.
     published = {4: [1, 3, 7, 9, 4], 5: [1, 4, 12, 24, 35, 24, 20]}
