@@ -156,7 +156,8 @@ class Mallows(DistanceModel):
         center : array of int, shape (n,), optional
             A known center. By default it is estimated: for the footrule, Spearman's and Hamming's
             distance by an assignment problem, for any number of items; for Kendall's distance up
-            to 21 items, for Cayley's and Ulam's up to 8.
+            to 21 items, and more with `permdist.rankings.consensus`; for Cayley's and Ulam's up
+            to 8.
         theta : float, optional
             A known spread.
         weights : array of float, shape (rankings,), optional

@@ -15,7 +15,6 @@ import numpy as np
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist._limits import need_memory
-from permdist.rankings import random_orders
 from permdist.sums.mallows import DistanceSums, Moments, refuse_distances
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ class KendallSums(DistanceSums):
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw orders stage by stage."""
         if not self.thetas.any():
-            return random_orders(self.n, size, rng=rng)
+            return rng.permuted(np.tile(np.arange(self.n), (size, 1)), axis=1)
         return _draw(self.thetas, rng.standard_exponential((size, self.n - 1)))
 
     def stage_total(self, orders: IntArray) -> FloatArray:
