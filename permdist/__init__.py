@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from permdist import (
         comparison,
+        consensus,
         data,
         diagnostics,
         distributions,
@@ -59,6 +60,7 @@ __all__ = [
     "WeightedOrders",
     "__version__",
     "comparison",
+    "consensus",
     "data",
     "diagnostics",
     "distributions",
