@@ -28,7 +28,9 @@ LIMIT = 60.0
 def problems(folder):
     """Return ballots by name."""
     found = {
-        f"{voters} random ballots over {n}": rankings.random_orders(n, voters, rng=seed)
+        f"{voters} random ballots over {n}, seed {seed}": rankings.random_orders(
+            n, voters, rng=seed
+        )
         for n, voters, seed in ((30, 40, 0), (30, 40, 1), (30, 40, 2), (40, 40, 0), (60, 60, 0))
     }
     for slope in (0.02, 0.05, 0.1, 0.3):

@@ -42,7 +42,7 @@ def main():
         __file__,
         __doc__,
         "a PrefLib file (.soc .soi .toc .toi)",
-        voters=(80, "how many voters"),
+        voters=(60, "how many voters"),
         replicates=(500, "bootstrap replicates"),
     )
     rng = np.random.default_rng(4)

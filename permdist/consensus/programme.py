@@ -7,11 +7,13 @@ that satisfies ``0 <= x_ij + x_jk - x_ik <= 1`` for all i < j < k: no circle of 
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist.consensus.search import search
 
@@ -194,7 +196,8 @@ def _relax(state: _State) -> bool:
 
     while state.left() > 0.0:
         matrix, limits = state.constraints()
-        found: Any = linprog(
+        found: Any = _called(
+            linprog,
             state.costs,
             A_ub=matrix,
             b_ub=limits,
@@ -230,7 +233,8 @@ def _branch(state: _State) -> None:
 
     while state.left() > 0.0:
         matrix, limits = state.constraints()
-        found: Any = milp(
+        found: Any = _called(
+            milp,
             state.costs,
             integrality=np.ones(len(state.costs)),
             bounds=Bounds(state.low, state.high),
@@ -249,6 +253,11 @@ def _branch(state: _State) -> None:
         state.report("integer programme")
         if state.closed() or found.status != 0 or not state.add(full):
             return
+
+
+def _called(solver: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call a solver so that Ctrl-C ends it."""
+    return patiently(np.inf, partial(solver, *args, **options))
 
 
 def _signs(margins: FloatArray) -> FloatArray:
