@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from permdist.consensus.programme import solve
+from permdist.consensus.program import solve
 from permdist.consensus.search import borda_order, search
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def kemeny(
     components gives a best order of all. (With ties between components other best orders may
     exist.) This is the extended Condorcet criterion of Truchon (1998).
 
-    *Components* of three items or more are solved by `permdist.consensus.programme.solve`.
+    *Components* of three items or more are solved by `permdist.consensus.program.solve`.
     """
     margins = majorities.margins
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
