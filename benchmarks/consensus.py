@@ -3,7 +3,7 @@
 python benchmarks/consensus.py [FOLDER]
 
 The folder may hold PrefLib files. Kemeny's problems are solved once each, with a limit of a minute;
-"whole programme" is scipy.optimize.milp with all triangles at once, on the same problem.
+"whole program" is scipy.optimize.milp with all triangles at once, on the same problem.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ LIMIT = 60.0
 def problems(folder):
     """Return ballots by name."""
     found = {
-        f"{voters} random ballots over {n}": rankings.random_orders(n, voters, rng=seed)
+        f"{voters} random ballots over {n}, seed {seed}": rankings.random_orders(
+            n, voters, rng=seed
+        )
         for n, voters, seed in ((30, 40, 0), (30, 40, 1), (30, 40, 2), (40, 40, 0), (60, 60, 0))
     }
     for slope in (0.02, 0.05, 0.1, 0.3):
@@ -40,7 +42,7 @@ def problems(folder):
     return found
 
 
-def whole_programme(margins):
+def whole_program(margins):
     """Solve the linear ordering problem with all triangles; return the largest sum of margins."""
     n = len(margins)
     place = {pair: k for k, pair in enumerate(itertools.combinations(range(n), 2))}
@@ -76,7 +78,7 @@ def main():
     margins = np.array(rankings.consensus(orders, "borda").margins)
     rows = {
         "permdist": harness.seconds(lambda: rankings.consensus(orders), repeat=3),
-        "whole programme": harness.seconds(lambda: whole_programme(margins), repeat=1),
+        "whole program": harness.seconds(lambda: whole_program(margins), repeat=1),
     }
     harness.table("Kemeny, 40 random ballots over 30 items", rows)
     orders = rankings.random_orders(100, 1000, rng=0)

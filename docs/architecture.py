@@ -27,11 +27,11 @@ LAYERS: dict[str, list[dict[str, str]]] = {
             "data": "queries, folds,\nfile formats",
             "measures": "NDCG, AP, ...\nand evaluation",
             "ballots": "orders, ties, choices,\nbattles: data to fit",
-            "consensus": "one ranking\nfor many",
         },
         {
             "targets": "what a chain\nwalks on",
             "distributions": "Plackett-Luce,\ngood-bad pairs, ...",
+            "consensus": "one ranking\nfor many",
             "inference": "estimates of worths\nand their errors",
             "sums": "exact sums\nover rankings",
         },

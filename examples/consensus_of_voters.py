@@ -10,16 +10,15 @@ import numpy as np
 from common import plain, read_options, save
 from matplotlib.figure import Figure
 
-from permdist import Ballots, PlackettLuce, data, rankings
+from permdist import Ballots, PlackettLuce, data, plots, rankings
 from permdist.consensus import METHODS
-from permdist.plots.leaderboards import shares_map
 
 BLUE, GRAY = "#2b6ca3", "#b8c4ce"
 
 
 def simulate(voters, n_items, rng):
     """Return rankings from the top down to a random place; all others are below."""
-    orders = PlackettLuce(np.linspace(1.2, -1.2, n_items)).sample(voters, rng=rng)
+    orders = PlackettLuce(np.linspace(1.8, -1.8, n_items)).sample(voters, rng=rng)
     lengths = rng.integers(3, n_items + 1, size=voters)
     lists = [
         [f"item {chr(65 + item)}" for item in order[:length]]
@@ -43,7 +42,7 @@ def main():
         __file__,
         __doc__,
         "a PrefLib file (.soc .soi .toc .toi)",
-        voters=(40, "how many voters"),
+        voters=(60, "how many voters"),
         replicates=(500, "bootstrap replicates"),
     )
     rng = np.random.default_rng(4)
@@ -64,13 +63,21 @@ def main():
     figure = Figure(figsize=(14, 5.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=[6, 2, 3])
     shares = found.majorities.shares[np.ix_(found.order, found.order)]
-    shares_map(shares, found.ranked_names, left, "share of voters, row above column")
+    plots.heatmap(
+        np.where(np.isnan(shares), 0.5, shares),
+        rows=found.ranked_names,
+        columns=found.ranked_names,
+        label="share of voters, row above column",
+        cmap="RdBu",
+        limits=(0.0, 1.0),
+        ax=left,
+    )
     left.set_title("Majorities, in the order of Kemeny's consensus", loc="left", fontsize=10)
     draw_kept(middle, found)
     names = sorted(costs, key=costs.get, reverse=True)
     right.barh(names, [costs[name] for name in names], color=BLUE)
-    right.set_xlabel(f"disagreements above {found.lower_bound:g}, the lowest number")
-    right.set_title("cost of other methods", loc="left", fontsize=10)
+    right.set_xlabel(f"disagreements above {found.lower_bound:g}")
+    right.set_title("cost above the lowest one", loc="left", fontsize=10)
     right.margins(x=0.1)
     plain(middle, right)
     save(figure, options, dpi=150)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from permdist import (
         comparison,
+        consensus,
         data,
         diagnostics,
         distributions,
@@ -63,6 +64,7 @@ __all__ = [
     "WeightedOrders",
     "__version__",
     "comparison",
+    "consensus",
     "data",
     "diagnostics",
     "distributions",

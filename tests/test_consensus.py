@@ -56,7 +56,7 @@ def test_kemeny_of_eight_items_and_circles():
     rng = np.random.default_rng(1)
     every = rankings.enumerate_orders(8)
     above, below = np.triu_indices(8, 1)
-    for trial in range(10):
+    for trial in range(6):
         wins = rng.integers(0, 30, (8, 8)).astype(float)
         wins *= 1.0 if trial % 2 else 1.37  # whole numbers, and others
         np.fill_diagonal(wins, 0.0)
@@ -222,7 +222,7 @@ def test_a_time_limit_leaves_a_bound():
     assert quick.excess == pytest.approx(found.excess, rel=0.05)
 
 
-def test_the_integer_programme_closes_what_the_relaxation_leaves():
+def test_the_integer_program_closes_what_the_relaxation_leaves():
     wins = np.random.default_rng(0).integers(0, 100, (14, 14)).astype(float)
     np.fill_diagonal(wins, 0.0)
     least = naive.lowest_by_sets(wins)
@@ -230,7 +230,7 @@ def test_the_integer_programme_closes_what_the_relaxation_leaves():
         lines = []
         pairs = Majorities(unit * wins, np.zeros((14, 14)))
         found = kemeny(pairs, tell=lines.append)
-        assert "integer programme" in lines[-1]
+        assert "integer program" in lines[-1]
         assert found.proved
         assert found.excess == found.excess_bound
         assert pairs.cost(found.order, 0.5) == pytest.approx(unit * least)
@@ -277,10 +277,10 @@ def test_the_bootstrap_tells_firm_pairs_from_others(method):
 
 def test_ties_are_broken_at_random_in_the_bootstrap():
     never_met = Ballots.from_pairs([0, 1], [2, 3], weights=[20, 20])
-    for method in ("kemeny", "copeland", "borda"):
-        found = consensus(never_met, method).bootstrap(400, rng=0)
+    for method in ("kemeny", "copeland"):
+        found = consensus(never_met, method).bootstrap(300, rng=0)
         place = np.argsort(found.replicates, axis=1)
-        assert abs((place[:, 0] < place[:, 1]).mean() - 0.5) < 0.12, method
+        assert abs((place[:, 0] < place[:, 1]).mean() - 0.5) < 0.13, method
         assert (place[:, 0] < place[:, 2]).all()
     exact = consensus(voters()).bootstrap(20, rng=0, exact=True)
     assert (exact.replicates == consensus(voters()).bootstrap(20, rng=0).replicates).all()
@@ -392,12 +392,15 @@ def test_tables_of_orders(tmp_path):
         ("", {}, "the file is empty"),
         ("a,,b\n", {}, "line 1: cell 2 is empty"),
         ("a,{b|}\na,{}\n", {}, "line 2: expected a tie such as {a, b}, got {}"),
+        ("a,b,a\n", {}, "votes.csv: orders: 'a' is listed twice, in 0"),
         ("rank1,rank2\n", {}, "at least one ballot below the header"),
         ("rank1,votes\na,x\n", {}, "line 2: weight: expected a finite number, got 'x'"),
         ("rank1,votes\n,3\n", {}, "line 2: no item is listed"),
         ("a,b\n", {"kind": "ranks"}, "at least one ballot below the header"),
         ("a,b\n1,x\n", {"kind": "ranks"}, "line 2: b: expected a finite number, got 'x'"),
         ("a,b\n1,2,3\n", {"kind": "ranks"}, "line 2: expected 2 cells, got 3"),
+        ("a,a\n1,2\n", {"kind": "ranks"}, "votes.csv: names: must be unique"),
+        ("x" * 140_000, {}, "line 1: field larger than field limit"),
         ("a,b\n", {"kind": "rank"}, "kind: expected one of orders, ranks"),
     ],
 )

@@ -12,6 +12,7 @@ import permdist
 OURS = (
     "cli",
     "comparison",
+    "consensus",
     "data",
     "diagnostics",
     "distributions",
@@ -54,6 +55,7 @@ def test_examples_run(name: str) -> None:
     "package",
     [
         "comparison",
+        "consensus",
         "data",
         "diagnostics",
         "measures",

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from permdist.consensus.programme import solve
+from permdist.consensus.program import solve
 from permdist.consensus.search import borda_order, search
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def kemeny(
     components gives a best order of all. (With ties between components other best orders may
     exist.) This is the extended Condorcet criterion of Truchon (1998).
 
-    *Components* of three items or more are solved by `permdist.consensus.programme.solve`.
+    *Components* of three items or more are solved by `permdist.consensus.program.solve`.
     """
     margins = majorities.margins
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
@@ -118,18 +118,17 @@ def components(margins: FloatArray) -> list[IntArray]:
     number, label = csgraph.connected_components(sparse.csr_array(wins), connection="strong")
     members = [np.flatnonzero(label == one) for one in range(number)]
     sources, targets = np.nonzero(wins)
-    pairs = np.unique(np.stack([label[sources], label[targets]], axis=1), axis=0)
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    waiting = np.bincount(pairs[:, 1], minlength=number)
-    following = [pairs[pairs[:, 0] == one, 1] for one in range(number)]
+    before = np.zeros((number, number), dtype=np.bool_)  # which component beats which
+    before[label[sources], label[targets]] = True
+    np.fill_diagonal(before, False)
+    waiting = before.sum(axis=0)
     ready = [(int(members[one][0]), one) for one in range(number) if waiting[one] == 0]
     heapq.heapify(ready)
     result = []
     while ready:
         _, one = heapq.heappop(ready)
         result.append(members[one])
-        for other in following[one]:
-            waiting[other] -= 1
-            if waiting[other] == 0:
-                heapq.heappush(ready, (int(members[other][0]), int(other)))
+        waiting -= before[one]
+        for other in np.flatnonzero(before[one] & (waiting == 0)):
+            heapq.heappush(ready, (int(members[other][0]), int(other)))
     return result

@@ -150,7 +150,7 @@ class Consensus:
         by : {"ballot", "cluster"}, optional
             What is drawn; by default clusters if the ballots have some.
         exact : bool
-            Whether Kemeny's method solves its integer programme in every replicate. By default it
+            Whether Kemeny's method solves its integer program in every replicate. By default it
             uses local search in each component of the majority graph, which is much faster and
             nearly always finds the best order. The other methods are exact in any case.
         progress : bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from pathlib import Path
@@ -13,6 +14,7 @@ from permdist.data.battle_files import text_of
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable
 
     from permdist.ballots import Ballots
 
@@ -58,23 +60,13 @@ def load_orders(
 
     choice("kind", kind, KINDS)
     file = Path(path)
-    lines = text_of(file).removeprefix("\ufeff").splitlines()
-    first = next((line for line in lines if line.strip()), "")
-    separator = max(",\t;|", key=first.count)
-    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-    rows = [
-        (reader.line_num, [cell.strip() for cell in row])
-        for row in reader
-        if any(cell.strip() for cell in row)
-    ]
-    if not rows:
-        raise ValueError(f"{file}: the file is empty")
+    rows = _rows(file)
     head = rows[0][1]
     weigh = next((k for k, name in enumerate(head) if name.lower() in _WEIGHT), None)
     if kind == "ranks":
         table, weights = _ranks(file, head, rows[1:], weigh)
         names = [name for place, name in enumerate(head) if place != weigh]
-        return Ballots.from_ranks(table, names=names, weights=weights)
+        return _named(file, lambda: Ballots.from_ranks(table, names=names, weights=weights))
     places = {k: int(found[1]) for k, name in enumerate(head) if (found := _PLACE.fullmatch(name))}
     columns = sorted(places, key=lambda k: places[k]) if places else None
     weights = None
@@ -86,7 +78,22 @@ def load_orders(
     orders = [_order(file, line, row, columns) for line, row in rows]
     if not orders:
         raise ValueError(f"{file}: expected at least one ballot below the header")
-    return Ballots.from_orders(orders, subset=subset, weights=weights)
+    return _named(file, lambda: Ballots.from_orders(orders, subset=subset, weights=weights))
+
+
+def _rows(file: Path) -> list[tuple[int, list[str]]]:
+    """Return the cells of each row, with the number of its line."""
+    text = text_of(file).removeprefix("\ufeff").lstrip("\r\n")
+    separator = max(",\t;|", key=text.partition("\n")[0].count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+    try:
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+    except csv.Error as error:
+        raise ValueError(f"{file}, line {reader.line_num}: {error}") from None
+    rows = [(line, row) for line, row in rows if any(row)]
+    if not rows:
+        raise ValueError(f"{file}: the file is empty")
+    return rows
 
 
 def _order(file: Path, line: int, row: list[str], columns: list[int] | None) -> list[Any]:
@@ -113,6 +120,14 @@ def _order(file: Path, line: int, row: list[str], columns: list[int] | None) -> 
         else:
             order.append(_name(cell))
     return order
+
+
+def _named(file: Path, make: Callable[[], Ballots]) -> Ballots:
+    """Add the name of the file to what is wrong with its ballots."""
+    try:
+        return make()
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
 
 
 def _name(cell: str) -> str:

@@ -1,4 +1,4 @@
-"""The linear ordering problem as an integer programme, with triangles added where they are needed.
+"""The linear ordering problem as an integer program, with triangles added where they are needed.
 
 For items i < j of the incumbent order, x_ij says whether i is above j. An order is a 0-1 vector
 that satisfies ``0 <= x_ij + x_jk - x_ik <= 1`` for all i < j < k: no circle of three.
@@ -7,11 +7,13 @@ that satisfies ``0 <= x_ij + x_jk - x_ik <= 1`` for all i < j < k: no circle of 
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist.consensus.search import search
 
@@ -45,7 +47,7 @@ def solve(
     The linear relaxation is solved by HiGHS with those triangles that its last solution violated,
     round after round. Any multipliers of the triangles give a lower bound (Lagrange): the bound is
     computed from them and not taken from the solver. Variables whose reduced cost exceeds the gap
-    are fixed. If the relaxation does not close the gap, the integer programme is solved with the
+    are fixed. If the relaxation does not close the gap, the integer program is solved with the
     triangles found so far, again until its solution violates none.
 
     If all margins are multiples of one number, costs are so, too, and a bound is rounded up.
@@ -194,7 +196,8 @@ def _relax(state: _State) -> bool:
 
     while state.left() > 0.0:
         matrix, limits = state.constraints()
-        found: Any = linprog(
+        found: Any = _called(
+            linprog,
             state.costs,
             A_ub=matrix,
             b_ub=limits,
@@ -225,12 +228,13 @@ def _relax(state: _State) -> bool:
 
 
 def _branch(state: _State) -> None:
-    """Solve the integer programme until its solution is an order."""
+    """Solve the integer program until its solution is an order."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     while state.left() > 0.0:
         matrix, limits = state.constraints()
-        found: Any = milp(
+        found: Any = _called(
+            milp,
             state.costs,
             integrality=np.ones(len(state.costs)),
             bounds=Bounds(state.low, state.high),
@@ -246,9 +250,14 @@ def _branch(state: _State) -> None:
             return
         full = state.full(np.round(found.x))
         state.offer(np.argsort(-full.sum(axis=1), kind="stable"))
-        state.report("integer programme")
+        state.report("integer program")
         if state.closed() or found.status != 0 or not state.add(full):
             return
+
+
+def _called(solver: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call a solver so that Ctrl-C ends it."""
+    return patiently(np.inf, partial(solver, *args, **options))
 
 
 def _signs(margins: FloatArray) -> FloatArray:
