@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import naive
+import naive_mallows
 import numpy as np
 import pytest
 from scipy import stats
@@ -13,7 +14,9 @@ from permdist.distributions import (
     Distribution,
     Estimate,
     GaussianScores,
+    GeneralizedMallows,
     GoodBad,
+    Mallows,
     NotExactError,
     PairSigns,
     PlackettLuce,
@@ -66,6 +69,30 @@ for space in ("orders", "interleavings"):
             GoodBad(SCORES, LABELS, space=space, scale=0.3, tilt=tilt, kappa=2.5),
             good_bad(LABELS, space=space, scale=0.3, tilt=tilt, kappa=2.5),
         )
+CENTER, THETAS = [3, 0, 4, 1, 2], [1.2, 0.1, 0.6, 0.3]
+
+
+def distance_from_center(distance):
+    return lambda order: -0.4 * naive_mallows.distance(distance, order, CENTER)
+
+
+def stages_from_center(stages):
+    return lambda order: -sum(np.multiply(THETAS, stages(order, CENTER)))
+
+
+for distance in rankings.DISTANCES:
+    CASES[f"Mallows, {distance}"] = (
+        Mallows(CENTER, 0.4, distance),
+        distance_from_center(distance),
+    )
+CASES["Mallows, stages"] = (
+    GeneralizedMallows(CENTER, THETAS),
+    stages_from_center(naive_mallows.kendall_stages),
+)
+CASES["Mallows, cycles"] = (
+    GeneralizedMallows(CENTER, THETAS, "cayley"),
+    stages_from_center(naive_mallows.cayley_stages),
+)
 EVERY = pytest.mark.parametrize("name", CASES)
 MEASURES = ["ap", "ndcg", "ndcg@2", "p@2", "rr", "wta", "err", "auc", "tau", "persistence@2"]
 
@@ -336,12 +363,12 @@ def through_pickle(dist):
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, through_pickle])
-@pytest.mark.parametrize("name", ["Plackett-Luce", "good-bad, orders, tilt ap"])
+@pytest.mark.parametrize("name", ["Plackett-Luce", "good-bad, orders, tilt ap", "Mallows, ulam"])
 def test_copies_are_as_immutable(name, again):
     dist = CASES[name][0]
     twin = again(dist)
     assert (twin.sample(5, rng=0) == dist.sample(5, rng=0)).all()
-    assert not twin.scores.flags.writeable
+    assert not getattr(twin, "center" if "Mallows" in name else "scores").flags.writeable
     with pytest.raises(AttributeError, match="immutable"):
         twin.scores = [1.0]
 

@@ -6,6 +6,8 @@ from permdist.distributions.davidson_luce import DavidsonLuce
 from permdist.distributions.estimates import Estimates
 from permdist.distributions.gaussian import GaussianScores
 from permdist.distributions.good_bad import GoodBad
+from permdist.distributions.mallows import GeneralizedMallows, Mallows
+from permdist.distributions.mallows_fit import MallowsFit
 from permdist.distributions.pair_signs import PairSigns
 from permdist.distributions.plackett_luce import PlackettLuce
 from permdist.distributions.tied_rankings import TiedRankings
@@ -17,7 +19,10 @@ __all__ = [
     "Estimate",
     "Estimates",
     "GaussianScores",
+    "GeneralizedMallows",
     "GoodBad",
+    "Mallows",
+    "MallowsFit",
     "NotExactError",
     "PairSigns",
     "PlackettLuce",

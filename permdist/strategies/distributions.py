@@ -10,17 +10,20 @@ from hypothesis import strategies as st
 from permdist.distributions import (
     DavidsonLuce,
     GaussianScores,
+    GeneralizedMallows,
     GoodBad,
+    Mallows,
     PairSigns,
     PlackettLuce,
     ValidSigns,
 )
-from permdist.strategies.values import labels, scores
+from permdist.rankings import DISTANCES
+from permdist.strategies.values import labels, orders, scores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from permdist._typing import FloatArray
+    from permdist._typing import FloatArray, IntArray
     from permdist.strategies.values import Sizes
 
 WIDEST = 1e12
@@ -94,6 +97,62 @@ def gaussian_scores(
         return GaussianScores(np.clip(score, -20.0 * scale, 20.0 * scale), scale)
 
     return st.builds(within, values, st.one_of(scales, st.sampled_from([1e9, 1e-9])))
+
+
+def mallows(
+    *,
+    max_theta: float = 3.0,
+    distances: Sequence[str] = tuple(DISTANCES),
+    wide: bool = False,
+    **sizes: Unpack[Sizes],
+) -> st.SearchStrategy[Mallows]:
+    """Generate Mallows models; they shrink towards the uniform one with Kendall's distance.
+
+    Parameters
+    ----------
+    max_theta : float
+        The largest spread parameter.
+    distances : sequence of str
+        The distances to choose from.
+    wide : bool
+        Whether parameters of magnitudes from 1e-12 to 1e12 occur as well.
+    n_items, min_items, max_items : int
+        As in `orders`; at most 6 items by default.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> find(mallows(n_items=2), lambda model: True)
+    Mallows([0, 1], 0, distance='kendall')
+    """
+    distance = st.sampled_from(list(distances))
+    return st.builds(Mallows, orders(**_small(sizes)), _thetas(max_theta, wide), distance)
+
+
+def generalized_mallows(
+    *,
+    max_theta: float = 3.0,
+    distances: Sequence[str] = ("kendall", "cayley"),
+    wide: bool = False,
+    **sizes: Unpack[Sizes],
+) -> st.SearchStrategy[GeneralizedMallows]:
+    """Generate generalized Mallows models.
+
+    Parameters
+    ----------
+    max_theta, distances, wide
+        As in `mallows`.
+    n_items, min_items, max_items : int
+        As in `orders`; at most 6 items by default.
+    """
+
+    def around(center: IntArray) -> st.SearchStrategy[GeneralizedMallows]:
+        stages = len(center) - 1
+        thetas = st.lists(_thetas(max_theta, wide), min_size=stages, max_size=stages)
+        distance = st.sampled_from(list(distances))
+        return st.builds(GeneralizedMallows, st.just(center), thetas, distance)
+
+    return orders(**_small(sizes)).flatmap(around)
 
 
 def good_bads(
@@ -187,6 +246,12 @@ def _pair_models(
     most = 0.9 * WIDEST / (scale * len(label) ** 2)
     score = np.clip(score, -most, most)
     return {"scores": score, "labels": label, "scale": scale, "tilt": tilt, "kappa": kappa}
+
+
+def _thetas(limit: float, wide: bool) -> st.SearchStrategy[float]:
+    """Generate spread parameters."""
+    ordinary = st.floats(0.0, limit)
+    return st.one_of(ordinary, st.floats(1e-12, WIDEST)) if wide else ordinary
 
 
 def _small(sizes: Sizes) -> Sizes:

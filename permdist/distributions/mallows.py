@@ -1,0 +1,309 @@
+"""Mallows' model for six distances, and the generalized one with a parameter per stage."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permdist import rankings
+from permdist._check import choice
+from permdist._offer import offer_strategy
+from permdist.distributions.distance_model import (
+    DISPLACEMENTS,
+    DistanceModel,
+    check_theta,
+    displacement_costs,
+)
+from permdist.sums.lattice import NotExactError
+from permdist.sums.mallows_cayley import CayleySums
+from permdist.sums.mallows_footrule import FootruleSums
+from permdist.sums.mallows_hamming import HammingSums
+from permdist.sums.mallows_kendall import KendallSums
+from permdist.sums.mallows_spearman import SpearmanSums
+from permdist.sums.mallows_ulam import UlamSums
+from permdist.targets import mallows as targets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray
+    from permdist.distributions.mallows_fit import MallowsFit
+    from permdist.sums.mallows import DistanceSums
+    from permdist.targets import Target
+
+_STAGED: dict[str, Callable[[FloatArray], KendallSums | CayleySums]] = {
+    "kendall": KendallSums,
+    "cayley": CayleySums,
+}
+_PLAIN: dict[str, Callable[[int, float], DistanceSums]] = {
+    "hamming": HammingSums,
+    "footrule": FootruleSums,
+    "spearman": SpearmanSums,
+    "ulam": UlamSums,
+}
+
+
+class Mallows(DistanceModel):
+    """Mallows' model: ``Pr(order) ~ exp(-theta d(order, center))``.
+
+    What is exact, for n items: everything for Kendall's, Cayley's and Hamming's distance, for any
+    n; for the footrule everything but pairwise chances (up to 21 items); for Ulam's distance
+    partition function, draws, entropy and the distribution of distances, up to 61 items or beyond
+    where theta is large, marginals up to 8; for Spearman's distance everything up to 21 items.
+    Expectations of measures of positions follow from rank marginals, those of AUC and Kendall's
+    tau from pairwise chances, others are exact up to 21 items (8 for Cayley and Ulam). Beyond,
+    `NotExactError` says so, and `permdist.samplers.run_chains` draws.
+
+    Parameters
+    ----------
+    center : array of int, shape (n,)
+        The most probable order.
+    theta : float
+        The spread, per unit of distance: 0 is uniform, and a large number a point mass at the
+        center. Negative numbers are refused.
+    distance : {"kendall", "cayley", "hamming", "footrule", "spearman", "ulam"}
+        As in `permdist.rankings`.
+    names : sequence of str, optional
+
+    Attributes
+    ----------
+    fit_result : MallowsFit or None
+        How well the model fits, where it was fitted.
+
+    References
+    ----------
+    Mallows: Non-null ranking models (1957). Diaconis: Group representations in probability and
+    statistics (1988). Irurozki, Calvo, Lozano: PerMallows, an R package for Mallows and
+    generalized Mallows models (2016).
+
+    Examples
+    --------
+    >>> model = Mallows([2, 0, 1], theta=0.7)
+    >>> float(np.exp(model.log_prob([2, 0, 1])))
+    0.380...
+    >>> model.rank_marginals().round(3)
+    array([[0.281, 0.439, 0.281],
+           [0.139, 0.281, 0.58 ],
+           [0.58 , 0.281, 0.139]])
+    >>> model.sample(2, rng=0)
+    array([[0, 2, 1],
+           [2, 0, 1]])
+    >>> Mallows(range(1000), 0.01, distance="footrule").expected_distance()
+    99508.1...
+    """
+
+    def __init__(
+        self,
+        center: ArrayLike,
+        theta: float,
+        distance: str = "kendall",
+        names: Sequence[str] | None = None,
+    ) -> None:
+        choice("distance", distance, rankings.DISTANCES)
+        super().__init__(center, distance, names)
+        self._theta = check_theta("theta", theta)
+        self._fit: MallowsFit | None = None
+
+    @property
+    def theta(self) -> float:
+        """The spread parameter."""
+        return self._theta
+
+    @property
+    def fit_result(self) -> MallowsFit | None:
+        """How the parameters were fitted; None if they were given."""
+        return self._fit
+
+    def log_weight(self, orders: ArrayLike) -> Any:
+        """Return minus theta times the distance of each order from the center.
+
+        Parameters
+        ----------
+        orders : array of int, shape (..., n)
+
+        Returns
+        -------
+        float or array of float, shape (...)
+        """
+        order = self._check_orders(orders)
+        return -self._theta * getattr(rankings, self._distance)(order, self._center) + 0.0
+
+    @classmethod
+    def fit(
+        cls,
+        ballots: Any,
+        *,
+        distance: str = "kendall",
+        center: ArrayLike | None = None,
+        theta: float | None = None,
+        weights: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+    ) -> Mallows:
+        """Estimate center and spread from full rankings, by maximum likelihood.
+
+        The center is the order with the least total distance from the ballots, the spread the one
+        at which the expected distance is the mean distance of the ballots.
+
+        Parameters
+        ----------
+        ballots : array of int, shape (rankings, n), sequence of orders, Ballots or Preferences
+            Full rankings without ties.
+        distance : {"kendall", "cayley", "hamming", "footrule", "spearman", "ulam"}
+        center : array of int, shape (n,), optional
+            A known center. By default it is estimated: for the footrule, Spearman's and Hamming's
+            distance by an assignment problem, for any number of items; for Kendall's distance up
+            to 21 items, for Cayley's and Ulam's up to 8.
+        theta : float, optional
+            A known spread.
+        weights : array of float, shape (rankings,), optional
+            How often each ranking counts.
+        names : sequence of str, optional
+
+        Returns
+        -------
+        Mallows
+            With `fit_result`. Where the ballots are farther from the center than orders at random
+            are, theta is 0.
+
+        Raises
+        ------
+        ValueError
+            Where all ballots are equal to the center, so that theta has no finite estimate; or
+            ballots have ties, or are short of the items.
+        NotExactError
+            Where the center or the expected distance is not known exactly for so many items.
+
+        Examples
+        --------
+        >>> ballots = Mallows([3, 1, 0, 2], 0.8).sample(2000, rng=0)
+        >>> model = Mallows.fit(ballots)
+        >>> model.center, round(model.theta, 2), round(model.fit_result.standard_error, 3)
+        (array([3, 1, 0, 2]), 0.78, 0.02)
+        """
+        from permdist.distributions.mallows_fit import fit_mallows
+
+        return fit_mallows(cls, ballots, distance, center, theta, weights, names)
+
+    @cached_property
+    def _sums(self) -> DistanceSums:
+        if self._distance in _STAGED:
+            return _STAGED[self._distance](np.full(self.n_items - 1, self._theta))
+        return _PLAIN[self._distance](self.n_items, self._theta)
+
+    @property
+    def _stage_thetas(self) -> FloatArray:
+        return np.array([self._theta])
+
+    def _target(self) -> Target:
+        options: dict[str, Any] = {"exact": True, "normalizer": None}
+        try:
+            options["normalizer"] = self.log_partition()
+        except NotExactError:
+            options["exact"] = False
+        if self._distance in DISPLACEMENTS:
+            costs = self._theta * displacement_costs(self._distance, self.n_items)
+            return targets.displacement_target(self._ranks, costs, **options)
+        if self._distance == "ulam":
+            return targets.ulam_target(self._ranks, self._theta, **options)
+        thetas = np.full(self.n_items - 1, self._theta)
+        return _STAGED_TARGETS[self._distance](self._ranks, thetas, **options)
+
+
+class GeneralizedMallows(DistanceModel):
+    """The generalized Mallows model: a spread parameter per stage.
+
+    With Kendall's distance, ``log Pr(order) = -sum_k thetas[k] V_k - log Z``, where `V_k` counts
+    the items below position k that the center ranks above the item at position k: the ranking is
+    made from the top, and the choice at position k may be more or less careful. With Cayley's
+    distance `V_k` is 0 if place k is the last of its cycle, and 1 otherwise. With equal
+    parameters both are `Mallows`. Rank marginals and pairwise chances are exact for any number of
+    items with Kendall's distance, and up to 8 items with Cayley's and parameters that differ;
+    everything else is exact for any number of items.
+
+    Parameters
+    ----------
+    center : array of int, shape (n,)
+        The most probable order.
+    thetas : array of float, shape (n - 1,)
+        The spread at each position but the last, which has no choice; not negative.
+    distance : {"kendall", "cayley"}
+    names : sequence of str, optional
+
+    References
+    ----------
+    Fligner, Verducci: Distance based ranking models (1986); Multistage ranking models (1988).
+
+    Examples
+    --------
+    The first place is chosen with care, the others by chance:
+
+    >>> model = GeneralizedMallows([0, 1, 2, 3], [2.0, 0.0, 0.0])
+    >>> model.rank_marginals().round(3)
+    array([[0.865, 0.045, 0.045, 0.045],
+           [0.117, 0.294, 0.294, 0.294],
+           [0.016, 0.328, 0.328, 0.328],
+           [0.002, 0.333, 0.333, 0.333]])
+    """
+
+    def __init__(
+        self,
+        center: ArrayLike,
+        thetas: ArrayLike,
+        distance: str = "kendall",
+        names: Sequence[str] | None = None,
+    ) -> None:
+        choice("distance", distance, _STAGED)
+        super().__init__(center, distance, names)
+        values = check_theta("thetas", thetas, several=True)
+        if len(values) != self.n_items - 1:
+            raise ValueError(
+                f"thetas: expected {self.n_items - 1} parameters for {self.n_items} items, got "
+                f"{len(values)}"
+            )
+        values.flags.writeable = False
+        self._thetas = values
+
+    @property
+    def thetas(self) -> FloatArray:
+        """The spread parameters."""
+        return self._thetas
+
+    def log_weight(self, orders: ArrayLike) -> Any:
+        """Return minus the sum of thetas times what each stage adds to the distance.
+
+        Parameters
+        ----------
+        orders : array of int, shape (..., n)
+
+        Returns
+        -------
+        float or array of float, shape (...)
+        """
+        order = self._check_orders(orders)
+        flat = self._ranks[order.reshape(-1, self.n_items)]
+        return (0.0 - self._sums.stage_total(flat)).reshape(order.shape[:-1])[()]
+
+    @cached_property
+    def _sums(self) -> KendallSums | CayleySums:
+        return _STAGED[self._distance](self._thetas)
+
+    @property
+    def _stage_thetas(self) -> FloatArray:
+        return self._thetas
+
+    def _target(self) -> Target:
+        make, normalizer = _STAGED_TARGETS[self._distance], self.log_partition()
+        return make(self._ranks, self._thetas, normalizer=normalizer)
+
+
+_STAGED_TARGETS: dict[str, Callable[..., Target]] = {
+    "kendall": targets.stages_target,
+    "cayley": targets.cycles_target,
+}
+
+offer_strategy(Mallows, "mallows")
+offer_strategy(GeneralizedMallows, "generalized_mallows")

@@ -1,0 +1,264 @@
+"""Spearman's footrule: the engine of Mallows' model, for any number of items.
+
+Go through the places and the items of the center side by side. After each step, at a cut, k items
+passed are not placed yet and k places passed are empty; the distance is twice the sum of k over
+all cuts. From k, the next item and the next place lead
+
+- to k + 1 in one way: both stay open;
+- to k in 2 k + 1 ways: the item takes the place, or one of the two an open one of the other kind;
+- to k - 1 in k^2 ways.
+
+Divided by k! in each state (which leads to k + 1 with k + 1, and to k - 1 with k), the steps are
+symmetric: sums from the end are those from the start, and both stay within the range of doubles.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from permdist._interrupts import patiently
+from permdist._kernels import kernel
+from permdist._limits import need_memory
+from permdist.sums.lattice import NotExactError
+from permdist.sums.mallows import DistanceSums, Moments, refuse_distances
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
+
+MOST_LISTED = 250  # items, for the distribution of the distance
+MOST_ITEMS = 15_000  # beyond, sums from both ends may have nothing in common in doubles
+
+
+class FootruleSums(DistanceSums):
+    """Sums over all orders.
+
+    Parameters
+    ----------
+    n : int
+    theta : float
+        Non-negative.
+    """
+
+    has_marginals = True
+
+    def __init__(self, n: int, theta: float) -> None:
+        self.n, self.theta = n, theta
+
+    @cached_property
+    def _sums(self) -> tuple[float, float, float]:
+        cost = 4.0 * self.n**2
+        return patiently(cost, _moments, self.n, self._factors)
+
+    @cached_property
+    def _factors(self) -> FloatArray:
+        """The weight of each k at a cut."""
+        sizes = np.arange(self.n // 2 + 2)
+        return np.exp(-np.where(sizes > 0, 2.0 * self.theta * sizes, 0.0))
+
+    @property
+    def log_partition(self) -> float:
+        """The log of the sum of all weights."""
+        return self._sums[0]
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Moments of twice the sum over all cuts."""
+        _, mean, variance = self._sums
+        energy = 2.0 * min(self.theta, 1e9) * mean if mean > 0.0 else 0.0
+        return Moments(2.0 * mean, 4.0 * variance, energy)
+
+    def distances(self) -> FloatArray:
+        """Return the probability of each distance; odd ones do not occur."""
+        n = self.n
+        refuse_distances(n, MOST_LISTED)
+        halves = patiently(n**4 / 4.0, _half_distances, n, self._factors)
+        result = np.zeros(2 * len(halves) - 1)
+        result[::2] = halves
+        return result
+
+    @cached_property
+    def _table(self) -> FloatArray:
+        """Sums from the start to each state, the cut's weight included, scaled per step."""
+        n = self.n
+        if n > MOST_ITEMS:
+            raise NotExactError(
+                f"footrule: draws and rank marginals are exact up to {MOST_ITEMS:,} items, this "
+                f"distribution has {n:,}; draw with permdist.samplers.run_chains"
+            )
+        need_memory(f"n_items: the footrule's sums for {n:,} items", 8.0 * n * (n // 2 + 2))
+        return patiently(5.0 * n**2, _forward, n, self._factors)
+
+    def rank_marginals(self) -> FloatArray:
+        """Return rank marginals: how long an open item stays open."""
+        need_memory(f"n_items: the rank marginals of {self.n:,} items", 8.0 * self.n**2)
+        found = patiently(2.0 * self.n**3, _marginals, self._table, self._factors)
+        return np.minimum(found, 1.0)
+
+    def draw(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Draw orders: a path, and at each step one of its ways."""
+        return _draw(self._table, rng.random((size, self.n, 3)))
+
+
+# ---- kernels: factors (n // 2 + 2,), table (n + 1, n // 2 + 2) ----------------------------------
+
+
+@kernel
+def _moments(n: int, factors: FloatArray) -> tuple[float, float, float]:
+    """Log-sum, mean and variance of the sum over all cuts.
+
+    Beside the weight of each state, the mean and the variance of the sum so far are kept.
+    """
+    size = n // 2 + 2
+    old, new = np.zeros((3, size)), np.zeros((3, size))
+    old[0, 0] = 1.0
+    log = 0.0
+    for t in range(1, n + 1):
+        most, total = min(t, n - t), 0.0
+        for k in range(most + 1):
+            down = (k + 1.0) * old[0, k + 1] if k + 1 < size else 0.0
+            stay = (2.0 * k + 1.0) * old[0, k]
+            up = k * old[0, k - 1] if k else 0.0
+            weight = down + stay + up
+            if weight > 0.0:
+                a, b, c = down / weight, stay / weight, up / weight
+                low = k - 1 if k else 0
+                mean = a * old[1, k + 1] + b * old[1, k] + c * old[1, low]
+                spread = a * (old[2, k + 1] + (old[1, k + 1] - mean) ** 2)
+                spread += b * (old[2, k] + (old[1, k] - mean) ** 2)
+                spread += c * (old[2, low] + (old[1, low] - mean) ** 2)
+                new[1, k], new[2, k] = mean + k, spread
+            new[0, k] = weight * factors[k]
+            total += new[0, k]
+        for k in range(size):
+            new[0, k] = new[0, k] / total if k <= most else 0.0
+        log += np.log(total)
+        old, new = new, old
+    return log, old[1, 0], old[2, 0]
+
+
+@kernel
+def _forward(n: int, factors: FloatArray) -> FloatArray:
+    """Sum from the start to each state after t steps; the sums add up to 1 for each t."""
+    size = n // 2 + 2
+    table = np.zeros((n + 1, size))
+    table[0, 0] = 1.0
+    for t in range(1, n + 1):
+        total = 0.0
+        for k in range(min(t, size - 2) + 1):
+            weight = (k + 1.0) * table[t - 1, k + 1] + (2.0 * k + 1.0) * table[t - 1, k]
+            if k:
+                weight += k * table[t - 1, k - 1]
+            table[t, k] = weight * factors[k]
+            total += table[t, k]
+        for k in range(size):
+            table[t, k] /= total
+    return table
+
+
+@kernel
+def _half_distances(n: int, factors: FloatArray) -> FloatArray:
+    """Distribution of the sum over all cuts, by (k, sum)."""
+    size, length = n // 2 + 2, n * n // 4 + 1
+    old, new = np.zeros((size, length)), np.zeros((size, length))
+    old[0, 0] = 1.0
+    for t in range(1, n + 1):
+        most, total = min(t, n - t), 0.0
+        for k in range(size):
+            if k > most:
+                new[k] = 0.0
+                continue
+            for s in range(k):
+                new[k, s] = 0.0
+            for s in range(k, length):
+                before = s - k
+                weight = (2.0 * k + 1.0) * old[k, before] + (k + 1.0) * old[k + 1, before]
+                if k:
+                    weight += k * old[k - 1, before]
+                new[k, s] = weight * factors[k]
+                total += new[k, s]
+        for k in range(most + 1):
+            for s in range(length):
+                new[k, s] /= total
+        old, new = new, old
+    return old[0].copy()
+
+
+@kernel
+def _draw(table: FloatArray, uniforms: FloatArray) -> IntArray:
+    """Draw paths from the start, and what is matched at each step; uniforms (draws, n, 3)."""
+    draws, n = uniforms.shape[:2]
+    orders = np.empty((draws, n), np.int64)
+    items, places = np.empty(n, np.int64), np.empty(n, np.int64)  # those that are open
+    for row in range(draws):
+        k = 0
+        for t in range(n):
+            rest = table[n - t - 1]
+            up = (k + 1.0) * rest[k + 1] if k + 1 < len(rest) else 0.0
+            here = rest[k]
+            stay = (2.0 * k + 1.0) * here
+            down = k * rest[k - 1] if k else 0.0
+            u = uniforms[row, t, 0] * (up + stay + down)
+            if u < down:
+                a = min(int(uniforms[row, t, 1] * k), k - 1)
+                b = min(int(uniforms[row, t, 2] * k), k - 1)
+                orders[row, places[a]] = t
+                orders[row, t] = items[b]
+                k -= 1
+                places[a], items[b] = places[k], items[k]
+            elif u < down + stay and stay > 0.0:
+                choice = min(int(uniforms[row, t, 1] * (2 * k + 1)), 2 * k)
+                if choice == 2 * k:
+                    orders[row, t] = t
+                elif choice < k:
+                    orders[row, places[choice]] = t
+                    places[choice] = t
+                else:
+                    orders[row, t] = items[choice - k]
+                    items[choice - k] = t
+            elif up > 0.0:
+                items[k], places[k] = t, t
+                k += 1
+            else:  # rounding: nothing leads up from here
+                orders[row, t] = t
+    return orders
+
+
+@kernel
+def _marginals(table: FloatArray, factors: FloatArray) -> FloatArray:
+    """Follow one open item until it is placed, shape (n, n); distances are symmetric."""
+    n, size = len(table) - 1, table.shape[1]
+    result = np.zeros((n, n))
+    norms, scales = np.zeros(n), np.zeros(n)
+    for t in range(n):  # what all paths add up to, and by what the table was divided
+        for k in range(size - 1):
+            step = (2.0 * k + 1.0) * table[t, k] + (k + 1.0) * table[t, k + 1]
+            if k:
+                step += k * table[t, k - 1]
+            norms[t] += step * table[n - t - 1, k]
+            scales[t] += step * factors[k]
+    old, new = np.zeros(size + 1), np.zeros(size + 1)
+    for i in range(n):
+        old[:] = 0.0
+        for k in range(size - 1):
+            result[i, i] += table[i, k] * table[n - i - 1, k]
+            # The item stays open, the place does too, or takes one of k open items.
+            opened = k * table[i, k] + (k * table[i, k - 1] if k else 0.0)
+            old[k] = opened * factors[k] / scales[i]
+        result[i, i] /= norms[i]
+        for t in range(i + 1, n):
+            rest = table[n - t - 1]
+            most = min(size - 2, min(t + 1, n - t))
+            taken = 0.0
+            for k in range(1, most + 1):
+                taken += old[k] * (rest[k] + rest[k - 1])
+            result[i, t] = result[t, i] = taken / norms[t]
+            for k in range(1, most + 1):
+                step = 2.0 * k * old[k] + k * old[k - 1] + k * old[k + 1]
+                new[k] = step * factors[k] / scales[t]
+            new[most + 1 :] = 0.0
+            old, new = new, old
+            old[0] = 0.0
+    return result

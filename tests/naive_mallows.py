@@ -1,0 +1,74 @@
+"""Mallows' models by listing all orders: distances by their definitions, n <= 7."""
+
+import itertools
+
+import numpy as np
+
+
+def relative(order, center):
+    """Return the places in the center of the items of an order, from the top."""
+    return [list(center).index(item) for item in order]
+
+
+def kendall_stages(order, center):
+    """Count, at each position but the last, the later items that the center ranks higher."""
+    places = relative(order, center)
+    return [sum(later < here for later in places[k + 1 :]) for k, here in enumerate(places)][:-1]
+
+
+def cayley_stages(order, center):
+    """Return 0 or 1 for each place of the center but the last: is it the last of its cycle?"""
+    places, result = relative(order, center), []
+    for j in range(len(places) - 1):
+        cycle, at = [j], places[j]
+        while at != j:
+            cycle.append(at)
+            at = places[at]
+        result.append(int(max(cycle) != j))
+    return result
+
+
+def longest_increasing(values):
+    """Try all subsequences, the longest first."""
+    for length in range(len(values), 0, -1):
+        for some in itertools.combinations(values, length):
+            if list(some) == sorted(some):
+                return length
+    return 0
+
+
+def distance(kind, order, center):
+    places = relative(order, center)
+    moves = [abs(place - k) for k, place in enumerate(places)]
+    if kind == "kendall":
+        return sum(kendall_stages(order, center))
+    if kind == "cayley":
+        return sum(cayley_stages(order, center))
+    if kind == "hamming":
+        return sum(move > 0 for move in moves)
+    if kind == "footrule":
+        return sum(moves)
+    if kind == "spearman":
+        return sum(move**2 for move in moves)
+    return len(places) - longest_increasing(places)
+
+
+class Distances:
+    """The distances of all orders, with their probabilities under Mallows' model."""
+
+    def __init__(self, kind, center, theta):
+        self.orders = np.array(list(itertools.permutations(range(len(center)))))
+        self.values = np.array([distance(kind, order, center) for order in self.orders.tolist()])
+        weights = np.exp(-theta * self.values)
+        self.prob = weights / weights.sum()
+
+    @property
+    def mean(self):
+        return float(self.prob @ self.values)
+
+    @property
+    def variance(self):
+        return float(self.prob @ (self.values - self.mean) ** 2)
+
+    def distribution(self):
+        return np.bincount(self.values, weights=self.prob)
