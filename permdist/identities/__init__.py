@@ -4,7 +4,16 @@
 ``check_distribution(dist)`` tests a distribution of your own.
 """
 
-from permdist.identities import approximations, bounds, figure_one, general, pair_model, rows, ties
+from permdist.identities import (
+    approximations,
+    bounds,
+    figure_one,
+    general,
+    mallows,
+    pair_model,
+    rows,
+    ties,
+)
 from permdist.identities.catalogue import CATALOGUE, Identity, Result, Results, check_all
 from permdist.identities.distribution import check_distribution
 
@@ -19,6 +28,7 @@ __all__ = [
     "check_distribution",
     "figure_one",
     "general",
+    "mallows",
     "pair_model",
     "rows",
     "ties",

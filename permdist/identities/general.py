@@ -26,11 +26,15 @@ def _distributions() -> Any:
         strategies.plackett_luces(min_items=2, max_items=5),
         strategies.gaussian_scores(min_items=2, max_items=5),
         strategies.good_bads(min_items=2, max_items=5),
+        strategies.mallows(min_items=2, max_items=5),
+        strategies.generalized_mallows(min_items=2, max_items=5),
     ]
     wide = [
         strategies.plackett_luces(min_items=2, max_items=5, wide=True),
         strategies.gaussian_scores(min_items=2, max_items=4, wide=True),
         strategies.good_bads(min_items=2, max_items=5, wide=True),
+        strategies.mallows(min_items=2, max_items=5, wide=True),
+        strategies.generalized_mallows(min_items=2, max_items=5, wide=True),
     ]
     return st.fixed_dictionaries({"dist": st.one_of(*ordinary, *wide)})
 
