@@ -14,9 +14,9 @@ from permdist._offer import offer_strategy
 from permdist.ballots import Ballots, Collection
 from permdist.distributions.base import Distribution
 from permdist.distributions.mallows_fit import full_orders
-from permdist.distributions.plackett_luce import PlackettLuce
+from permdist.distributions.plackett_luce import PlackettLuce, _is_plain
 from permdist.inference.likelihood import ballots_about
-from permdist.rankings import BucketOrder, TopK
+from permdist.rankings import TopK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -168,7 +168,9 @@ class Mixture(Distribution):
 
     def _reader(self, orders: Any, subset: bool | None) -> Callable[[Distribution], Any]:
         """Return a function that returns a component's log-probabilities of some rankings."""
-        if isinstance(orders, Ballots | Collection) or _has_entries(orders):
+        listed = orders if isinstance(orders, list | tuple) else ()
+        tops = any(isinstance(entry, TopK) for entry in listed)
+        if tops or isinstance(orders, Collection) or not _is_plain(orders):
             data = ballots_about(self, orders, subset)
             return lambda part: ballot_log_probs(part, data)
         options: dict[str, Any] = {} if subset is None else {"subset": subset}
@@ -413,20 +415,6 @@ def ballot_log_probs(part: Distribution, ballots: Ballots) -> FloatArray:
     takes_all = isinstance(part, PlackettLuce | Mixture)
     found: FloatArray = part.log_prob(ballots if takes_all else full_orders(ballots))
     return found
-
-
-def _has_entries(orders: Any) -> bool:
-    """Check for a sequence of rankings that is no array: lists of names, buckets, TopK."""
-    if isinstance(orders, BucketOrder):
-        return True
-    if isinstance(orders, np.ndarray | TopK) or not isinstance(orders, list | tuple):
-        return False
-    kinds = BucketOrder | TopK | str | set | frozenset
-    return any(
-        isinstance(entry, kinds)
-        or (isinstance(entry, list | tuple) and any(isinstance(item, kinds) for item in entry))
-        for entry in orders
-    )
 
 
 def _check_components(components: Iterable[Distribution]) -> tuple[Distribution, ...]:

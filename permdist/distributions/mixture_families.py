@@ -15,7 +15,7 @@ from permdist.distributions.mallows import Mallows
 from permdist.distributions.mallows_fit import _spread, best_center, full_orders
 from permdist.distributions.mixture import ballot_log_probs
 from permdist.distributions.plackett_luce import PlackettLuce
-from permdist.inference.fit import maximize
+from permdist.inference.fit import NO_ESTIMATE, NoEstimateError, maximize
 from permdist.inference.likelihood import Likelihood, Penalty
 from permdist.inference.priors import Ridge
 
@@ -94,7 +94,14 @@ class PlackettLuceFamily(Family):
         """Maximize by Newton's method."""
         n = self.ballots.n_items
         start = np.zeros(n) if previous is None else np.array(previous.scores)
-        found = maximize(self.likelihood, self.penalty, start, 100, STEP_TOL, counts).parameters
+        try:
+            optimum = maximize(self.likelihood, self.penalty, start, 100, STEP_TOL, counts)
+        except NoEstimateError:
+            raise NoEstimateError(
+                f"{NO_ESTIMATE} for a component, within which some items are always above the "
+                "others or not compared with them; set prior above 0"
+            ) from None
+        found = optimum.parameters
         return PlackettLuce(found - found.mean(), self.names)
 
     def log_prob(self, model: PlackettLuce) -> FloatArray:
@@ -214,7 +221,8 @@ def family_of(
     strength = float(finite("prior", prior, ndim=0))
     if strength < 0.0:
         raise ValueError(f"prior: expected a non-negative number, got {strength:g}")
-    data = dataclasses.replace(ballots, clusters=None, times=None).merged()
+    data = dataclasses.replace(ballots, clusters=None, times=None)
+    data = data.merged() if data.n_items > 1 else data
     if isinstance(family, str):
         choice("family", family, FAMILIES)
     if family in ("plackett-luce", PlackettLuce):
