@@ -307,6 +307,7 @@ def test_families_of_your_own(ballots):
         return GaussianScores.fit(orders, weights=weights, regularization=0.1)
 
     few = ballots[:200]
+
     def fit_worths(orders, weights):
         return PlackettLuce.fit(orders, weights=weights, prior=0.1)
 
@@ -329,7 +330,7 @@ def test_equal_ballots_are_a_finite_group(family):
     assert model.mode().tolist() == [2, 0, 1, 3]
     assert np.isfinite(model.fit_result.objective)
     assert -1.0 < model.fit_result.log_likelihood <= 0.0
-    with pytest.raises(ValueError, match="estimate exists for a component|no finite estimate"):
+    with pytest.raises(ValueError, match=r"estimate exists for a component|no finite estimate"):
         Mixture.fit(ballots, family, k=1, prior=0.0)
 
 

@@ -52,9 +52,7 @@ def mixed_marginals_are_sums(model: Mixture) -> float:
     return max_of(relative(model.rank_marginals(), listed), relative(model.pairwise(), pairs))
 
 
-@_claim(
-    "responsibilities, averaged over all orders, are the weights", "total probability", _models
-)
+@_claim("responsibilities, averaged over all orders, are the weights", "total probability", _models)
 def responsibilities_average_to_weights(model: Mixture) -> float:
     """Add up responsibilities by the probabilities of orders."""
     orders = enumerate_orders(model.n_items)

@@ -8,6 +8,7 @@ from permdist.plots.leaderboards import (
     plot_intervals,
     plot_win_rates,
 )
+from permdist.plots.mixtures import plot_centers
 from permdist.plots.pictures import (
     collection,
     distances,
@@ -36,6 +37,7 @@ __all__ = [
     "noise",
     "pairwise",
     "plot_calibration",
+    "plot_centers",
     "plot_comparisons",
     "plot_intervals",
     "plot_win_rates",
