@@ -314,7 +314,7 @@ class Mixture(Distribution):
         subset: bool | None = None,
         names: Sequence[str] | None = None,
         max_iter: int = 1000,
-        tol: float = 1e-8,
+        tol: float = 1e-7,
         folds: int = 5,
         rng: RandomState = None,
         n_jobs: int = 1,

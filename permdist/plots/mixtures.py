@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def plot_centers(mixture: Mixture, *, ax: Axes | None = None) -> Axes:
-    """Draw the expected rank of every item in each component, joined by lines.
+    r"""Draw the expected rank of every item in each component, joined by lines.
 
     The components are columns, as wide apart as one another, with their weights below; the item
     with the best expected rank is at the top. Where lines cross, the groups disagree.
@@ -31,7 +31,7 @@ def plot_centers(mixture: Mixture, *, ax: Axes | None = None) -> Axes:
     >>> model = Mixture([Mallows([0, 1, 2], 1.0), Mallows([2, 1, 0], 1.0)], [0.75, 0.25])
     >>> axes = plots.plot_centers(model)
     >>> [tick.get_text() for tick in axes.get_xticklabels()]
-    ['1\\n75%', '2\\n25%']
+    ['1\n75%', '2\n25%']
     """
     from matplotlib import colormaps
 
