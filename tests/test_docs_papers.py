@@ -71,6 +71,7 @@ OF_NO_PAPER = {
     "distances_between_ballots",
     "groups_of_voters",
     "inspect_one_query",
+    "mallows_distances",
     "measure_conventions",
     "overview",
     "structural_svms_and_cut_offs",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from permdist._check import choice
+from permdist._check import choice, finite
 from permdist.distributions.base import DEFAULT_DRAWS, METHODS, Distribution, Estimate
 from permdist.rankings import check_orders, order_to_ranks
 from permdist.sums.mallows_spearman import displacement_weights
@@ -97,7 +97,7 @@ class DistanceModel(Distribution):
         --------
         >>> from permdist import Mallows
         >>> round(Mallows(range(10_000), 1.0).expected_distance(), 2)
-        5818.23
+        5818.58
         """
         return self._sums.moments.mean
 
@@ -274,8 +274,6 @@ def check_theta(name: str, value: Any, *, several: Literal[False] = False) -> fl
 def check_theta(name: str, value: Any, *, several: Literal[True]) -> FloatArray: ...
 def check_theta(name: str, value: Any, *, several: bool = False) -> Any:
     """Check one parameter, or a row of them: numbers from 0 to `LARGEST_THETA`."""
-    from permdist._check import finite
-
     array = finite(name, value, ndim=1 if several else 0)
     wrong = ~((array >= 0.0) & (array <= LARGEST_THETA))
     if wrong.any():

@@ -44,12 +44,15 @@ class MallowsFit:
         The mean distance of the ballots from the center.
     n_ballots : float
         The sum of the weights.
+    proved : bool
+        Whether no other center has a higher likelihood, or the center was given.
     """
 
     log_likelihood: float
     standard_error: float
     mean_distance: float
     n_ballots: float
+    proved: bool = True
 
 
 def fit_mallows(
@@ -67,16 +70,16 @@ def fit_mallows(
     orders, counts, n = full_orders(data), data.weights, data.n_items
     total = float(counts.sum())
     if center is None:
-        order = best_center(orders, counts, distance)
+        order, proved = best_center(orders, counts, distance)
     else:
-        order = check_orders(center, n, name="center")
+        order, proved = check_orders(center, n, name="center"), True
     mean = float(counts @ getattr(rankings, distance)(orders, order)) / total
     given = theta is not None
     spread = check_theta("theta", theta) if given else _spread(cls, order, distance, mean)
     model = cls(order, spread, distance, data.names if data.is_named else names)
     error = 0.0 if given else (total * model.distance_variance()) ** -0.5
     likelihood = -total * (spread * mean + model.log_partition())
-    model.__dict__["_fit"] = MallowsFit(likelihood, error, mean, total)
+    model.__dict__["_fit"] = MallowsFit(likelihood, error, mean, total, proved)
     return model
 
 
@@ -101,8 +104,8 @@ def full_orders(data: Ballots) -> IntArray:
     return np.asarray(data.items).reshape(-1, n)
 
 
-def best_center(orders: IntArray, counts: FloatArray, distance: str) -> IntArray:
-    """Find the order with the least total distance from some orders.
+def best_center(orders: IntArray, counts: FloatArray, distance: str) -> tuple[IntArray, bool]:
+    """Find the order with the least total distance from some orders, and whether this is proved.
 
     Parameters
     ----------
@@ -116,16 +119,20 @@ def best_center(orders: IntArray, counts: FloatArray, distance: str) -> IntArray
         at = np.zeros((n, n))  # how often each item is at each position
         np.add.at(at, (orders, positions), counts[:, None])
         moves = np.abs(positions[:, None] - positions)
-        return np.argsort(linear_sum_assignment(at @ displacement_costs(distance, n)[moves])[1])
+        costs = at @ displacement_costs(distance, n)[moves]
+        return np.argsort(linear_sum_assignment(costs)[1]), True
     if distance == "kendall" and fits(n):
         above = np.zeros((n, n))
         for ranks, count in zip(order_to_ranks(orders), counts, strict=True):
             above += count * (ranks[:, None] < ranks)
-        return WeightedOrders.from_pairs(above).mode()
+        return WeightedOrders.from_pairs(above).mode(), True
+    if distance == "kendall" and hasattr(rankings, "consensus"):
+        found = rankings.consensus(orders, "kemeny", weights=counts)
+        return np.array(found.order), bool(found.proved)
     if n <= MAX_LISTED:
         every = enumerate_orders(n)
         costs = rankings.distance_matrix(every, orders, distance=distance) @ counts
-        return every[int(costs.argmin())]
+        return every[int(costs.argmin())], True
     limit = next(m for m in range(40, 0, -1) if fits(m)) if distance == "kendall" else MAX_LISTED
     raise NotExactError(
         f"center: for {distance} found exactly up to {limit} items, the ballots have {n}; pass a "

@@ -135,9 +135,14 @@ class MallowsFamily(Family):
 
     def fit(self, counts: FloatArray, previous: Any) -> Mallows:
         """Find the best center, then the spread that goes with its mean distance."""
-        del previous  # the maximum is found anyway
-        center = best_center(self.orders, counts, self.distance)
-        total = float(counts @ self._distances(center)) + self.prior * self.chance_distance
+        center = best_center(self.orders, counts, self.distance)[0]
+        cost = float(counts @ self._distances(center))
+        if previous is not None:
+            # With many items the best center is not always found.
+            before = float(counts @ self._distances(previous.center))
+            if before <= cost:
+                center, cost = previous.center, before
+        total = cost + self.prior * self.chance_distance
         mean = total / (float(counts.sum()) + self.prior)
         alone = len(center) == 1
         theta = 0.0 if alone else _spread(Mallows, center, self.distance, mean)

@@ -35,19 +35,10 @@ class CayleySums(DistanceSums):
     def __init__(self, thetas: FloatArray) -> None:
         self.n = len(thetas) + 1
         self.thetas = thetas
+        # Then the weight of an order depends on the lengths of its cycles only.
+        self.has_marginals = self.has_pairwise = bool((thetas == thetas[:1]).all())
         # Item j is the last of its cycle, or one of n - 1 - j later ones follows it.
         self._odds = np.log(np.arange(self.n - 1, 0, -1)) - thetas
-
-    @property
-    def _is_plain(self) -> bool:
-        return bool((self.thetas == self.thetas[:1]).all())
-
-    @property
-    def has_marginals(self) -> bool:  # type: ignore[override]
-        """Whether all parameters are equal."""
-        return self._is_plain
-
-    has_pairwise = has_marginals  # type: ignore[assignment]
 
     @property
     def log_partition(self) -> float:
@@ -75,7 +66,7 @@ class CayleySums(DistanceSums):
     def rank_marginals(self) -> FloatArray | None:
         """Return rank marginals: an item stays, or goes to any other place."""
         n = self.n
-        if not self._is_plain:
+        if not self.has_marginals:
             return None
         need_memory(f"n_items: the rank marginals of {n:,} items", 8.0 * n**2)
         if n == 1:
@@ -87,7 +78,7 @@ class CayleySums(DistanceSums):
     def pairwise(self) -> FloatArray | None:
         """Return pairwise chances from where two items can go together."""
         n = self.n
-        if not self._is_plain:
+        if not self.has_pairwise:
             return None
         need_memory(f"n_items: the pairwise chances of {n:,} items", 40.0 * n**2)
         if n == 1:

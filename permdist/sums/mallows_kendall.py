@@ -15,7 +15,6 @@ import numpy as np
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist._limits import need_memory
-from permdist.rankings import random_orders
 from permdist.sums.mallows import DistanceSums, Moments, refuse_distances
 
 if TYPE_CHECKING:
@@ -41,7 +40,9 @@ class KendallSums(DistanceSums):
     def __init__(self, thetas: FloatArray) -> None:
         self.n = len(thetas) + 1
         self.thetas = thetas
-        self._left = np.arange(self.n, 1, -1)  # at each stage but the last
+        self._left: FloatArray = np.arange(
+            self.n, 1, -1, dtype=np.float64
+        )  # at each stage but the last
 
     @property
     def log_partition(self) -> float:
@@ -78,8 +79,9 @@ class KendallSums(DistanceSums):
         means = 1.0 / np.expm1(wide) - left / np.expm1(product)
         variances = 0.25 * (np.sinh(wide / 2.0) ** -2.0 - (left / np.sinh(product / 2.0)) ** 2)
         small = np.where(narrow, thetas, 0.0)  # series, since these differences would cancel
-        series = (left - 1.0) / 2.0 + _slope(small) - left * _slope(left * small)
-        spread = left**2.0 * _curvature(left * small) - _curvature(small)
+        product = left * small
+        series = (left - 1.0) / 2.0 + (_slope(small) - left * _slope(product))
+        spread = left * left * _curvature(product) - _curvature(small)
         return np.where(narrow, series, means), np.where(narrow, spread, variances)
 
     def distances(self) -> FloatArray:
@@ -108,7 +110,7 @@ class KendallSums(DistanceSums):
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw orders stage by stage."""
         if not self.thetas.any():
-            return random_orders(self.n, size, rng=rng)
+            return rng.permuted(np.tile(np.arange(self.n), (size, 1)), axis=1)
         return _draw(self.thetas, rng.standard_exponential((size, self.n - 1)))
 
     def stage_total(self, orders: IntArray) -> FloatArray:
@@ -121,7 +123,7 @@ def _slope(x: FloatArray) -> FloatArray:
     y = x * x
     coefficients = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
     more = (-691 / 1307674368000, 1 / 74724249600, -3617 / 10670622842880000)
-    return x * np.polynomial.polynomial.polyval(y, coefficients + more)
+    return np.asarray(x * np.polynomial.polynomial.polyval(y, coefficients + more))
 
 
 def _curvature(x: FloatArray) -> FloatArray:
@@ -129,7 +131,7 @@ def _curvature(x: FloatArray) -> FloatArray:
     y = x * x
     coefficients = (1 / 12, -3 / 720, 5 / 30240, -7 / 1209600, 9 / 47900160)
     more = (-11 * 691 / 1307674368000, 13 / 74724249600, -15 * 3617 / 10670622842880000)
-    return np.polynomial.polynomial.polyval(y, coefficients + more)
+    return np.asarray(np.polynomial.polynomial.polyval(y, coefficients + more))
 
 
 # ---- kernels: thetas (n - 1,), orders (rankings, n) ---------------------------------------------

@@ -33,6 +33,10 @@ class SpearmanSums(DistanceSums):
         self.n, self.theta = n, theta
         self.has_marginals = self.has_pairwise = fits(n)
 
+    @property
+    def _squares(self) -> FloatArray:
+        return np.square(np.arange(self.n, dtype=np.float64))
+
     @cached_property
     def _lattice(self) -> Lattice:
         if not fits(self.n):
@@ -43,8 +47,8 @@ class SpearmanSums(DistanceSums):
                 "log-partition function with permdist.samplers.estimate_log_partition"
             )
         shape = Shape.of_orders(self.n)
-        squares = np.arange(self.n) ** 2.0
-        return Lattice(shape, displacement_weights(shape, np.arange(self.n), -self.theta * squares))
+        table = -self.theta * self._squares
+        return Lattice(shape, displacement_weights(shape, np.arange(self.n), table))
 
     @property
     def log_partition(self) -> float:
@@ -55,7 +59,7 @@ class SpearmanSums(DistanceSums):
     def moments(self) -> Moments:
         """Moments from the probabilities of all steps and their slopes."""
         lattice = self._lattice
-        squares = displacement_weights(lattice.shape, np.arange(self.n), np.arange(self.n) ** 2.0)
+        squares = displacement_weights(lattice.shape, np.arange(self.n), self._squares)
         squares[np.isinf(squares)] = 0.0
         mean = lattice.expect(squares)
         variance = float(np.sum(lattice.expect_gradient(squares) * squares))
