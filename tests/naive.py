@@ -907,3 +907,41 @@ def order_probability(scores, covariance, order):
         steps[k, upper], steps[k, lower] = -1.0, 1.0
     mean, spread = steps @ np.asarray(scores), steps @ np.asarray(covariance) @ steps.T
     return float(stats.multivariate_normal(mean, spread).cdf(np.zeros(len(mean))))
+
+
+# ---- mixtures ----------------------------------------------------------------------------------
+
+
+def mixture(weights, log_probs, order):
+    """Add up the probabilities of one order under the components, given as functions."""
+    pairs = zip(weights, log_probs, strict=True)
+    return math.log(math.fsum(weight * math.exp(log_prob(order)) for weight, log_prob in pairs))
+
+
+def mixture_errors(orders, weights, scores, step=1e-3):
+    """Return errors of weights and scores of Plackett-Luce components, by difference quotients.
+
+    The last weight follows from the others, and the last score of each component from a sum of 0.
+    """
+    k, n = len(weights), len(scores[0])
+
+    def unfold(free):
+        shares = [*free[: k - 1], 1.0 - sum(free[: k - 1])]
+        rows = np.reshape(free[k - 1 :], (k, n - 1))
+        return shares, [[*row, -sum(row)] for row in rows]
+
+    def likelihood(free):
+        shares, rows = unfold(free)
+        parts = [functools.partial(plackett_luce, np.array(row)) for row in rows]
+        return math.fsum(mixture(shares, parts, order) for order in orders)
+
+    start = np.concatenate([weights[:-1], *(np.asarray(row)[:-1] for row in scores)])
+    size = len(start)
+    hessian, steps = np.zeros((size, size)), step * np.eye(size)
+    for i, j in itertools.product(range(size), repeat=2):
+        for a, b in itertools.product((1, -1), repeat=2):
+            hessian[i, j] += a * b * likelihood(start + a * steps[i] + b * steps[j])
+    covariance = np.linalg.inv(-hessian / (4 * step**2))
+    turn = np.array([np.concatenate([s, *r]) for s, r in map(unfold, np.eye(size))])
+    turn = turn - np.concatenate([unfold(np.zeros(size))[0], np.zeros(k * n)])
+    return np.sqrt(np.diagonal(turn.T @ covariance @ turn))

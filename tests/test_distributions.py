@@ -17,6 +17,7 @@ from permdist.distributions import (
     GeneralizedMallows,
     GoodBad,
     Mallows,
+    Mixture,
     NotExactError,
     PairSigns,
     PlackettLuce,
@@ -92,6 +93,21 @@ CASES["Mallows, stages"] = (
 CASES["Mallows, cycles"] = (
     GeneralizedMallows(CENTER, THETAS, "cayley"),
     stages_from_center(naive_mallows.cayley_stages),
+)
+MIXED = {"Plackett-Luce": 0.5, "Mallows, kendall": 0.3, "good-bad, orders, binary": 0.2}
+
+
+def mixed_truth():
+    parts = [naive.Listing(5, CASES[name][1]) for name in MIXED]
+    codes = [tuple(order) for order in parts[0].orders.tolist()]
+    chances = [dict(zip(codes, part.log_prob.tolist(), strict=True)) for part in parts]
+    log_probs = [lambda order, known=known: known[tuple(order)] for known in chances]
+    return lambda order: naive.mixture(MIXED.values(), log_probs, order)
+
+
+CASES["mixture"] = (
+    Mixture([CASES[name][0] for name in MIXED], list(MIXED.values())),
+    mixed_truth(),
 )
 EVERY = pytest.mark.parametrize("name", CASES)
 MEASURES = ["ap", "ndcg", "ndcg@2", "p@2", "rr", "wta", "err", "auc", "tau", "persistence@2"]

@@ -69,6 +69,7 @@ OF_NO_PAPER = {
     "block_sampler",
     "objectives_of_one_score",
     "distances_between_ballots",
+    "groups_of_voters",
     "inspect_one_query",
     "mallows_distances",
     "measure_conventions",

@@ -8,6 +8,8 @@ from permdist.distributions.gaussian import GaussianScores
 from permdist.distributions.good_bad import GoodBad
 from permdist.distributions.mallows import GeneralizedMallows, Mallows
 from permdist.distributions.mallows_fit import MallowsFit
+from permdist.distributions.mixture import Mixture
+from permdist.distributions.mixture_fit import MixtureFit
 from permdist.distributions.pair_signs import PairSigns
 from permdist.distributions.plackett_luce import PlackettLuce
 from permdist.distributions.tied_rankings import TiedRankings
@@ -23,6 +25,8 @@ __all__ = [
     "GoodBad",
     "Mallows",
     "MallowsFit",
+    "Mixture",
+    "MixtureFit",
     "NotExactError",
     "PairSigns",
     "PlackettLuce",

@@ -28,6 +28,7 @@ def _distributions() -> Any:
         strategies.good_bads(min_items=2, max_items=5),
         strategies.mallows(min_items=2, max_items=5),
         strategies.generalized_mallows(min_items=2, max_items=5),
+        strategies.mixtures(min_items=2, max_items=5),
     ]
     wide = [
         strategies.plackett_luces(min_items=2, max_items=5, wide=True),

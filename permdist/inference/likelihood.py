@@ -193,8 +193,11 @@ class Likelihood:
         )
         return np.bincount(data.ballot, each, data.n_ballots).astype(np.float64)
 
-    def spread(self, parameters: FloatArray) -> FloatArray:
-        """Return the sum of outer squares of the slopes of independent ballots or clusters."""
+    def slopes(self, parameters: FloatArray) -> sparse.csr_matrix:
+        """Return the gradient of each independent group by scores, covariates and sizes of ties.
+
+        A group is a ballot, once cast, or a cluster of ballots with their weights.
+        """
         data = self.ballots
         scores, gamma, deltas = self.split(parameters)
         utilities = self._utilities(scores, gamma)
@@ -206,19 +209,22 @@ class Likelihood:
         owner = rows_of(data.ptr)
         slopes *= data.signs[owner]
         # A row for each independent group, with factors for how its records count.
-        group, factors = data.ballot, self.importance[data.ballot]
-        roots = np.sqrt(data.weights)
+        group, factors, groups = data.ballot, self.importance[data.ballot], data.n_ballots
         if data.clusters is not None:
             group, factors = data.clusters[data.ballot], factors * data.record_weights
-            roots = np.ones(int(group.max()) + 1)
-        groups = len(roots)
+            groups = int(group.max()) + 1
         by_item = sparse.csr_matrix(
             (slopes * factors[owner], (group[owner], data.items)), shape=(groups, n)
         )
         adder = sparse.csr_matrix((factors, (group, np.arange(len(group)))), (groups, len(group)))
         by_record = np.column_stack([_row_sums(self.features * slopes[:, None], data.ptr), ties])
-        rows = sparse.hstack([by_item, sparse.csr_matrix(adder @ by_record)]).tocsr()
-        rows = sparse.diags(roots) @ rows
+        return sparse.hstack([by_item, sparse.csr_matrix(adder @ by_record)]).tocsr()
+
+    def spread(self, parameters: FloatArray) -> FloatArray:
+        """Return the sum of outer squares of the slopes of independent ballots or clusters."""
+        rows = self.slopes(parameters)
+        if self.ballots.clusters is None:
+            rows = sparse.diags(np.sqrt(self.ballots.weights)) @ rows
         full = np.asarray((rows.T @ rows).todense())
         return self._pulled(self._pulled(full).T)
 

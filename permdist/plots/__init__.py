@@ -9,6 +9,7 @@ from permdist.plots.leaderboards import (
     plot_intervals,
     plot_win_rates,
 )
+from permdist.plots.mixtures import plot_centers
 from permdist.plots.pictures import (
     collection,
     distances,
@@ -37,6 +38,7 @@ __all__ = [
     "noise",
     "pairwise",
     "plot_calibration",
+    "plot_centers",
     "plot_comparisons",
     "plot_consensus",
     "plot_intervals",

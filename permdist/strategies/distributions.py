@@ -13,6 +13,7 @@ from permdist.distributions import (
     GeneralizedMallows,
     GoodBad,
     Mallows,
+    Mixture,
     PairSigns,
     PlackettLuce,
     ValidSigns,
@@ -153,6 +154,40 @@ def generalized_mallows(
         return st.builds(GeneralizedMallows, st.just(center), thetas, distance)
 
     return orders(**_small(sizes)).flatmap(around)
+
+
+def mixtures(
+    *, max_components: int = 3, wide: bool = False, **sizes: Unpack[Sizes]
+) -> st.SearchStrategy[Mixture]:
+    """Generate mixtures of Plackett-Luce and Mallows models; they shrink towards one component.
+
+    Parameters
+    ----------
+    max_components : int
+        The largest number of components.
+    wide : bool
+        As in `plackett_luces` and `mallows`.
+    n_items, min_items, max_items : int
+        As in `orders`; at most 6 items by default.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> find(mixtures(n_items=2), lambda model: True)
+    Mixture(1 PlackettLuce; 2 items)
+    """
+
+    def of_items(order: IntArray) -> st.SearchStrategy[Mixture]:
+        n = len(order)
+        part = st.one_of(plackett_luces(n_items=n, wide=wide), mallows(n_items=n, wide=wide))
+        shares = st.tuples(part, st.integers(1, 8))
+        return st.lists(shares, min_size=1, max_size=max_components).map(mixed)
+
+    def mixed(shares: list[tuple[Any, int]]) -> Mixture:
+        parts, numbers = zip(*shares, strict=True)
+        return Mixture(parts, np.array(numbers) / sum(numbers))
+
+    return orders(**_small(sizes)).flatmap(of_items)
 
 
 def good_bads(

@@ -1,0 +1,247 @@
+"""What the components of a fitted mixture may be: how to fit one to weighted ballots."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permdist import rankings
+from permdist._check import choice, count, finite
+from permdist.distributions.base import Distribution
+from permdist.distributions.mallows import Mallows
+from permdist.distributions.mallows_fit import _spread, best_center, full_orders
+from permdist.distributions.mixture import ballot_log_probs
+from permdist.distributions.plackett_luce import PlackettLuce
+from permdist.inference.fit import NO_ESTIMATE, NoEstimateError, maximize
+from permdist.inference.likelihood import Likelihood, Penalty
+from permdist.inference.priors import Ridge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from permdist._typing import FloatArray
+    from permdist.ballots import Ballots
+
+# The error of a score that a weighted fit leaves before its last Newton step.
+STEP_TOL = 1e-5
+FAMILIES = ("plackett-luce", "mallows")
+
+
+class Family(ABC):
+    """Ballots, and how components are fitted to them.
+
+    Parameters
+    ----------
+    ballots : Ballots
+        Equal ones counted together.
+    noise : bool
+        Whether there is a uniform component, too.
+    """
+
+    n_parameters: int | None
+    # Whether the slopes by the parameters of a component add up to 0.
+    is_relative = False
+
+    def __init__(self, ballots: Ballots, noise: bool) -> None:
+        self.ballots, self.counts = ballots, np.asarray(ballots.weights)
+        names = ballots.names if ballots.is_named else None
+        self.names, self.noise = names, PlackettLuce(np.zeros(ballots.n_items), names)
+        self.has_noise = bool(noise)
+
+    @abstractmethod
+    def fit(self, counts: FloatArray, previous: Any) -> Distribution:
+        """Fit a component to ballots that count so much; from the previous one, or None."""
+
+    @abstractmethod
+    def log_prob(self, model: Any) -> FloatArray:
+        """Return the log-probability of each ballot."""
+
+    def log_prior(self, model: Any) -> float:
+        """Return the logarithm of the prior density of a component, up to a constant."""
+        del model  # for subclasses
+        return 0.0
+
+    def slopes(self, model: Any) -> FloatArray:
+        """Differentiate the log-probability of each ballot by the parameters, (ballots, q)."""
+        del model
+        return np.zeros((len(self.counts), 0))
+
+    def information(self, model: Any, counts: FloatArray) -> FloatArray:
+        """Return minus the second derivatives of the log-likelihood, (q, q)."""
+        del model, counts
+        return np.zeros((0, 0))
+
+
+class PlackettLuceFamily(Family):
+    """Plackett-Luce components with a ridge on the scores; ballots of any kind without ties."""
+
+    is_relative = True
+
+    def __init__(self, ballots: Ballots, noise: bool, prior: float) -> None:
+        super().__init__(ballots, noise)
+        if ballots.tie_sizes:
+            raise ValueError("ballots: expected none with ties; Plackett-Luce has no ties")
+        if ballots.features is not None:
+            raise ValueError("ballots: expected none with covariates")
+        self.likelihood = Likelihood(ballots, ())
+        self.penalty = Penalty(Ridge(prior), self.likelihood) if prior else None
+        self.n_parameters = ballots.n_items - 1
+
+    def fit(self, counts: FloatArray, previous: Any) -> PlackettLuce:
+        """Maximize by Newton's method."""
+        n = self.ballots.n_items
+        start = np.zeros(n) if previous is None else np.array(previous.scores)
+        try:
+            optimum = maximize(self.likelihood, self.penalty, start, 100, STEP_TOL, counts)
+        except NoEstimateError:
+            raise NoEstimateError(
+                f"{NO_ESTIMATE} for a component, within which some items are always above the "
+                "others or not compared with them; set prior above 0"
+            ) from None
+        found = optimum.parameters
+        return PlackettLuce(found - found.mean(), self.names)
+
+    def log_prob(self, model: PlackettLuce) -> FloatArray:
+        """Return the log-probability of each ballot."""
+        return self.likelihood.log_likelihoods(np.asarray(model.scores))
+
+    def log_prior(self, model: PlackettLuce) -> float:
+        """Return minus the ridge's penalty."""
+        return 0.0 if self.penalty is None else -self.penalty(np.asarray(model.scores))[0]
+
+    def slopes(self, model: PlackettLuce) -> FloatArray:
+        """Differentiate by the scores."""
+        return self.likelihood.slopes(np.asarray(model.scores)).toarray()
+
+    def information(self, model: PlackettLuce, counts: FloatArray) -> FloatArray:
+        """Return minus the second derivatives by the scores."""
+        return self.likelihood(np.asarray(model.scores), counts)[2]
+
+
+class MallowsFamily(Family):
+    """Mallows components with ballots spread evenly over all orders as a prior; full rankings."""
+
+    n_parameters = 1
+
+    def __init__(self, ballots: Ballots, noise: bool, prior: float, distance: str) -> None:
+        super().__init__(ballots, noise)
+        choice("distance", distance, rankings.DISTANCES)
+        self.orders, self.prior, self.distance = full_orders(ballots), prior, distance
+        uniform = Mallows(np.arange(ballots.n_items), 0.0, distance)
+        self.chance_distance = uniform.expected_distance()
+
+    def fit(self, counts: FloatArray, previous: Any) -> Mallows:
+        """Find the best center, then the spread that goes with its mean distance."""
+        center = best_center(self.orders, counts, self.distance)[0]
+        cost = float(counts @ self._distances(center))
+        if previous is not None:
+            # With many items the best center is not always found.
+            before = float(counts @ self._distances(previous.center))
+            if before <= cost:
+                center, cost = previous.center, before
+        total = cost + self.prior * self.chance_distance
+        mean = total / (float(counts.sum()) + self.prior)
+        alone = len(center) == 1
+        theta = 0.0 if alone else _spread(Mallows, center, self.distance, mean)
+        return Mallows(center, theta, self.distance, self.names)
+
+    def _distances(self, center: Any) -> FloatArray:
+        found: FloatArray = getattr(rankings, self.distance)(self.orders, center)
+        return found
+
+    def log_prob(self, model: Mallows) -> FloatArray:
+        """Return the log-probability of each ballot."""
+        found: FloatArray = model.log_prob(self.orders)
+        return found
+
+    def log_prior(self, model: Mallows) -> float:
+        """Return the mean log-probability of all orders, as often as the prior counts."""
+        return -self.prior * (model.theta * self.chance_distance + model.log_partition())
+
+    def slopes(self, model: Mallows) -> FloatArray:
+        """Differentiate by theta; the center is taken as known."""
+        return (model.expected_distance() - self._distances(model.center))[:, None]
+
+    def information(self, model: Mallows, counts: FloatArray) -> FloatArray:
+        """Return minus the second derivative by theta."""
+        return np.array([[counts.sum() * model.distance_variance()]])
+
+
+class OtherFamily(Family):
+    """Components that a function fits, whose parameters are not known here."""
+
+    def __init__(
+        self,
+        ballots: Ballots,
+        noise: bool,
+        function: Callable[..., Any],
+        n_parameters: int | None,
+    ) -> None:
+        super().__init__(ballots, noise)
+        self.function = function
+        self.n_parameters = None if n_parameters is None else count("n_parameters", n_parameters)
+        try:
+            self.orders: Any = full_orders(ballots)
+        except ValueError:
+            self.orders = None
+
+    def fit(self, counts: FloatArray, previous: Any) -> Distribution:
+        """Call the function."""
+        del previous
+        ballots = self.orders
+        if ballots is None:
+            ballots = dataclasses.replace(self.ballots, weights=counts)
+        model = self.function(ballots, counts)
+        if not isinstance(model, Distribution):
+            raise TypeError(
+                f"family: expected it to return a Distribution, got {type(model).__name__}"
+            )
+        if model.n_items != self.ballots.n_items:
+            raise ValueError(
+                f"family: expected it to return a distribution over {self.ballots.n_items} items, "
+                f"got {model.n_items}"
+            )
+        return model
+
+    def log_prob(self, model: Distribution) -> FloatArray:
+        """Return the log-probability of each ballot."""
+        if self.orders is None:
+            return ballot_log_probs(model, self.ballots)
+        found: FloatArray = model.log_prob(self.orders)
+        return found
+
+
+def family_of(
+    family: Any,
+    ballots: Ballots,
+    noise: bool,
+    prior: float,
+    distance: str,
+    n_parameters: int | None,
+) -> Family:
+    """Return how to fit components to some ballots; parameters as in `Mixture.fit`."""
+    strength = float(finite("prior", prior, ndim=0))
+    if strength < 0.0:
+        raise ValueError(f"prior: expected a non-negative number, got {strength:g}")
+    data = dataclasses.replace(ballots, clusters=None, times=None)
+    data = data.merged() if data.n_items > 1 else data
+    if isinstance(family, str):
+        choice("family", family, FAMILIES)
+    if family in ("plackett-luce", PlackettLuce):
+        return PlackettLuceFamily(data, noise, strength)
+    if family in ("mallows", Mallows):
+        return MallowsFamily(data, noise, strength, distance)
+    if isinstance(family, type):
+        fit = getattr(family, "fit", None)
+        if fit is None:
+            raise TypeError(f"family: expected a class with a method fit, got {family.__name__}")
+        return OtherFamily(data, noise, lambda orders, w: fit(orders, weights=w), n_parameters)
+    if not callable(family):
+        raise TypeError(
+            "family: expected a name, a class or a function of ballots and weights, got "
+            f"{type(family).__name__}"
+        )
+    return OtherFamily(data, noise, family, n_parameters)

@@ -1,0 +1,59 @@
+"""Plots of mixtures: the centers of their components side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from permdist.plots.pictures import as_text, finished, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from permdist.distributions import Mixture
+
+
+def plot_centers(mixture: Mixture, *, ax: Axes | None = None) -> Axes:
+    r"""Draw the expected rank of every item in each component, joined by lines.
+
+    The components are columns, as wide apart as one another, with their weights below; the item
+    with the best expected rank is at the top. Where lines cross, the groups disagree.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> from permdist import Mallows, Mixture, plots
+    >>> model = Mixture([Mallows([0, 1, 2], 1.0), Mallows([2, 1, 0], 1.0)], [0.75, 0.25])
+    >>> axes = plots.plot_centers(model)
+    >>> [tick.get_text() for tick in axes.get_xticklabels()]
+    ['1\n75%', '2\n25%']
+    """
+    from matplotlib import colormaps
+
+    ax = ax or new_axes()
+    n, places = mixture.n_items, np.arange(mixture.n_components)
+    positions = np.arange(1, n + 1)
+    ranks = np.array([part.rank_marginals() @ positions for part in mixture.components])
+    colors = colormaps["tab10" if n <= 10 else "viridis"]
+    for item, name in enumerate(mixture.names):
+        color = colors(item if n <= 10 else item / (n - 1))
+        ax.plot(places, ranks[:, item], "o-", color=color, ms=7, lw=1.8)
+        ax.annotate(
+            as_text(name),
+            (places[-1], ranks[-1, item]),
+            xytext=(9, 0),
+            textcoords="offset points",
+            va="center",
+            color=color,
+        )
+    shares = [f"{100 * weight:.0f}%" for weight in mixture.weights]
+    ax.set_xticks(places, [f"{j + 1}\n{share}" for j, share in enumerate(shares)])
+    ax.set(xlabel="component and its weight", ylabel="expected rank")
+    ax.set_xlim(-0.3, places[-1] + 0.3)
+    ax.invert_yaxis()
+    return finished(ax)
