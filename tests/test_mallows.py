@@ -181,6 +181,14 @@ def test_log_partition_is_an_integral_of_the_expected_distance(distance):
     assert Mallows(range(n), 0.01, distance).log_partition() == pytest.approx(truth, rel=1e-9)
 
 
+@pytest.mark.parametrize("theta", [0.0, 1e-3])
+def test_footrule_draws_where_sums_are_beyond_the_range_of_doubles(theta):
+    model = Mallows(range(1500), theta, "footrule")
+    values = rankings.footrule(model.sample(40, rng=0), range(1500))
+    error = (model.distance_variance() / 40) ** 0.5
+    assert abs(values.mean() - model.expected_distance()) < 5 * error
+
+
 def test_footrule_counts_are_the_published_ones():
     # A062869: how many permutations of n items have total displacement 2 k.
     published = {4: [1, 3, 7, 9, 4], 5: [1, 4, 12, 24, 35, 24, 20]}

@@ -8,8 +8,8 @@ all cuts. From k, the next item and the next place lead
 - to k in 2 k + 1 ways: the item takes the place, or one of the two an open one of the other kind;
 - to k - 1 in k^2 ways.
 
-Divided by k! in each state (which leads to k + 1 with k + 1, and to k - 1 with k), the steps are
-symmetric: sums from the end are those from the start, and both stay within the range of doubles.
+Multiplied by k! in each state (so that k + 1 ways lead to k + 1, and k to k - 1), the steps are
+symmetric, and sums stay within the range of doubles.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
 
 MOST_LISTED = 250  # items, for the distribution of the distance
-MOST_ITEMS = 15_000  # beyond, sums from both ends may have nothing in common in doubles
+MOST_ITEMS = 15_000  # for draws and rank marginals, which need the chances of all steps
 
 
 class FootruleSums(DistanceSums):
@@ -80,29 +80,28 @@ class FootruleSums(DistanceSums):
         return result
 
     @cached_property
-    def _table(self) -> FloatArray:
-        """Sums from the start to each state, the cut's weight included, scaled per step."""
+    def _steps(self) -> FloatArray:
+        """The chances of all steps, shape (n, n // 2 + 2, 3): up, each way to stay, and down."""
         n = self.n
         if n > MOST_ITEMS:
             raise NotExactError(
                 f"footrule: draws and rank marginals are exact up to {MOST_ITEMS:,} items, this "
                 f"distribution has {n:,}; draw with permdist.samplers.run_chains"
             )
-        need_memory(f"n_items: the footrule's sums for {n:,} items", 8.0 * n * (n // 2 + 2))
-        return patiently(5.0 * n**2, _forward, n, self._factors)
+        need_memory(f"n_items: the footrule's steps for {n:,} items", 24.0 * n * (n // 2 + 2))
+        return patiently(20.0 * n**2, _chances, n, self.theta)
 
     def rank_marginals(self) -> FloatArray:
         """Return rank marginals: how long an open item stays open."""
         need_memory(f"n_items: the rank marginals of {self.n:,} items", 8.0 * self.n**2)
-        found = patiently(2.0 * self.n**3, _marginals, self._table, self._factors)
-        return np.minimum(found, 1.0)
+        return np.minimum(patiently(2.0 * self.n**3, _marginals, self._steps), 1.0)
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw orders: a path, and at each step one of its ways."""
-        return _draw(self._table, rng.random((size, self.n, 3)))
+        return _draw(self._steps, rng.random((size, self.n, 3)))
 
 
-# ---- kernels: factors (n // 2 + 2,), table (n + 1, n // 2 + 2) ----------------------------------
+# ---- kernels: factors (n // 2 + 2,), steps (n, n // 2 + 2, 3) -----------------------------------
 
 
 @kernel
@@ -140,22 +139,31 @@ def _moments(n: int, factors: FloatArray) -> tuple[float, float, float]:
 
 
 @kernel
-def _forward(n: int, factors: FloatArray) -> FloatArray:
-    """Sum from the start to each state after t steps; the sums add up to 1 for each t."""
+def _chances(n: int, theta: float) -> FloatArray:
+    """Compute the chances of all steps, from the last one back.
+
+    The sums over what may follow differ by more than doubles can hold: logs are kept.
+    """
     size = n // 2 + 2
-    table = np.zeros((n + 1, size))
-    table[0, 0] = 1.0
-    for t in range(1, n + 1):
-        total = 0.0
-        for k in range(min(t, size - 2) + 1):
-            weight = (k + 1.0) * table[t - 1, k + 1] + (2.0 * k + 1.0) * table[t - 1, k]
+    steps = np.zeros((n, size, 3))
+    rest, before = np.full(size, -np.inf), np.full(size, -np.inf)
+    rest[0] = 0.0
+    for t in range(n - 1, -1, -1):
+        before[:] = -np.inf
+        for k in range(min(t, n - t) + 1):
+            largest = max(rest[k], rest[k + 1])
             if k:
-                weight += k * table[t - 1, k - 1]
-            table[t, k] = weight * factors[k]
-            total += table[t, k]
-        for k in range(size):
-            table[t, k] /= total
-    return table
+                largest = max(largest, rest[k - 1])
+            up = (k + 1.0) * np.exp(rest[k + 1] - largest)
+            way = np.exp(rest[k] - largest)
+            down = k * np.exp(rest[k - 1] - largest) if k else 0.0
+            total = up + (2.0 * k + 1.0) * way + down
+            steps[t, k, 0], steps[t, k, 1], steps[t, k, 2] = up / total, way / total, down / total
+            before[k] = largest + np.log(total)
+            if k:  # the weight of the cut before this step
+                before[k] -= 2.0 * theta * k
+        rest, before = before, rest
+    return steps
 
 
 @kernel
@@ -187,7 +195,7 @@ def _half_distances(n: int, factors: FloatArray) -> FloatArray:
 
 
 @kernel
-def _draw(table: FloatArray, uniforms: FloatArray) -> IntArray:
+def _draw(steps: FloatArray, uniforms: FloatArray) -> IntArray:
     """Draw paths from the start, and what is matched at each step; uniforms (draws, n, 3)."""
     draws, n = uniforms.shape[:2]
     orders = np.empty((draws, n), np.int64)
@@ -195,11 +203,7 @@ def _draw(table: FloatArray, uniforms: FloatArray) -> IntArray:
     for row in range(draws):
         k = 0
         for t in range(n):
-            rest = table[n - t - 1]
-            up = (k + 1.0) * rest[k + 1] if k + 1 < len(rest) else 0.0
-            here = rest[k]
-            stay = (2.0 * k + 1.0) * here
-            down = k * rest[k - 1] if k else 0.0
+            up, stay, down = steps[t, k, 0], (2.0 * k + 1.0) * steps[t, k, 1], steps[t, k, 2]
             u = uniforms[row, t, 0] * (up + stay + down)
             if u < down:
                 a = min(int(uniforms[row, t, 1] * k), k - 1)
@@ -227,38 +231,38 @@ def _draw(table: FloatArray, uniforms: FloatArray) -> IntArray:
 
 
 @kernel
-def _marginals(table: FloatArray, factors: FloatArray) -> FloatArray:
+def _marginals(steps: FloatArray) -> FloatArray:
     """Follow one open item until it is placed, shape (n, n); distances are symmetric."""
-    n, size = len(table) - 1, table.shape[1]
+    n, size = steps.shape[:2]
     result = np.zeros((n, n))
-    norms, scales = np.zeros(n), np.zeros(n)
-    for t in range(n):  # what all paths add up to, and by what the table was divided
-        for k in range(size - 1):
-            step = (2.0 * k + 1.0) * table[t, k] + (k + 1.0) * table[t, k + 1]
-            if k:
-                step += k * table[t, k - 1]
-            norms[t] += step * table[n - t - 1, k]
-            scales[t] += step * factors[k]
+    # The chance of each k, and of each k with the item among the open ones.
+    here, ahead = np.zeros(size + 1), np.zeros(size + 1)
     old, new = np.zeros(size + 1), np.zeros(size + 1)
+    here[0] = 1.0
     for i in range(n):
         old[:] = 0.0
-        for k in range(size - 1):
-            result[i, i] += table[i, k] * table[n - i - 1, k]
-            # The item stays open, the place does too, or takes one of k open items.
-            opened = k * table[i, k] + (k * table[i, k - 1] if k else 0.0)
-            old[k] = opened * factors[k] / scales[i]
-        result[i, i] /= norms[i]
+        ahead[:] = 0.0
+        for k in range(min(i, n - i) + 1):
+            up, way, down = here[k] * steps[i, k, 0], here[k] * steps[i, k, 1], steps[i, k, 2]
+            result[i, i] += way
+            # The item stays open: the place does, too, or takes one of k open items.
+            old[k + 1] += up
+            old[k] += k * way
+            ahead[k + 1] += up
+            ahead[k] += (2.0 * k + 1.0) * way
+            if k:
+                ahead[k - 1] += here[k] * down
+        here, ahead = ahead, here
         for t in range(i + 1, n):
-            rest = table[n - t - 1]
-            most = min(size - 2, min(t + 1, n - t))
             taken = 0.0
+            most = min(t, n - t)
+            new[: most + 2] = 0.0
             for k in range(1, most + 1):
-                taken += old[k] * (rest[k] + rest[k - 1])
-            result[i, t] = result[t, i] = taken / norms[t]
-            for k in range(1, most + 1):
-                step = 2.0 * k * old[k] + k * old[k - 1] + k * old[k + 1]
-                new[k] = step * factors[k] / scales[t]
-            new[most + 1 :] = 0.0
+                up, way, down = steps[t, k, 0], steps[t, k, 1], steps[t, k, 2] / k
+                taken += old[k] * (way + down)
+                new[k + 1] += old[k] * up
+                new[k] += 2.0 * k * old[k] * way
+                new[k - 1] += (k - 1.0) * old[k] * down
+            result[i, t] = result[t, i] = taken
             old, new = new, old
-            old[0] = 0.0
     return result
