@@ -49,8 +49,7 @@ class FootruleSums(DistanceSums):
 
     @cached_property
     def _sums(self) -> tuple[float, float, float]:
-        cost = 4.0 * self.n**2
-        return patiently(cost, _moments, self.n, self._factors)
+        return patiently(10.0 * self.n**2, _moments, self.n, self.theta)
 
     @cached_property
     def _factors(self) -> FloatArray:
@@ -105,35 +104,36 @@ class FootruleSums(DistanceSums):
 
 
 @kernel
-def _moments(n: int, factors: FloatArray) -> tuple[float, float, float]:
+def _moments(n: int, theta: float) -> tuple[float, float, float]:
     """Log-sum, mean and variance of the sum over all cuts.
 
-    Beside the weight of each state, the mean and the variance of the sum so far are kept.
+    Beside the weight of each state, in logs relative to the largest, the mean and the variance of
+    the sum so far are kept.
     """
     size = n // 2 + 2
     old, new = np.zeros((3, size)), np.zeros((3, size))
-    old[0, 0] = 1.0
+    old[0, 1:] = -np.inf
     log = 0.0
     for t in range(1, n + 1):
-        most, total = min(t, n - t), 0.0
+        most, best = min(t, n - t), -np.inf
         for k in range(most + 1):
-            down = (k + 1.0) * old[0, k + 1] if k + 1 < size else 0.0
-            stay = (2.0 * k + 1.0) * old[0, k]
-            up = k * old[0, k - 1] if k else 0.0
+            low = k - 1 if k else 0
+            largest = max(old[0, k], max(old[0, k + 1], old[0, low]))
+            down = (k + 1.0) * np.exp(old[0, k + 1] - largest)
+            stay = (2.0 * k + 1.0) * np.exp(old[0, k] - largest)
+            up = k * np.exp(old[0, low] - largest)
             weight = down + stay + up
-            if weight > 0.0:
-                a, b, c = down / weight, stay / weight, up / weight
-                low = k - 1 if k else 0
-                mean = a * old[1, k + 1] + b * old[1, k] + c * old[1, low]
-                spread = a * (old[2, k + 1] + (old[1, k + 1] - mean) ** 2)
-                spread += b * (old[2, k] + (old[1, k] - mean) ** 2)
-                spread += c * (old[2, low] + (old[1, low] - mean) ** 2)
-                new[1, k], new[2, k] = mean + k, spread
-            new[0, k] = weight * factors[k]
-            total += new[0, k]
+            a, b, c = down / weight, stay / weight, up / weight
+            mean = a * old[1, k + 1] + b * old[1, k] + c * old[1, low]
+            spread = a * (old[2, k + 1] + (old[1, k + 1] - mean) ** 2)
+            spread += b * (old[2, k] + (old[1, k] - mean) ** 2)
+            spread += c * (old[2, low] + (old[1, low] - mean) ** 2)
+            new[0, k] = largest + np.log(weight) - (2.0 * theta * k if k else 0.0)
+            new[1, k], new[2, k] = mean + k, spread
+            best = max(best, new[0, k])
         for k in range(size):
-            new[0, k] = new[0, k] / total if k <= most else 0.0
-        log += np.log(total)
+            new[0, k] = new[0, k] - best if k <= most else -np.inf
+        log += best
         old, new = new, old
     return log, old[1, 0], old[2, 0]
 
