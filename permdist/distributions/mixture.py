@@ -413,7 +413,8 @@ def ballot_log_probs(part: Distribution, ballots: Ballots) -> FloatArray:
         Full rankings, unless the distribution is Plackett-Luce or a mixture of such.
     """
     takes_all = isinstance(part, PlackettLuce | Mixture)
-    found: FloatArray = part.log_prob(ballots if takes_all else full_orders(ballots))
+    rankings: Any = ballots if takes_all else full_orders(ballots)
+    found: FloatArray = part.log_prob(rankings)
     return found
 
 
