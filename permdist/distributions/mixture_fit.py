@@ -13,6 +13,7 @@ from scipy import linalg
 from scipy.special import entr, logsumexp
 
 from permdist._check import as_rng, choice, count, finite
+from permdist.distributions.mixture import ballot_log_probs
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, RandomState
@@ -152,7 +153,7 @@ def component_logs(family: Family, models: list[Any]) -> FloatArray:
     """Return the log-probability of every ballot under each component, noise last."""
     rows = [family.log_prob(model) for model in models]
     if family.has_noise:
-        rows.append(family.noise.log_prob(family.ballots))
+        rows.append(ballot_log_probs(family.noise, family.ballots))
     return np.stack(rows)
 
 
