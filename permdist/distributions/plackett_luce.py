@@ -88,7 +88,7 @@ class PlackettLuce(RandomUtility):
         """How the scores were fitted; None if they were given."""
         return self._fit
 
-    def log_prob(self, orders: ArrayLike | TopK, *, subset: bool | None = None) -> Any:
+    def log_prob(self, orders: ArrayLike | TopK | Ballots, *, subset: bool | None = None) -> Any:
         """Return the log-probability of full rankings, of top-k lists or of rankings of a subset.
 
         Parameters
@@ -113,7 +113,7 @@ class PlackettLuce(RandomUtility):
         >>> float(np.exp(model.log_prob([2, 0], subset=True)))
         0.5
         """
-        if not _is_plain(orders):
+        if isinstance(orders, Ballots) or not _is_plain(orders):
             return ballot_log_prob(orders, self, (), self._scores, subset)
         lists = self._lists(orders, subset)
         flat = lists.reshape(-1, lists.shape[-1])
