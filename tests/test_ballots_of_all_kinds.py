@@ -145,6 +145,15 @@ def test_equal_ballots_are_counted_together():
     assert len(grouped.merged()) == 2
 
 
+def test_ballots_that_say_nothing_are_counted_too():
+    ballots = Ballots.from_orders([[0], [0], [1, 0], [1, 0], [1]], subset=True)
+    merged = ballots.merged()
+    assert merged.weights.tolist() == [2.0, 2.0, 1.0]
+    assert [buckets for buckets, _, _ in listed(merged)] == [[["0"]], [["1"], ["0"]], [["1"]]]
+    assert Ballots.from_orders([[0], [0]]).merged().weights.tolist() == [2.0]
+    assert len(ballots.take([True, True, False, False, True])) == 3
+
+
 def test_some_ballots_and_some_items():
     ballots = Ballots.from_orders([["a", "b", "c"], [["a", "b"], "c"], ["c", "b"]], subset=True)
     assert listed(ballots.take([True, False, True])) == [

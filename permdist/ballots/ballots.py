@@ -295,7 +295,7 @@ class Ballots(Makers):
             raise ValueError(f"which: expected {self.n_ballots} booleans, got shape {mask.shape}")
         if not mask.any():
             raise ValueError("which: expected at least one ballot, got none")
-        return self._keep(np.ones(len(self.items), np.bool_), mask[self.ballot])
+        return self._keep(np.ones(len(self.items), np.bool_), mask[self.ballot], least=1)
 
     def without(self, items: Iterable[int | str]) -> Ballots:
         """Return the ballots as if some items had never been there.
@@ -309,7 +309,7 @@ class Ballots(Makers):
         gone[[self.index(item) for item in items]] = True
         if gone.sum() > self.n_items - 2:
             raise ValueError("items: expected at least two items to remain")
-        kept = self._keep(~gone[self.items], np.ones(len(self.signs), np.bool_))
+        kept = self._keep(~gone[self.items], np.ones(len(self.signs), np.bool_), least=2)
         numbers = np.cumsum(~gone) - 1
         names = tuple(name for name, left in zip(self.names, ~gone, strict=True) if left)
         return dataclasses.replace(kept, items=numbers[kept.items], names=names)
@@ -350,8 +350,8 @@ class Ballots(Makers):
             raise ValueError(f"names: expected {table.shape[2]}, got {len(chosen)}")
         return dataclasses.replace(self, features=rows, feature_names=chosen)
 
-    def _keep(self, entries: BoolArray, records: BoolArray) -> Ballots:
-        """Keep some entries of `items`, and records that still say something."""
+    def _keep(self, entries: BoolArray, records: BoolArray, least: int) -> Ballots:
+        """Keep some entries of `items`, and records with so many alternatives left at least."""
         owner = rows_of(self.ptr)
         entries = entries & records[owner]
         bucket_owner = rows_of(self.stages)
@@ -359,7 +359,7 @@ class Ballots(Makers):
         left = np.bincount(within[entries & (within >= 0)], minlength=len(self.sizes))
         lengths = np.bincount(owner[entries], minlength=len(self.signs))
         stages = np.bincount(bucket_owner[left > 0], minlength=len(self.signs))
-        told = (lengths > 1) & (stages > 0)
+        told = (lengths >= least) & (stages > 0)
         entries, buckets = entries & told[owner], (left > 0) & told[bucket_owner]
         if not told.any():
             raise ValueError("ballots: none with two alternatives or more remains")
