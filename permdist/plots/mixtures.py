@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,12 +41,17 @@ def plot_centers(mixture: Mixture, *, ax: Axes | None = None) -> Axes:
     positions = np.arange(1, n + 1)
     ranks = np.array([part.rank_marginals() @ positions for part in mixture.components])
     colors = colormaps["tab10" if n <= 10 else "viridis"]
+    # Names keep a distance from one another, so that they can be read.
+    heights, gap = ranks[-1].copy(), 0.06 * max(float(np.ptp(ranks)), 1e-9)
+    order = np.argsort(heights, kind="stable")
+    for upper, lower in itertools.pairwise(order):
+        heights[lower] = max(heights[lower], heights[upper] + gap)
     for item, name in enumerate(mixture.names):
         color = colors(item if n <= 10 else item / (n - 1))
         ax.plot(places, ranks[:, item], "o-", color=color, ms=7, lw=1.8)
         ax.annotate(
             as_text(name),
-            (places[-1], ranks[-1, item]),
+            (places[-1], heights[item]),
             xytext=(9, 0),
             textcoords="offset points",
             va="center",
