@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
 
 from permdist.ballots import reading
@@ -12,10 +13,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-class Makers:
+class Makers(ABC):
     """The ``from_`` methods of `Ballots`."""
 
     @classmethod
+    @abstractmethod
     def _from_flat(
         cls,
         flat: dict[str, Any],
@@ -23,7 +25,7 @@ class Makers:
         clusters: ArrayLike | None,
         times: ArrayLike | None,
     ) -> Self:
-        raise NotImplementedError
+        """Return ballots from flat arrays and what is given for every ballot."""
 
     @classmethod
     def from_orders(

@@ -171,7 +171,7 @@ class _State:
         return min(self.deadline - time.monotonic(), 1e7)
 
     def report(self, what: str) -> None:
-        """Tell how far the search is."""
+        """Report how far the search is."""
         if self.tell is not None:
             gap = (self.excess - self.bound) * self.unit
             self.tell(

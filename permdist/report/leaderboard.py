@@ -8,10 +8,11 @@ from permdist.report.document import Report
 from permdist.report.table import Cell
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pandas import DataFrame
 
+    from permdist.data import Battles
     from permdist.inference.leaderboard import Leaderboard
     from permdist.rating import Goodness, Rating
 
@@ -71,14 +72,15 @@ def rating_report(
     report.facts(_tiles(rating))
     _leaderboard_section(report, rating)
     if rating.battles is not None:
-        _win_rates_section(report, rating)
+        _win_rates_section(report, rating, rating.battles)
     covariates = rating.covariates()
     if covariates is not None:
         _covariates_section(report, covariates)
     if rating.goodness is not None:
         _goodness_section(report, rating.goodness)
-        _circles_section(report, rating)
-        _comparisons_section(report, rating)
+        _circles_section(report, rating.goodness, rating.fit.names)
+    if rating.goodness is not None and rating.battles is not None:
+        _comparisons_section(report, rating, rating.battles)
     if slices or failures:
         _slices_section(report, rating, slices or {}, failures or {})
     report.provenance(dict(facts or {}))
@@ -146,15 +148,14 @@ def _board_table(report: Report, board: Leaderboard, caption: str) -> None:
     report.table(head, rows, caption=caption)
 
 
-def _win_rates_section(report: Report, rating: Rating) -> None:
+def _win_rates_section(report: Report, rating: Rating, battles: Battles) -> None:
     from permdist import plots
 
-    assert rating.battles is not None
-    wins, ties = rating.battles.counts()
+    wins, ties = battles.counts()
     n = rating.fit.n_items
     names = list(rating.fit.names)
     fitted = rating.win_chances("points").loc[names, names].fillna(0.5)
-    even = ", with equal covariates" if rating.battles.features is not None else ""
+    even = ", with equal covariates" if battles.features is not None else ""
     report.section(
         "Win rates",
         "The share of points in the battles of each pair, where a tie is half a point for both, "
@@ -242,9 +243,8 @@ def _goodness_section(report: Report, found: Goodness) -> None:
     )
 
 
-def _circles_section(report: Report, rating: Rating) -> None:
-    assert rating.goodness is not None
-    circles, expected = rating.goodness.circles, rating.goodness.expected_circles
+def _circles_section(report: Report, found: Goodness, names: Sequence[str]) -> None:
+    circles, expected = found.circles, found.expected_circles
     if not circles.triads:
         return
     report.section(
@@ -256,7 +256,6 @@ def _circles_section(report: Report, rating: Rating) -> None:
         f"itself: {circles.significant or 'none'}.",
     )
     if len(circles.examples):
-        names = rating.fit.names
         report.table(
             ["beats the second", "beats the third", "beats the first"],
             [[names[item] for item in row] for row in circles.examples.tolist()],
@@ -264,11 +263,10 @@ def _circles_section(report: Report, rating: Rating) -> None:
         )
 
 
-def _comparisons_section(report: Report, rating: Rating) -> None:
+def _comparisons_section(report: Report, rating: Rating, battles: Battles) -> None:
     from permdist import plots
 
-    assert rating.battles is not None
-    wins, ties = rating.battles.counts()
+    wins, ties = battles.counts()
     n = rating.fit.n_items
     report.section(
         "Who met whom",
