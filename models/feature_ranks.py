@@ -11,6 +11,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from permdist._kernels import kernel
+from permdist._loops import ascending as stable_order
+from permdist._loops import sort
 from permdist._ragged import pack
 from permdist.models.batch import in_threads
 
@@ -201,7 +203,7 @@ def ascending(values: FloatArray) -> IntArray:
     low, high = values.min(), values.max()
     scale = (n - 1) / (high - low) if high > low else 0.0
     if not scale < 1e300:
-        return np.argsort(values)
+        return stable_order(values)
     bucket, ends = np.empty(n, np.int64), np.zeros(n + 1, np.int64)
     for i in range(n):
         bucket[i] = min(n - 1, int((values[i] - low) * scale))
@@ -221,7 +223,7 @@ def ascending(values: FloatArray) -> IntArray:
         order[at] = i
         moves += t - at
         if moves > 8 * n:
-            return np.argsort(values)
+            return stable_order(values)
     return order
 
 
@@ -286,7 +288,8 @@ def _score_values(
             order = ascending(inner)
             ordered = inner[order]
         else:
-            ordered = np.sort(inner)
+            ordered = inner.copy()
+            sort(ordered)
             for i in range(n):
                 nearest, distance = 0, abs(column[a + i] - centers[0])
                 for c in range(1, k):
@@ -295,8 +298,8 @@ def _score_values(
                 before = max(nearest, 1)
                 interval[i] = nearest
                 inner[i] = np.sign(centers[before] - centers[before - 1]) * column[a + i]
-            by_inner = np.argsort(inner, kind="mergesort")
-            order = by_inner[np.argsort(interval[by_inner], kind="mergesort")]
+            by_inner = stable_order(inner)
+            order = by_inner[stable_order(interval[by_inner])]
         middle, spread = ordered.mean(), 0.0
         if by_value:
             spread = np.sqrt(((ordered - middle) ** 2).mean())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permdist._compiling import seconds_without_compiling
 from permdist.measures import Measure, evaluate
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Watch:
         self.best: Any = None
         self._highest, self.best_at = -float("inf"), 0
         self.stopped = False
-        self._begin = time.perf_counter()
+        self._begin = seconds_without_compiling()
 
     def again(self) -> Watch:
         """Return a watch for another run of the same fit."""
@@ -109,7 +109,7 @@ class Watch:
         """
         for key, value in values.items():
             self.history.setdefault(key, []).append(float(value))
-        self.history["seconds"].append(time.perf_counter() - self._begin)
+        self.history["seconds"].append(seconds_without_compiling() - self._begin)
         told = ", ".join(f"{key} {value:.6g}" for key, value in values.items())
         stop = False
         if self.held_out is not None and scores is not None:

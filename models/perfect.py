@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import kernel
+from permdist._loops import copy, members_by
 from permdist._ragged import pack
 from permdist.measures import Measure, parse
 from permdist.measures.placements import place_by_orders
@@ -211,16 +212,16 @@ def _most_violated(
         start = start[1:]
         # Perfect: every document takes the next place of its label, and joins the block there.
         filled = np.zeros(len(cut) + 1, np.int64)
-        filled[1:] = cut
+        copy(cut, filled[1:])
         taken = start.copy()
-        up = first[np.argsort(score[first], kind="mergesort")]
+        up = members_by(1.0, score, first)
         for i in up:
             block = np.searchsorted(cut, taken[level[i]], side="right")
             taken[level[i]] += 1
             lowest[a + filled[block]] = i
             filled[block] += 1
-        down = first[np.argsort(-score[first], kind="mergesort")]
-        highest[a : a + n] = down
+        down = members_by(-1.0, score, first)
+        copy(down, highest[a : a + n])
         if _is_perfect(down, level, cut, start):
             _exchange(down, score, level, cut, all_pairs, highest[a : a + n])
 
@@ -262,7 +263,8 @@ def _exchange(
     leave, join = np.zeros(classes), np.zeros(classes)
     who_leaves, who_joins = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
     for t in cut:
-        leave[:], join[:] = np.inf, np.inf
+        leave[:] = np.inf
+        join[:] = np.inf
         open_classes = classes
         for k in range(t - 1, -1, -1):  # the lowest of each label above the cut
             one = level[down[k]]

@@ -14,6 +14,7 @@ import numpy as np
 from permdist._check import choice, finite
 from permdist._exp import exp_down
 from permdist._kernels import kernel
+from permdist._loops import descending
 from permdist.measures import AP, NDCG, RR, KendallTau, Measure, Precision
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def sum_measures(
     """
     for q in range(first_query, last_query):
         a, n = ptr[q], ptr[q + 1] - ptr[q]
-        order = np.argsort(-scores[a : a + n], kind="mergesort")
+        order = descending(scores[a : a + n])
         s, gain = np.empty(n), np.empty(n)
         level = np.empty(n, np.int64)
         for t in range(n):

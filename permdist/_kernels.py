@@ -8,12 +8,15 @@ compiled in memory.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import pickle
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar, overload
 
 import numba
+
+from permdist import _compiling  # noqa: F401  (listens to what is compiled from here on)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -60,7 +63,7 @@ def kernel(
     """
     if function is None:
         return partial(kernel, fuse=fuse, inline=inline, depends=depends)
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     options["fastmath"] = {"contract"} if fuse else False
     if inline:
         options |= {"forceinline": True, "_nrt": False}
@@ -72,8 +75,32 @@ def kernel(
         # user's cache. With neither (a read-only container, say), speed must not depend on it.
         compiled = numba.njit(**options)(function)
     _stamp_with_helpers(compiled, function, depends)
+    _name_by_content(compiled)
     _bear_full_disks(compiled)
     return compiled
+
+
+def _name_by_content(compiled: Any) -> None:
+    """Name files of machine code by what is in them.
+
+    numba numbers them: two processes that save different signatures of one kernel at the same
+    time could choose the same number, and one signature would get the code of the other.
+    """
+    record = _cache_file(compiled)
+    if record is None:
+        return
+
+    def save(key: Any, code: Any) -> None:
+        content = repr((key, record._source_stamp, record._version)).encode()
+        digest = hashlib.sha256(content).hexdigest()[:16]
+        name = f"{record._index_name.removesuffix('.nbi')}.{digest}.nbc"
+        record._save_data(name, code)
+        overloads = record._load_index()
+        if overloads.get(key) != name:
+            overloads[key] = name
+            record._save_index(overloads)
+
+    record.save = save
 
 
 def _bear_full_disks(compiled: Any) -> None:

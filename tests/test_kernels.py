@@ -1,14 +1,22 @@
+import ast
+import gc
 import os
 import resource
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numba.core import event
 
+import permdist
+from permdist._compiling import COMPILING
 from permdist._inversions import count_inversions, weigh_inversions
+from permdist._kernels import kernel
+from permdist._loops import ascending, descending, members_by, sort
 
 
 @given(st.lists(st.integers(0, 30), max_size=400))
@@ -99,3 +107,119 @@ def test_a_full_disk_does_not_stop_kernels(tmp_path):
     assert run(tmp_path, limit) == (6.0, False)  # nothing half-written is taken for the whole
     assert run(tmp_path) == (6.0, False)
     assert run(tmp_path) == (6.0, True)
+
+
+def test_two_processes_that_save_different_signatures_do_not_mix_them_up(tmp_path):
+    """Both see an empty index before either has written: numba would give both number 1."""
+    write(tmp_path, 2.0)
+    program = textwrap.dedent("""
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        import numpy as np
+        import program
+        record = program.outer._cache._cache_file
+        if sys.argv[2] == "save":
+            waiting = record._load_index
+            record._load_index = lambda: {{}}  # what a process sees that was a moment too early
+        values = np.ones(3, np.dtype(sys.argv[3]))
+        print(float(program.outer(values)), sum(program.outer.stats.cache_hits.values()))
+    """).replace("{{}}", "{}")
+
+    def call(task, dtype):
+        return subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path), task, dtype],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        ).stdout.split()
+
+    for dtype in ("f8", "i8"):
+        assert call("save", dtype)[0] == "6.0"
+    names = [path.name for path in tmp_path.rglob("program.outer*.nbc")]
+    assert len(names) == 2
+    assert call("load", "i8") == ["6.0", "1"]  # the index is that of the last one
+    assert call("load", "f8")[0] == "6.0"
+
+
+def test_the_collector_rests_while_kernels_are_compiled():
+    seen = []
+
+    @kernel
+    def double(x):
+        return 2.0 * x
+
+    class Look(event.Listener):
+        def on_start(self, event):
+            seen.append(gc.isenabled())
+
+        def on_end(self, event):
+            pass
+
+    before = COMPILING.seconds
+    with event.install_listener("numba:compile", Look()):
+        assert double(2.0) == 4.0
+    assert seen == [False]
+    assert gc.isenabled()
+    assert COMPILING.seconds > before
+    spent = COMPILING.seconds
+    assert double(3.0) == 6.0
+    assert COMPILING.seconds == spent
+
+
+def kernels_of(path):
+    """Find the functions of a file that are compiled."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            names = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
+            if any(getattr(name, "id", None) == "kernel" for name in names):
+                yield node
+
+
+def slow_to_compile(function):
+    """Find what takes a second to compile: numba's sorts, and arrays assigned to slices."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in ("sort", "argsort", "lexsort"):
+                yield node
+        elif isinstance(node, ast.Assign):
+            constant = ast.unparse(node.value).lstrip("-") in (
+                "0",
+                "1",
+                "0.0",
+                "1.0",
+                "np.inf",
+                "False",
+            )
+            parts = [part for one in node.targets for part in getattr(one, "elts", [one])]
+            subscripts = [one.slice for one in parts if isinstance(one, ast.Subscript)]
+            indices = [part for one in subscripts for part in getattr(one, "elts", [one])]
+            if any(isinstance(part, ast.Slice) for part in indices) and not constant:
+                yield node
+
+
+def test_kernels_do_without_what_is_slow_to_compile():
+    """Use `permdist._loops` instead; it is compiled once, and quickly."""
+    root = Path(permdist.__file__).parents[1]
+    files = [
+        path for name in ("permdist", "samplers", "models") for path in (root / name).rglob("*.py")
+    ]
+    found = [
+        f"{path.relative_to(root)}:{node.lineno}: {ast.unparse(node)}"
+        for path in files
+        for function in kernels_of(path)
+        for node in slow_to_compile(function)
+    ]
+    assert found == []
+
+
+@given(st.lists(st.integers(0, 30), max_size=200))
+def test_sorting(values):
+    array = np.array(values, dtype=np.float64)
+    np.testing.assert_array_equal(ascending(array), np.argsort(array, kind="stable"))
+    np.testing.assert_array_equal(descending(array), np.argsort(-array, kind="stable"))
+    members = np.arange(0, len(array), 2)
+    expected = members[np.argsort(-array[members], kind="stable")]
+    np.testing.assert_array_equal(members_by(-1.0, array, members), expected)
+    sort(array)
+    np.testing.assert_array_equal(array, np.sort(np.array(values, dtype=np.float64)))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from permdist._kernels import kernel
+from permdist._loops import ascending
 from permdist.measures import Measure, parse
 from permdist.models.batch import sums_in_threads
 from permdist.models.objectives.base import Bound, Objective
@@ -137,8 +138,10 @@ def _pair_hinges(
     """
     for q in range(first_query, last_query):
         a, n = ptr[q], ptr[q + 1] - ptr[q]
-        levels = level_of[a : a + n].max() + 1
-        order = np.argsort(scores[a : a + n])
+        levels = 0
+        for i in range(a, a + n):
+            levels = max(levels, level_of[i] + 1)
+        order = ascending(scores[a : a + n])
         values[q] = 0.0
         for sign in (-1.0, 1.0):
             # Of each level: the number of violating documents, their missing margins and squares.

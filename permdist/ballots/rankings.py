@@ -11,6 +11,7 @@ from scipy.sparse import csgraph
 from permdist._check import as_array, count, finite, integers
 from permdist._kernels import kernel
 from permdist._limits import need_memory
+from permdist._loops import ascending, sort
 from permdist._ragged import pointers
 from permdist.rankings import TopK
 from permdist.rankings.orders import first_fault
@@ -326,7 +327,7 @@ def _edges(
     for row in range(rows):
         if weights[row] > 0.0 and ptr[row + 1] - ptr[row] < n:
             lasts[row] = items[ptr[row + 1] - 1]
-    by_last = np.argsort(lasts, kind="mergesort")
+    by_last = ascending(lasts)
     reached = np.zeros(2 * leaves, np.bool_)
     times, times_for = np.zeros(n, np.int64), np.full(n, -1, np.int64)
     at = 0
@@ -348,7 +349,8 @@ def _edges(
                 common[held] = items[k]
                 held += 1
         common[held] = n
-        common = np.sort(common[: held + 1])
+        common = common[: held + 1]
+        sort(common)
         start = 0
         for stop in common:
             low, high = start + leaves, stop + leaves  # the items start .. stop - 1

@@ -12,7 +12,6 @@ import json
 import os
 import tempfile
 import threading
-import time
 import uuid
 import warnings
 import weakref
@@ -25,6 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from permdist import __version__
+from permdist._compiling import seconds_without_compiling
 from permdist._files import write_atomically
 from permdist.measures import Measure, evaluate
 from permdist.models.files import from_dict, to_dict
@@ -201,9 +201,9 @@ def in_fit() -> bool:
 def _fit(learner: Ranker, train: Queries, validation: Queries) -> Outcome:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        begin = time.perf_counter()
+        begin = seconds_without_compiling()
         learner.fit(train, eval_set=validation)
-        seconds = time.perf_counter() - begin
+        seconds = seconds_without_compiling() - begin
     told = [str(one.message) for one in caught if issubclass(one.category, ConvergenceWarning)]
     for one in caught:  # all other warnings are for the user
         if not issubclass(one.category, ConvergenceWarning):

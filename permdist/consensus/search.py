@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import kernel
+from permdist._loops import copy
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -52,14 +53,14 @@ def _search(margins: FloatArray, order: IntArray, moves: IntArray, least: float)
     best = _value(margins, order)
     trial = order.copy()
     for shake in range(len(moves)):
-        trial[:] = order
+        copy(order, trial)
         for step in range(moves.shape[1]):
             _move(trial, moves[shake, step, 0], moves[shake, step, 1])
         _insert(margins, trial, least)
         value = _value(margins, trial)
         if value > best + least:
             best = value
-            order[:] = trial
+            copy(trial, order)
 
 
 @kernel

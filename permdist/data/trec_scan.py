@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from permdist._kernels import kernel
+from permdist._loops import ascending, copy
 from permdist.data.letor_scan import NEWLINE, SPACE, Bytes, _number
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def sort_hashes(hashes: Hashes, ptr: IntArray, rows: IntArray, ordered: Hashes) 
     """Sort the hashes of each query; `rows` says from which row each one comes."""
     for q in range(len(ptr) - 1):
         own = hashes[ptr[q] : ptr[q + 1]]
-        order = np.argsort(own)
+        order = ascending(own)
         for k in range(len(own)):
             rows[ptr[q] + k] = ptr[q] + order[k]
             ordered[ptr[q] + k] = own[order[k]]
@@ -276,7 +277,7 @@ def rank_rows(
                     else:
                         spare[k] = order[j]
                         j += 1
-            order[low:high] = spare[low:high]
+            copy(spare[low:high], order[low:high])
             size *= 2
 
 

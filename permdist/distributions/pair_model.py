@@ -10,6 +10,7 @@ import numpy as np
 
 from permdist._check import finite, grades, scale_of
 from permdist._kernels import kernel
+from permdist._loops import descending, sort
 from permdist.distributions.gaps import narrowed
 from permdist.distributions.items import Items
 from permdist.measures import Measure, parse
@@ -220,8 +221,9 @@ def arrange(
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, float]:
     """Sort items by score and group them by label, as `Arranged` has them."""
     n = len(scores)
-    ranked = np.argsort(-scores, kind="mergesort")
-    ordered = np.sort(labels)
+    ranked = descending(scores)
+    ordered = labels.copy()
+    sort(ordered)
     levels = 1
     for i in range(1, n):
         levels += ordered[i] != ordered[i - 1]

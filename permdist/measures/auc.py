@@ -9,6 +9,7 @@ import numpy as np
 from permdist._check import grades
 from permdist._inversions import count_inversions, different_pairs
 from permdist._kernels import kernel
+from permdist._loops import sort
 from permdist.measures.base import Measure, Positional
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def _pairs(ptr: IntArray, length: IntArray, grade: IntArray) -> IntArray:
         if len(own) and own.min() == own.max():
             equal += len(own) * (len(own) - 1) // 2
         else:
-            ordered = np.sort(own)
+            ordered = own.copy()
+            sort(ordered)
             run = 0
             for i in range(1, len(ordered)):
                 run = run + 1 if ordered[i] == ordered[i - 1] else 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from permdist._kernels import kernel
+from permdist._loops import sort
 from permdist.measures.judged import JudgedQueries, RunMeasure
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ def _along(
             if rest[i] > 0:
                 best[entry] = rest[i]
                 entry += 1
-        best = np.sort(best)[::-1]
+        sort(best)
+        best = best[::-1]
         retrieved, p = ptr[q + 1] - ptr[q], len(best)
         if p == 0:
             continue

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import kernel
+from permdist._loops import sort
 from permdist.measures.base import Measure
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def _persistence(
     for q in range(len(length)):
         first, p = ptr[q], ptr[q + 1] - ptr[q]
         top = min(k, length[q])
-        ordered = np.sort(grade[first : first + p])
+        ordered = grade[first : first + p].copy()
+        sort(ordered)
         border = ordered[p - top] if p >= top else 0
         places = top
         for entry in range(first, first + p):

@@ -12,6 +12,7 @@ import numpy as np
 
 from permdist._check import frozen
 from permdist._kernels import kernel
+from permdist._loops import descending
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -90,7 +91,7 @@ def _place_by_scores(
         n = len(row)
         # A compared pair costs a quarter of a nanosecond, a sorted item many times its log2(n).
         if last - first > 24 * np.log2(n + 1.0):
-            order = np.argsort(-row, kind="mergesort")
+            order = descending(row)
             entry = first
             k = 0
             while k < n:

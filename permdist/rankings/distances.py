@@ -19,6 +19,7 @@ from permdist._interrupts import LONG, parts
 from permdist._inversions import count_inversions, weigh_inversions
 from permdist._kernels import kernel
 from permdist._limits import need_memory
+from permdist._loops import sort
 from permdist.rankings.orders import _inverse, check_orders
 from permdist.rankings.partial import BucketOrder, TopK
 
@@ -396,7 +397,7 @@ def _kendall_tied(
             doubled = int(2 * b[y, i])
             keys[i] = int(2 * a[x, i]) * 2 * n + doubled
             in_b[doubled] += 1
-        keys.sort()
+        sort(keys)
         in_a, both = 0, 0  # pairs tied in a, and in both
         same_a, same_both = 0, 0
         for i in range(n):

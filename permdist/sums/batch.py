@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._kernels import kernel
+from permdist._loops import copy, members_by
 from permdist._ragged import bounds, pack
 from permdist.sums.blocks import forward as forward_blocks
 from permdist.sums.blocks import sums as sums_of_blocks
@@ -365,7 +366,11 @@ def _share_ties(scores: FloatArray, first: IntArray, slopes: FloatArray) -> None
         for i in range(first[c] + 1, first[c + 1] + 1):
             if i == first[c + 1] or scores[i] != scores[start]:
                 if i - start > 1:
-                    slopes[start:i] = slopes[start:i].mean()
+                    total = 0.0
+                    for k in range(start, i):
+                        total += slopes[k]
+                    for k in range(start, i):
+                        slopes[k] = total / (i - start)
                 start = i
 
 
@@ -373,8 +378,7 @@ def _share_ties(scores: FloatArray, first: IntArray, slopes: FloatArray) -> None
 def _sort_down(members: IntArray, scores: FloatArray, start: int, end: int, out: IntArray) -> None:
     """Sort documents by descending score, equal ones as they are; few of them by insertion."""
     if end - start > FEW:
-        part = members[start:end]
-        out[start:end] = part[np.argsort(-scores[part], kind="mergesort")]
+        copy(members_by(-1.0, scores, members[start:end]), out[start:end])
         return
     for i in range(start, end):
         item, place = members[i], i

@@ -14,6 +14,7 @@ import numpy as np
 
 from permdist._exp import exp_down
 from permdist._kernels import kernel
+from permdist._loops import descending
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -91,7 +92,8 @@ def _sharpest(score: FloatArray, top: float, kept: int) -> float:
     while top > score[n - 1] - REACH:
         while certain < n and score[certain] > top + REACH:
             certain += 1
-        mean[:], variance[:], steep[:] = certain, 1e-8, 0.0
+        for b in range(len(mean)):
+            mean[b], variance[b], steep[b] = certain, 1e-8, 0.0
         for t in range(certain, n):
             if score[t] < top - (BLOCK - 1) * WIDEST - REACH:
                 break
@@ -171,7 +173,7 @@ def expected_sums(
         gradient[a : a + n] = 0.0
         if kept == 0:
             continue
-        order = np.argsort(-scores[a : a + n], kind="mergesort")
+        order = descending(scores[a : a + n])
         # From the highest score down, in units of the noise. No noise bridges 2 REACH.
         score, gain = np.zeros(n), np.empty(n)
         for t in range(n):
@@ -319,7 +321,7 @@ def independent_sums(
         begin, kept = weight_ptr[q], weight_ptr[q + 1] - weight_ptr[q]
         values[q] = 0.0
         gradient[a : a + n] = 0.0
-        order = np.argsort(-scores[a : a + n], kind="mergesort")
+        order = descending(scores[a : a + n])
         goods = order[np.flatnonzero(gains[a : a + n][order])]
         if kept == 0 or len(goods) == 0:
             continue

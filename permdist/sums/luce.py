@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import kernel
+from permdist._loops import copy
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -157,7 +158,7 @@ def draw_top(worths: FloatArray, uniforms: FloatArray) -> IntArray:
     while leaves < n:
         leaves *= 2
     tree = np.zeros(2 * leaves)
-    tree[leaves : leaves + n] = worths
+    copy(worths, tree[leaves:])
     for node in range(leaves - 1, 0, -1):
         tree[node] = tree[2 * node] + tree[2 * node + 1]
     out = np.empty((draws, k), np.int64)

@@ -13,6 +13,7 @@ import numpy as np
 from permdist._exp import exp_down
 from permdist._inversions import different_pairs
 from permdist._kernels import kernel
+from permdist._loops import members_by
 from permdist._ragged import bounds, pointers, rows_of
 
 if TYPE_CHECKING:
@@ -108,11 +109,10 @@ def _sum_queries(
         start, end = class_ptr[first[q]], class_ptr[first[q + 1]]
         order, ascending = np.empty(end - start, np.int64), np.empty(end - start)
         for c in range(first[q], first[q + 1]):
-            members = classes[class_ptr[c] : class_ptr[c + 1]]
-            by_score = np.argsort(scores[members], kind="mergesort")
-            for k in range(len(members)):
-                order[class_ptr[c] - start + k] = members[by_score[k]]
-                ascending[class_ptr[c] - start + k] = scores[members[by_score[k]]]
+            by_score = members_by(1.0, scores, classes[class_ptr[c] : class_ptr[c + 1]])
+            for k in range(len(by_score)):
+                order[class_ptr[c] - start + k] = by_score[k]
+                ascending[class_ptr[c] - start + k] = scores[by_score[k]]
         for upper in range(first[q] + 1, first[q + 1]):
             good = slice(class_ptr[upper] - start, class_ptr[upper + 1] - start)
             for lower in range(first[q], upper):

@@ -8,6 +8,7 @@ import numpy as np
 
 from permdist._exp import exp_down
 from permdist._kernels import kernel
+from permdist._loops import copy, members_by, sort
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -38,10 +39,10 @@ def sort_goods(
             largest = max(largest, abs(scores[i]))
         for t in range(first[q], first[q + 1]):
             own = members[ptr[q] + cuts[t] : ptr[q + 1]]
-            by_score = np.argsort(-scores[own], kind="mergesort")
+            by_score = members_by(-1.0, scores, own)
             start = goods_ptr[t]
             for k in range(len(own)):
-                goods[start + k] = own[by_score[k]]
+                goods[start + k] = by_score[k]
                 par[start + k] = start + k
                 if k > 0:
                     gap = scores[goods[start + k - 1]] - scores[goods[start + k]]
@@ -53,7 +54,7 @@ def sort_goods(
                 while end < len(own) and par[start + end] == par[start + k]:
                     end += 1
                 if end - k > 1:
-                    goods[start + k : start + end] = np.sort(goods[start + k : start + end])
+                    sort(goods[start + k : start + end])
                 k = end
 
 
@@ -93,9 +94,10 @@ def sum_queries(
         factor = 2.0 * scales[q]
         for t in range(first[q], first[q + 1]):
             m = cuts[t]
-            bads = members[ptr[q] : ptr[q] + m]
-            bads = bads[np.argsort(scores[bads], kind="mergesort")]
-            x_bads = factor * scores[bads]
+            bads = members_by(1.0, scores, members[ptr[q] : ptr[q] + m])
+            x_bads = np.empty(m)
+            for b in range(m):
+                x_bads[b] = factor * scores[bads[b]]
             by_bads = np.zeros(m)
             chances, slopes = np.empty(m), np.empty(m)
             steps, heights = np.empty(m + 1), np.empty(m + 2)
@@ -167,7 +169,9 @@ def _sum_row(
             highest = max(highest, tilt * (steps[0] - steps[i]))
         spread = highest - lowest
     else:  # small means are wanted to all their digits: their logarithm is taken
-        least, most = np.abs(steps).min(), np.abs(steps).max()
+        least, most = abs(steps[0]), abs(steps[0])
+        for i in range(1, end + 1):
+            least, most = min(least, abs(steps[i])), max(most, abs(steps[i]))
         spread = np.log(most / least) if most < least * WIDE else np.log(WIDE)
     # Bads outside the window are above or below for certain, whatever the steps do.
     low = int(np.searchsorted(x_bads, x - (CERTAIN + spread)))
@@ -243,7 +247,7 @@ def _count(
         size = new - old
         if len(cells) < new + size + 1:
             more = np.empty(2 * (new + size + 1))
-            more[:new] = cells[:new]
+            copy(cells[:new], more)
             cells = more
         before, after = cells[old:new], cells[new : new + size]
         after[0] = q * before[0]

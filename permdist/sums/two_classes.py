@@ -17,6 +17,7 @@ import numpy as np
 
 from permdist._exp import exp_down
 from permdist._kernels import kernel
+from permdist._loops import copy
 from permdist.sums.shape import level_steps
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def forward(
     m, p = sizes
     n = p + m
     goods, least, sums = np.zeros(p + 1), np.zeros(p + 1), np.zeros(m + 1)
-    goods[1:] = scores[m:]
+    copy(scores[m:], goods[1:])
     for i in range(m):  # sums of the first i bads, the last first
         sums[m - i - 1] = sums[m - i] + scores[i]
     if by_score:
@@ -190,9 +191,7 @@ def mean_slopes(
         here = slice(low + 1, low + 1 + width)
         left = slice(low, low + width)
         rows[old, low : low + width + 1] = 0.0
-        rows[old, low_before + 1 : low_before + 1 + width_before] = along[
-            start - width_before : start
-        ]
+        copy(along[start - width_before : start], rows[old, low_before + 1 :])
         flows[old, low : low + width + 1] = 0.0
         pulls[old, low : low + width + 1] = 0.0
         flow, pull, mean = flows[new, here], pulls[new, here], rows[new, here]
@@ -236,7 +235,7 @@ def best(
     m, p = sizes
     n = p + m
     goods, bads = np.zeros(p + 1), np.zeros(m + 1)
-    goods[1:] = scores[m:]
+    copy(scores[m:], goods[1:])
     for i in range(m):
         bads[m - i - 1] = scores[i]
     tops = np.full((2, p + 2), NEVER)

@@ -14,6 +14,7 @@ import numpy as np
 from permdist._interrupts import parts
 from permdist._kernels import kernel
 from permdist._limits import need_memory
+from permdist._loops import copy
 
 if TYPE_CHECKING:
     from permdist._typing import BoolArray, FloatArray
@@ -134,7 +135,7 @@ def _leave_one_out(
     while depth >= 0:
         a, b = low[depth], high[depth]
         if b - a == 1:
-            out[a, :] = stack[depth, now[depth], 2 : kept + 2]
+            copy(stack[depth, now[depth], 2 : kept + 2], out[a])
             depth -= 1
             continue
         if side[depth] == 2:
@@ -267,7 +268,7 @@ def _expected_sum(
                 plain[j + 1, r] = q * plain[j, r] + p * plain[j, r - 1]
                 marked[j + 1, r] = q * marked[j, r] + p * marked[j, r - 1] + mark * plain[j, r]
         by_plain[:] = 0.0
-        by_marked[:kept] = values
+        copy(values, by_marked)
         by_marked[kept] = 0.0
         for r in range(kept):
             total += marked[n, r] * values[r]

@@ -1,0 +1,76 @@
+"""What happens while kernels are compiled: the collector rests, and long waits are explained."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import time
+from typing import Any
+
+from numba.core import event
+
+NOTICE = "permdist: compiling kernels, once per installation"
+PATIENCE = 1.0  # seconds after which to say so
+
+
+class Compiling(event.Listener):  # type: ignore[misc]
+    """Listens to the beginning and the end of compilations, which may be inside each other.
+
+    numba compiles in one thread at a time, so that nothing needs a lock. Compilation makes
+    millions of objects that live until it ends: going through them again and again to collect
+    garbage takes a fifth of the time, and finds none.
+
+    Attributes
+    ----------
+    seconds : float
+        How long this process has compiled so far.
+    """
+
+    def __init__(self) -> None:
+        self.seconds, self._depth, self._begin = 0.0, 0, 0.0
+        self._told, self._collects = False, False
+        self._timer: threading.Timer | None = None
+
+    def on_start(self, event: Any) -> None:
+        """Note that a compilation begins."""
+        self._depth += 1
+        if self._depth > 1:
+            return
+        self._begin, self._collects = time.perf_counter(), gc.isenabled()
+        gc.disable()
+        module = str(getattr(event.data["dispatcher"].py_func, "__module__", ""))
+        if not self._told and module.partition(".")[0] == "permdist" and _somebody_watches():
+            self._timer = threading.Timer(max(0.0, PATIENCE - self.seconds), self._tell)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def on_end(self, event: Any) -> None:  # noqa: ARG002
+        """Note that a compilation ends."""
+        self._depth -= 1
+        if self._depth > 0:
+            return
+        self.seconds += time.perf_counter() - self._begin
+        if self._collects:
+            gc.enable()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _tell(self) -> None:
+        self._told = True
+        print(NOTICE, file=sys.stderr, flush=True)
+
+
+def _somebody_watches() -> bool:
+    """Return whether there is a terminal, or a notebook, to write to."""
+    return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+
+
+COMPILING = Compiling()
+event.register("numba:compile", COMPILING)
+
+
+def seconds_without_compiling() -> float:
+    """Return the time of a clock that stands still while kernels are compiled."""
+    return time.perf_counter() - COMPILING.seconds
