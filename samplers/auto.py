@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from permdist.targets import Target
 
 MOST_WORK = 1e8  # of a trial, in estimated nanoseconds
+LEAST_WORK = 1e7  # a shorter trial tells little
+SHARE = 0.3  # of the planned run that trials may take
 DRAWS = 2000
 FEWEST = 100  # draws of a trial; a kernel that is too slow even for these is not tried
 MOST_ITEMS = 300
@@ -36,27 +38,41 @@ def default_thin(name: str, n_items: int) -> int:
     return max(1, round(n_items * float(np.mean(sweeps))))
 
 
-def choose_kernel(target: Target, rng: np.random.Generator) -> str:
+def choose_kernel(target: Target, rng: np.random.Generator, draws: float = np.inf) -> str:
     """Choose the kernel with the most effective draws for the same work.
 
     Work is counted, not timed, so that the same seed makes the same choice on every machine. All
     kernels start from the same order, which short runs of each have warmed up; those that come
     close to the best get a second, longer trial.
+
+    Parameters
+    ----------
+    target : Target
+    rng : Generator
+    draws : float
+        How many draws are planned. Where trials would take more than a third of the run they are
+        shorter; for a run so short that they would tell little there are none, and the kernel is
+        the one that usually wins: block moves where there are any, relocation elsewhere.
     """
     names = [name for name in applicable(target) if KERNELS[name].operations is not None]
-    names = [name for name in names if FEWEST * work(target, name, 0.5) <= 5 * MOST_WORK]
     if target.n_items < 3 or not names:
         return "adjacent"
-    if not target.is_compiled:  # a trial would take longer than most runs
-        return "relocation"
+    sweeps = [default_thin(name, target.n_items) * work(target, name, 0.5) for name in names]
+    most = min(MOST_WORK, SHARE * draws * min(sweeps) / (3.0 * len(names)))
+    # Without compiled functions a trial would take longer than most runs.
+    if not target.is_compiled or most < LEAST_WORK:
+        return "block" if target.is_compiled and "block" in names else "relocation"
+    names = [name for name in names if FEWEST * work(target, name, 0.5) <= 5 * most]
+    if not names:
+        return "adjacent"
     order = target.random_start(rng)
     for name in names:
-        order = _try(target, name, order, rng, MOST_WORK / 8)[1]
-    rates = {name: _try(target, name, order, rng, MOST_WORK)[0] for name in names}
+        order = _try(target, name, order, rng, most / 8)[1]
+    rates = {name: _try(target, name, order, rng, most)[0] for name in names}
     best = max(rates.values())
     close = [name for name in names if rates[name] > 0.25 * best]
     if len(close) > 1:
-        rates = {name: _try(target, name, order, rng, 5 * MOST_WORK)[0] for name in close}
+        rates = {name: _try(target, name, order, rng, 5 * most)[0] for name in close}
     return max(close, key=lambda name: rates[name])
 
 

@@ -79,8 +79,9 @@ def run_chains(
         class at once, class after class (both for `GoodBad` over orders); ``"exact"`` draws
         independently; `register_kernel` adds others. ``"adjacent+relocation"`` takes both equally
         often, ``{"adjacent": 9, "relocation": 1}`` in the given proportions. ``"auto"`` is exact
-        where that is affordable, otherwise the kernel with the most effective draws in a short
-        trial; ``chains.kernel`` says which.
+        where that is affordable, otherwise the kernel with the most effective draws in trials
+        that take a third of the run at most, and for a short run the one that usually wins;
+        ``chains.kernel`` says which.
     thin : int, optional
         The number of steps between two draws; about one sweep over the items by default.
     rng : int, Generator or None
@@ -119,7 +120,8 @@ def run_chains(
         pilot, *streams = generator.spawn(settings.chains + 1)
         seed = _digest([stream.bit_generator.state for stream in streams])
         found = None if store is None else store.header()
-        name = _name(kernel, dist, target, pilot, found)
+        planned = settings.chains * (settings.draws + settings.tune)
+        name = _name(kernel, dist, target, pilot, found, planned)
         steps = thin if thin is not None else _default_thin(name, dist.n_items)
         if found is not None:  # the defaults are those of the earlier run
             steps = int(found.get("thin", steps)) if thin is None else steps
@@ -210,6 +212,7 @@ def _name(
     target: Target,
     pilot: np.random.Generator,
     found: dict[str, Any] | None,
+    draws: int,
 ) -> str:
     """Return the full name of a kernel: a mixture with its shares, or what `auto` chose."""
     if isinstance(kernel, Mapping):
@@ -229,7 +232,7 @@ def _name(
     if name == "auto" and found is not None:
         name = str(found.get("kernel"))
     if name == "auto":
-        return "exact" if target.exact else choose_kernel(target, pilot)
+        return "exact" if target.exact else choose_kernel(target, pilot, draws)
     if name == "exact":
         if not target.exact:
             dist.sample(rng=0)  # raises the error that says why not

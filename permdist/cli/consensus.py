@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from permdist.cli._shared import AsJson, Seed, command_line, need_files, print_json, without_nan
-from permdist.data.preflib import FILE_TYPES
 
 if TYPE_CHECKING:
     from permdist.consensus import Consensus
@@ -107,6 +106,7 @@ def _ballots(data: Path, ranks: bool, subset: bool | None, without: str | None) 
     from permdist._text import split_list
     from permdist.ballots import Ballots
     from permdist.data import load_orders, load_preflib
+    from permdist.data.preflib import FILE_TYPES
 
     if any(suffix[1:] in FILE_TYPES for suffix in data.suffixes):
         if ranks:

@@ -8,8 +8,6 @@ import typer
 
 from permdist.cli._battles import Columns
 from permdist.cli._shared import AsJson, Reading, print_json
-from permdist.data.battle_files import is_table
-from permdist.data.preflib import FILE_TYPES
 
 if TYPE_CHECKING:
     from permdist.data import Preferences
@@ -29,6 +27,9 @@ def describe(
     as_json: AsJson = False,
 ) -> None:
     """Describe a LETOR or PrefLib file or a table of battles (plain, .gz or .bz2)."""
+    from permdist.data.battle_files import is_table
+    from permdist.data.preflib import FILE_TYPES
+
     if is_table(file):
         found = columns.load(file).describe()
         if as_json:

@@ -9,7 +9,6 @@ import typer
 
 from permdist.cli._battles import Columns
 from permdist.cli._shared import AsJson, Seed, command_line, need_files, print_json, without_nan
-from permdist.data.preflib import FILE_TYPES
 
 if TYPE_CHECKING:
     from permdist.rating import Rating
@@ -109,6 +108,7 @@ def rate(
     """
     from permdist import rating
     from permdist._text import split_list
+    from permdist.data.preflib import FILE_TYPES
 
     if output is not None and output.suffix.lower() not in SUFFIXES:
         raise ValueError(f"--output: expected a file {', '.join(SUFFIXES)}, got {output}")
