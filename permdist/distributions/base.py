@@ -107,8 +107,11 @@ class Distribution(Items, ABC):
             return self._sample(number, generator).reshape(*shape, n)
         need_memory(f"size: {number:,} orders of {n:,} items", 8.0 * number * n)
         # Blocks draw the same numbers one after the other, and Ctrl-C ends them.
+        blocks = list(parts(number, 10.0 * n))
+        if len(blocks) == 1:
+            return self._sample(number, generator).reshape(*shape, n)
         orders = np.empty((number, n), dtype=np.int64)
-        for a, b in parts(number, 10.0 * n):
+        for a, b in blocks:
             orders[a:b] = self._sample(b - a, generator)
         return orders.reshape(*shape, n)
 
