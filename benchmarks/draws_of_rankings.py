@@ -4,7 +4,8 @@ python benchmarks/draws_of_rankings.py
 
 "Random numbers and insertions" is what any sampler by repeated insertion has to do: an exponential
 variable for every item of every draw (from which a place follows by one division), and a compiled
-loop that inserts items at places that are known already. prefsampling (``pip install prefsampling``) is timed with a hundredth of the draws.
+loop that inserts items at places that are known already. prefsampling (``pip install
+prefsampling``) is timed with a hundredth of the draws.
 """
 
 from __future__ import annotations
