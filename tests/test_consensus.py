@@ -12,7 +12,7 @@ from test_cli import permdist
 
 from permdist import Ballots, PlackettLuce, data, plots, rankings
 from permdist.consensus import METHODS, Majorities, components, count_pairs, program
-from permdist.consensus.cuts import Cuts, odd_circles
+from permdist.consensus.cuts import Cuts
 from permdist.consensus.kemeny import kemeny
 from permdist.consensus.positions import footrule_order, spearman_order
 from permdist.rankings import BucketOrder, TopK, consensus

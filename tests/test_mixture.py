@@ -19,7 +19,7 @@ from permdist import (
     rankings,
     strategies,
 )
-from permdist.distributions import NotExactError
+from permdist.distributions import Distribution, NotExactError
 from permdist.distributions.mixture_families import MallowsFamily, PlackettLuceFamily
 from permdist.distributions.mixture_fit import State, improved, seeds
 from permdist.rankings import TopK
@@ -310,25 +310,90 @@ def test_short_lists_weights_and_names():
     assert twice.fit_result.objective == pytest.approx(weighted.fit_result.objective, rel=1e-9)
 
 
-def test_families_of_your_own(ballots):
+class Mute(Distribution):
+    """Two items, the first one ahead with a chance of which nobody is told."""
+
+    def __init__(self, logit):
+        super().__init__(2)
+        self._logit = logit
+
+    def log_prob(self, orders):
+        sign = np.where(np.asarray(orders)[..., 0] == 0, 1.0, -1.0)
+        return -np.logaddexp(0.0, -sign * self._logit)
+
+    def _sample(self, size, rng):
+        raise NotImplementedError
+
+
+class Lean(Mute):
+    """The same with a parameter that can be changed."""
+
+    @property
+    def parameters(self):
+        return np.array([self._logit])
+
+    def with_parameters(self, values):
+        return Lean(*values)
+
+
+def test_families_of_your_own_have_errors_by_difference_quotients(ballots):
     def fit(orders, weights):
-        return GaussianScores.fit(orders, weights=weights, regularization=0.1)
+        return PlackettLuce.fit(orders, weights=weights)
 
-    few = ballots[:40]
+    options = {"k": 2, "n_init": 1, "rng": 0, "tol": 1e-9}
+    named = Mixture.fit(ballots[:300], prior=0.0, **options)
+    own = Mixture.fit(ballots[:300], fit, n_parameters=3, **options)
+    assert own.fit_result.n_parameters == 7
+    assert own.fit_result.bic == pytest.approx(named.fit_result.bic, rel=1e-6)
+    assert own.fit_result.error_note == ""
+    assert own.fit_result.weight_errors == pytest.approx(named.fit_result.weight_errors, rel=0.01)
+    for mine, theirs in zip(
+        own.fit_result.component_errors, named.fit_result.component_errors, strict=True
+    ):
+        assert mine == pytest.approx(theirs, rel=0.01)
 
-    def fit_worths(orders, weights):
-        return PlackettLuce.fit(orders, weights=weights, prior=0.1)
 
-    for family in (fit, fit_worths):
-        model = Mixture.fit(few, family, k=2, n_init=1, max_iter=2, tol=1e-3, n_parameters=3, rng=0)
-        assert model.fit_result.n_parameters == 7
-        assert np.isfinite(model.fit_result.bic)
-        assert model.fit_result.weight_errors[0] > 0.0
-    model = Mixture.fit(few, GaussianScores, k=1)
+def test_gaussian_components(ballots):
+    model = Mixture.fit(ballots[:40], GaussianScores, k=1)
     assert isinstance(model.components[0], GaussianScores)
     assert np.isnan(model.fit_result.bic)
+    assert model.fit_result.component_errors[0].shape == (4,)
+    assert (model.fit_result.component_errors[0] > 0.05).all()
     with pytest.raises(ValueError, match="pass n_parameters, or criterion='cv'"):
-        Mixture.fit(few, GaussianScores, k=[1, 2])
+        Mixture.fit(ballots[:40], GaussianScores, k=[1, 2])
+
+
+def test_components_that_tell_their_parameters_and_others():
+    def fit(kind):
+        def found(orders, weights):
+            first = weights @ (orders[:, 0] == 0) / weights.sum()
+            return kind(np.log(first / (1.0 - first)))
+
+        return found
+
+    ballots = np.array([[0, 1]] * 30 + [[1, 0]] * 10)
+    model = Mixture.fit(ballots, fit(Lean), k=1)
+    assert model.fit_result.component_errors[0] == pytest.approx([(40 * 0.75 * 0.25) ** -0.5])
+    model = Mixture.fit(ballots, fit(Mute), k=1)
+    assert model.fit_result.component_errors[0].shape == (0,)
+    assert model.fit_result.weight_errors == pytest.approx([0.0])
+    assert "Mute has no attribute parameters and no method with_parameters" in (
+        model.fit_result.error_note
+    )
+
+
+@pytest.mark.parametrize("family", ["plackett-luce", "mallows"])
+def test_acceleration_arrives_at_the_same_place_sooner_and_never_falls(family):
+    parts = [PlackettLuce(ONE / 2), PlackettLuce(OTHER / 2)]  # groups that overlap: slow
+    ballots = Mixture(parts, [0.6, 0.4]).sample(400, rng=1)
+    options = {"k": 2, "n_init": 1, "max_iter": 5000, "tol": 1e-9, "rng": 0}
+    plain = Mixture.fit(ballots, family, accelerate=False, **options).fit_result
+    quick = Mixture.fit(ballots, family, **options).fit_result
+    assert plain.converged
+    assert quick.converged
+    assert (np.diff(quick.history) >= 0.0).all()
+    assert quick.objective >= plain.objective - 1e-4
+    assert quick.n_iter < 0.6 * plain.n_iter
 
 
 @pytest.mark.parametrize("family", ["plackett-luce", "mallows"])

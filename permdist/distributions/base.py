@@ -276,7 +276,7 @@ class Distribution(Items, ABC):
                     return Estimate(mine.divergence(theirs))
             if self.n_items <= MAX_LISTED:
                 orders = enumerate_orders(self.n_items)
-                p = self._listed_log_prob(orders)
+                p = self.listed_log_prob(orders)
                 here = p > -np.inf
                 q = other.log_prob(orders[here])
                 if (q == -np.inf).any():
@@ -321,10 +321,17 @@ class Distribution(Items, ABC):
     def _listing(self) -> tuple[IntArray, FloatArray]:
         """All orders and their probabilities."""
         orders = enumerate_orders(self.n_items)
-        return orders, np.exp(self._listed_log_prob(orders))
+        return orders, np.exp(self.listed_log_prob(orders))
 
-    def _listed_log_prob(self, orders: IntArray) -> Any:
-        """Return log-probabilities of checked orders; -inf will do where the chance is 0."""
+    def listed_log_prob(self, orders: IntArray) -> Any:
+        """Return log-probabilities of valid orders; -inf where the chance is 0 in doubles.
+
+        For sums over all orders, in which such orders have no part.
+
+        Parameters
+        ----------
+        orders : array of int, shape (..., n)
+        """
         return self.log_prob(orders)
 
     @property
