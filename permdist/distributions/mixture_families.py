@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # The error of a score that a weighted fit leaves before its last Newton step.
 STEP_TOL = 1e-5
+# Newton's method for theta: the most steps, and how small the last one must be, relative to theta.
+NEWTON_STEPS, THETA_TOL = 8, 1e-7
 FAMILIES = ("plackett-luce", "mallows")
 
 
@@ -141,9 +143,23 @@ class MallowsFamily(Family):
                 center, cost = previous.center, before
         total = cost + self.prior * self.chance_distance
         mean = total / (float(counts.sum()) + self.prior)
-        alone = len(center) == 1
-        theta = 0.0 if alone else theta_at(Mallows, center, self.distance, mean)
+        start = 0.0 if previous is None else previous.theta
+        theta = 0.0 if len(center) == 1 else self._theta(center, mean, start)
         return Mallows(center, theta, self.distance, self.names)
+
+    def _theta(self, center: Any, mean: float, start: float) -> float:
+        """Find the theta with this mean distance: Newton's method if it gets there, or a search."""
+        theta = start
+        for _ in range(NEWTON_STEPS if start > 0.0 else 0):
+            model = Mallows(center, theta, self.distance)
+            variance = model.distance_variance()
+            step = (model.expected_distance() - mean) / variance if variance > 0.0 else np.inf
+            theta += step
+            if not 0.0 < theta < 2.0 * start:
+                break
+            if abs(step) <= THETA_TOL * theta:
+                return theta
+        return theta_at(Mallows, center, self.distance, mean)
 
     def _distances(self, center: Any) -> FloatArray:
         found: FloatArray = getattr(rankings, self.distance)(self.orders, center)
