@@ -242,40 +242,7 @@ def good_bad():
     harness.table("Pairs, 20,000 items with spread scores", rows)
 
 
-def insert_columns(displaced):
-    """Decode stages into orders with numpy, all draws at once; displaced (draws, n)."""
-    orders = displaced.copy()
-    for k in range(displaced.shape[1] - 2, -1, -1):
-        orders[:, k + 1 :] += orders[:, k + 1 :] >= displaced[:, k, None]
-    return orders
-
-
-def numpy_mallows(n, theta, size):
-    """Draw from Mallows' model with Kendall's distance, vectorized over the draws."""
-    left = np.arange(n, 0, -1)
-    uniforms = np.random.default_rng(0).random((size, n))
-    stages = -np.log1p(uniforms * np.expm1(-left * theta)) / theta
-    return insert_columns(np.minimum(stages.astype(np.int64), left - 1))
-
-
 def mallows():
-    for n, theta in ((100, 0.1), (1000, 0.1), (1000, 0.01)):
-        model = Mallows(range(n), theta)
-        rows = {
-            "permdist": harness.seconds(lambda m=model: m.sample(1000, rng=0)),
-            "numpy, vectorized over draws": harness.seconds(
-                lambda n=n, t=theta: numpy_mallows(n, t, 1000), repeat=2
-            ),
-        }
-        try:
-            from prefsampling.ordinal import mallows as peer
-
-            rows["prefsampling"] = 100 * harness.seconds(
-                lambda n=n, t=theta: peer(10, n, np.exp(-t)), repeat=2
-            )
-        except ImportError:
-            rows["prefsampling"] = "not installed"
-        harness.table(f"1,000 Kendall draws of {n:,} items, theta {theta:g}", rows)
     rows = {
         f"{distance}, {n:,} items": harness.seconds(
             lambda d=distance, n=n: Mallows(range(n), 0.01, d).log_partition()

@@ -945,3 +945,21 @@ def mixture_errors(orders, weights, scores, step=1e-3):
     turn = np.array([np.concatenate([s, *r]) for s, r in map(unfold, np.eye(size))])
     turn = turn - np.concatenate([unfold(np.zeros(size))[0], np.zeros(k * n)])
     return np.sqrt(np.diagonal(turn.T @ covariance @ turn))
+
+
+def kendall_stages(thetas, times):
+    """Place an order of Mallows' model stage by stage, from exponential times.
+
+    At a stage with m items left, item number v of them is placed with a chance proportional to
+    ``exp(-theta v)``: an exponential variable over theta, modulo m, or by inversion.
+    """
+    left = list(range(len(thetas) + 1))
+    order = []
+    for theta, wait in zip(thetas, times, strict=True):
+        m = len(left)
+        if m * theta < 1e-3:
+            v = int(-np.log1p(-np.expm1(-wait) * np.expm1(-m * theta)) / theta)
+        else:
+            v = int(wait / theta % m)
+        order.append(left.pop(v))
+    return order + left

@@ -14,6 +14,7 @@ from permdist.ballots.rankings import (
     check_names,
     check_penalty,
     default_to,
+    is_item_lists,
 )
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "check_penalty",
     "default_to",
     "fading",
+    "is_item_lists",
 ]

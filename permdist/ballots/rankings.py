@@ -13,7 +13,8 @@ from permdist._kernels import kernel
 from permdist._limits import need_memory
 from permdist._loops import ascending, sort
 from permdist._ragged import pointers
-from permdist.rankings import TopK
+from permdist.ballots.makers import Makers
+from permdist.rankings import BucketOrder, TopK
 from permdist.rankings.orders import first_fault
 from permdist.rankings.partial import check_subset, refuse_short, refuse_top_as_subset
 
@@ -44,6 +45,21 @@ class Collection(Protocol):
 
     def rankings(self) -> IntArray | list[TopK]:
         """Return the different ballots as orders or top-k lists."""
+
+
+def is_item_lists(ballots: Any) -> bool:
+    """Check for lists of item numbers, without names or ties, for which there are faster ways."""
+    if isinstance(ballots, Makers | BucketOrder):
+        return False
+    if isinstance(ballots, np.ndarray):
+        return ballots.dtype.kind not in "OUST"
+    if not isinstance(ballots, list | tuple):
+        return True
+    listed = [entry for entry in ballots if isinstance(entry, list | tuple)]
+    kinds = {type(item) for entry in listed for item in entry} | {type(e) for e in ballots}
+    return not any(
+        issubclass(kind, str | set | frozenset | BucketOrder) for kind in kinds
+    ) and not any(isinstance(item, list | tuple) for entry in listed for item in entry)
 
 
 def default_to(

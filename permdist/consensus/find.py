@@ -80,12 +80,14 @@ def consensus(
     always the same. Kemeny's problem is solved for each strongly connected component of the
     majority graph by a linear program with cutting planes, then an integer program if that
     leaves a gap. It is NP-hard: a hundred items take a fraction of a second if the ballots agree
-    somewhat, but 60 items and more in random order can take minutes; set a time limit for those.
+    somewhat, 60 items in random order a second or two, and 80 up to half a minute; set a time limit
+    for more.
 
     References
     ----------
     Kemeny (1959); Young and Levenglick (1978); Truchon (1998), for the components; Grötschel,
-    Jünger and Reinelt (1984), for the cutting planes; Tideman (1987); Schulze (2011).
+    Jünger and Reinelt (1984) and Caprara and Fischetti (1996), for the cutting planes; Tideman
+    (1987); Schulze (2011).
 
     Examples
     --------

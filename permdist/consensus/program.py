@@ -15,6 +15,7 @@ from scipy import sparse
 
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
+from permdist.consensus.cuts import Cuts, odd_circles, triangle_rows
 from permdist.consensus.search import search
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 VIOLATED = 1e-6  # a triangle is violated by more than this
 TOLERANCE = 1e-6  # of costs, in units of the largest margin
+FAR = 0.6  # inequalities with more slack than this are dropped
+MOST_CUTS = 300  # in a round
+PATIENCE, PROGRESS = 8, 0.99  # rounds in which the gap must fall to this part of it
+MANY_SHAKES, MANY_MOVES = 2000, 16  # of the local search where triangles leave a gap
 LARGEST_WHOLE = 2.0**40  # margins up to this, if whole numbers, are added up exactly
 
 
@@ -45,10 +50,12 @@ def solve(
     """Return the best order of a component, or the best one until the deadline.
 
     The linear relaxation is solved by HiGHS with those triangles that its last solution violated,
-    round after round. Any multipliers of the triangles give a lower bound (Lagrange): the bound is
-    computed from them and not taken from the solver. Variables whose reduced cost exceeds the gap
-    are fixed. If the relaxation does not close the gap, the integer program is solved with the
-    triangles found so far, again until its solution violates none.
+    round after round. When few triangles are violated, cuts that follow from several of them are
+    added, too (see `permdist.consensus.cuts`); those that the solution is far from are dropped. Any
+    multipliers of these inequalities give a lower bound (Lagrange): the bound is computed from them
+    and not taken from the solver. Variables whose reduced cost exceeds the gap are fixed. If the
+    bound no longer rises, the integer program is solved with the inequalities found so far, again
+    until its solution violates no triangle.
 
     If all margins are multiples of one number, costs are so, too, and a bound is rounded up.
 
@@ -104,6 +111,7 @@ class _State:
         self.excess = self.cost(self.order)
         self.bound = 0.0
         self.triangles = np.zeros((0, 4), dtype=np.int64)
+        self.cuts = Cuts.none(len(self.costs))
         self.proved = False
 
     def cost(self, order: IntArray) -> float:
@@ -121,9 +129,9 @@ class _State:
         """Take a better bound, up to the cost of the incumbent."""
         self.bound = max(self.bound, min(bound, self.excess))
 
-    def offer(self, order: IntArray) -> None:
+    def offer(self, order: IntArray, shakes: int = 0) -> None:
         """Improve an order by local search, and keep it if it is the best one."""
-        found = search(self.margins, order, 0)
+        found = search(self.margins, order, shakes, moves=MANY_MOVES)
         cost = self.cost(found)
         if cost < self.excess - TOLERANCE:
             self.order, self.excess = found, cost
@@ -148,17 +156,24 @@ class _State:
         return len(chosen)
 
     def constraints(self) -> tuple[sparse.csr_array, FloatArray]:
-        """Return the triangles as ``A x <= b``."""
-        i, j, k, upper = self.triangles.T
-        sign = np.where(upper == 1, 1.0, -1.0)
+        """Return the triangles and the cuts as ``A x <= b``."""
+        rows = triangle_rows(self.triangles, self.place, len(self.costs))
+        matrix = sparse.csr_array(sparse.vstack([rows.matrix, self.cuts.matrix]))
+        return matrix, np.append(rows.limits, self.cuts.limits)
+
+    def add_cuts(self, matrix: FloatArray) -> int:
+        """Add cuts beyond triangles that a solution violates, and return how many."""
+        found = odd_circles(matrix, self.place, MOST_CUTS)
+        before = len(self.cuts.limits)
+        self.cuts = self.cuts + found
+        return len(self.cuts.limits) - before
+
+    def drop(self, slack: FloatArray) -> None:
+        """Drop inequalities that a solution is far from."""
+        needed = np.flatnonzero(slack < FAR)
         number = len(self.triangles)
-        columns = np.stack([self.place[i, j], self.place[j, k], self.place[i, k]], axis=1)
-        values = np.stack([sign, sign, -sign], axis=1)
-        matrix = sparse.csr_array(
-            (values.ravel(), columns.ravel(), 3 * np.arange(number + 1)),
-            shape=(number, len(self.costs)),
-        )
-        return matrix, (upper == 1).astype(np.float64)
+        self.triangles = self.triangles[needed[needed < number]]
+        self.cuts = self.cuts.kept(needed[needed >= number] - number)
 
     def fix(self, bound: float, reduced: FloatArray) -> None:
         """Fix variables that have one value in all orders that are better than the incumbent."""
@@ -176,7 +191,7 @@ class _State:
             gap = (self.excess - self.bound) * self.unit
             self.tell(
                 f"{len(self.order)} items, {what}: {len(self.triangles):,} triangles, "
-                f"gap {gap:,.6g}"
+                f"{len(self.cuts.limits):,} other cuts, gap {gap:,.6g}"
             )
 
     def result(self) -> Solved:
@@ -191,9 +206,11 @@ class _State:
 
 
 def _relax(state: _State) -> bool:
-    """Solve the linear relaxation with more and more triangles; return whether this settles it."""
+    """Solve the linear relaxation with more and more cuts; return whether this settles it."""
     from scipy.optimize import linprog
 
+    gaps: list[float] = []
+    shaken = False
     while state.left() > 0.0:
         matrix, limits = state.constraints()
         found: Any = _called(
@@ -221,9 +238,19 @@ def _relax(state: _State) -> bool:
         if state.closed():
             return True
         state.fix(bound, reduced)
-        if not state.add(full):
+        state.drop(found.slack)
+        added = state.add(full)
+        if added <= len(state.costs) // 20:  # nearly no triangle is violated
+            if not shaken:
+                state.offer(state.order, MANY_SHAKES)
+                shaken = True
+            added += state.add_cuts(full)
+        if not added:
             whole = np.abs(found.x - np.round(found.x)).max() < VIOLATED
             return bool(whole) and state.closed()
+        gaps.append(state.excess - bound)
+        if len(gaps) > PATIENCE and gaps[-1] > PROGRESS * gaps[-1 - PATIENCE]:
+            break
     return state.left() <= 0.0
 
 

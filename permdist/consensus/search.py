@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MOVES = 4  # random insertions that shake an order
 
 
-def search(margins: FloatArray, start: IntArray, shakes: int) -> IntArray:
+def search(margins: FloatArray, start: IntArray, shakes: int, moves: int = MOVES) -> IntArray:
     """Return an order that no insertion of one item improves.
 
     The same margins give the same order: the random numbers have a fixed seed.
@@ -30,14 +30,16 @@ def search(margins: FloatArray, start: IntArray, shakes: int) -> IntArray:
         The order to begin with.
     shakes : int
         How often the best order is changed at random and improved again.
+    moves : int
+        How many random insertions change it.
     """
     order = np.array(start, dtype=np.int64)
     n = len(order)
     if n < 2:
         return order
-    moves = np.random.default_rng(0).integers(n, size=(shakes, MOVES, 2))
+    places = np.random.default_rng(0).integers(n, size=(shakes, moves, 2))
     least = 1e-9 * float(np.abs(margins).max())
-    _search(np.ascontiguousarray(margins), order, moves, least)
+    _search(np.ascontiguousarray(margins), order, places, least)
     return order
 
 

@@ -107,8 +107,11 @@ class Distribution(Items, ABC):
             return self._sample(number, generator).reshape(*shape, n)
         need_memory(f"size: {number:,} orders of {n:,} items", 8.0 * number * n)
         # Blocks draw the same numbers one after the other, and Ctrl-C ends them.
+        blocks = list(parts(number, 10.0 * n))
+        if len(blocks) == 1:
+            return self._sample(number, generator).reshape(*shape, n)
         orders = np.empty((number, n), dtype=np.int64)
-        for a, b in parts(number, 10.0 * n):
+        for a, b in blocks:
             orders[a:b] = self._sample(b - a, generator)
         return orders.reshape(*shape, n)
 
@@ -273,7 +276,7 @@ class Distribution(Items, ABC):
                     return Estimate(mine.divergence(theirs))
             if self.n_items <= MAX_LISTED:
                 orders = enumerate_orders(self.n_items)
-                p = self._listed_log_prob(orders)
+                p = self.listed_log_prob(orders)
                 here = p > -np.inf
                 q = other.log_prob(orders[here])
                 if (q == -np.inf).any():
@@ -318,10 +321,17 @@ class Distribution(Items, ABC):
     def _listing(self) -> tuple[IntArray, FloatArray]:
         """All orders and their probabilities."""
         orders = enumerate_orders(self.n_items)
-        return orders, np.exp(self._listed_log_prob(orders))
+        return orders, np.exp(self.listed_log_prob(orders))
 
-    def _listed_log_prob(self, orders: IntArray) -> Any:
-        """Return log-probabilities of checked orders; -inf will do where the chance is 0."""
+    def listed_log_prob(self, orders: IntArray) -> Any:
+        """Return log-probabilities of valid orders; -inf where the chance is 0 in doubles.
+
+        For sums over all orders, in which such orders have no part.
+
+        Parameters
+        ----------
+        orders : array of int, shape (..., n)
+        """
         return self.log_prob(orders)
 
     @property

@@ -172,7 +172,7 @@ class GaussianScores(RandomUtility):
             values[~kept] = log_probs(flat[~kept], self._standard)
         return values.reshape(order.shape[:-1])[()]
 
-    def _listed_log_prob(self, orders: IntArray) -> Any:
+    def listed_log_prob(self, orders: IntArray) -> Any:
         """Return log-probabilities; -inf for an order that crosses an impassable gap."""
         values, _ = self._blockwise(orders.reshape(-1, self.n_items))
         return values.reshape(orders.shape[:-1])

@@ -48,6 +48,11 @@ class Items:
             return tuple(str(item) for item in range(self._n_items))
         return self._given_names
 
+    @property
+    def is_named(self) -> bool:
+        """Whether the items were given names."""
+        return self._given_names is not None
+
     def _labels(self, labels: ArrayLike | None) -> IntArray:
         """Check relevance labels, one for each item."""
         if labels is None:

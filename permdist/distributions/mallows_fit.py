@@ -75,7 +75,7 @@ def fit_mallows(
         order, proved = check_orders(center, n, name="center"), True
     mean = float(counts @ getattr(rankings, distance)(orders, order)) / total
     given = theta is not None
-    spread = check_theta("theta", theta) if given else _spread(cls, order, distance, mean)
+    spread = check_theta("theta", theta) if given else theta_at(cls, order, distance, mean)
     model = cls(order, spread, distance, data.names if data.is_named else names)
     error = 0.0 if given else (total * model.distance_variance()) ** -0.5
     likelihood = -total * (spread * mean + model.log_partition())
@@ -140,7 +140,7 @@ def best_center(orders: IntArray, counts: FloatArray, distance: str) -> tuple[In
     )
 
 
-def _spread(cls: type[Mallows], center: IntArray, distance: str, mean: float) -> float:
+def theta_at(cls: type[Mallows], center: IntArray, distance: str, mean: float) -> float:
     """Find the parameter at which the expected distance is the mean distance."""
 
     def excess(theta: float) -> float:

@@ -11,10 +11,10 @@ from scipy.special import logsumexp
 from permdist._check import as_rng, batch_shape, finite, frozen
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
-from permdist.ballots import Ballots, Collection
-from permdist.distributions.base import Distribution
+from permdist.ballots import Ballots, Collection, is_item_lists
+from permdist.distributions.base import Distribution, NotExactError
 from permdist.distributions.mallows_fit import full_orders
-from permdist.distributions.plackett_luce import PlackettLuce, _is_plain
+from permdist.distributions.plackett_luce import PlackettLuce
 from permdist.inference.likelihood import ballots_about
 from permdist.rankings import TopK
 
@@ -74,7 +74,7 @@ class Mixture(Distribution):
     ) -> None:
         parts = _check_components(components)
         if names is None:
-            names = next((p._given_names for p in parts if p._given_names is not None), None)
+            names = next((part.names for part in parts if part.is_named), None)
         super().__init__(parts[0].n_items, names)
         shares = finite("weights", weights, ndim=1)
         if len(shares) != len(parts):
@@ -170,14 +170,15 @@ class Mixture(Distribution):
         """Return a function that returns a component's log-probabilities of some rankings."""
         listed = orders if isinstance(orders, list | tuple) else ()
         tops = any(isinstance(entry, TopK) for entry in listed)
-        if tops or isinstance(orders, Collection) or not _is_plain(orders):
+        if tops or isinstance(orders, Collection) or not is_item_lists(orders):
             data = ballots_about(self, orders, subset)
             return lambda part: ballot_log_probs(part, data)
         options: dict[str, Any] = {} if subset is None else {"subset": subset}
         return lambda part: part.log_prob(orders, **options)
 
-    def _listed_log_prob(self, orders: IntArray) -> Any:
-        parts = [part._listed_log_prob(orders) for part in self._components]
+    def listed_log_prob(self, orders: IntArray) -> Any:
+        """Return log-probabilities of valid orders; -inf where the chance is 0 in doubles."""
+        parts = [part.listed_log_prob(orders) for part in self._components]
         return logsumexp(np.stack(parts) + self._logs[:, None], axis=0)
 
     @property
@@ -231,7 +232,7 @@ class Mixture(Distribution):
         for number, part in enumerate(self._components):
             mine = np.flatnonzero(numbers == number)
             if len(mine):
-                orders[mine] = part._sample(len(mine), rng)
+                orders[mine] = part.sample(len(mine), rng)
         return orders, numbers
 
     def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
@@ -272,19 +273,11 @@ class Mixture(Distribution):
     def _expect_exactly(self, measure: Measure, labels: IntArray) -> float | None:
         total = 0.0
         for weight, part in zip(*self._present(), strict=True):
-            value = part._expect_exactly(measure, labels)
-            if value is None:
+            try:
+                total += float(weight) * part.expect(measure, labels, method="exact")
+            except NotExactError:
                 return None
-            total += float(weight) * value
         return total
-
-    @property
-    def _has_marginals(self) -> bool:
-        return all(part._has_marginals for part in self._components)
-
-    @property
-    def _has_pairwise(self) -> bool:
-        return all(part._has_pairwise for part in self._components)
 
     def __repr__(self) -> str:
         shown = ", ".join(
@@ -316,6 +309,7 @@ class Mixture(Distribution):
         max_iter: int = 1000,
         tol: float = 1e-7,
         folds: int = 5,
+        accelerate: bool = True,
         rng: RandomState = None,
         n_jobs: int = 1,
     ) -> Mixture:
@@ -372,6 +366,9 @@ class Mixture(Distribution):
         folds : int
             The number of parts for ``criterion="cv"``. Equal ballots are separate voters here,
             if weights are whole numbers.
+        accelerate : bool
+            Whether to extrapolate after every second iteration (SQUAREM), if that gains; False is
+            plain EM.
         rng : int, Generator or None
         n_jobs : int
             The number of threads; -1 is one per core. The result does not depend on it.
@@ -397,7 +394,7 @@ class Mixture(Distribution):
         from permdist.distributions.mixture_families import family_of
         from permdist.distributions.mixture_fit import Settings, fit_mixture
 
-        settings = Settings(n_init, max_iter, tol, folds, n_jobs)
+        settings = Settings(n_init, max_iter, tol, folds, n_jobs, bool(accelerate))
         data = Ballots.of(ballots, n_items=n_items, subset=subset, names=names, weights=weights)
         kind = family_of(family, data, noise, prior, distance, n_parameters)
         return fit_mixture(cls, kind, k, criterion, settings, rng)
@@ -436,11 +433,11 @@ def _check_components(components: Iterable[Distribution]) -> tuple[Distribution,
                 f"components: expected {parts[0].n_items} items in all, got {part.n_items} at "
                 f"index {number}"
             )
-    given = {part._given_names for part in parts} - {None}
+    given = list(dict.fromkeys(part.names for part in parts if part.is_named))
     if len(given) > 1:
         raise ValueError(
             "components: expected the same item names in all, got "
-            + " and ".join(", ".join(names or ()) for names in list(given)[:2])
+            + " and ".join(", ".join(names) for names in given[:2])
         )
     return parts
 

@@ -12,8 +12,9 @@ from permdist import rankings
 from permdist._check import choice, count, finite
 from permdist.distributions.base import Distribution
 from permdist.distributions.mallows import Mallows
-from permdist.distributions.mallows_fit import _spread, best_center, full_orders
+from permdist.distributions.mallows_fit import best_center, full_orders, theta_at
 from permdist.distributions.mixture import ballot_log_probs
+from permdist.distributions.mixture_parameters import differences, parameters_of
 from permdist.distributions.plackett_luce import PlackettLuce
 from permdist.inference.fit import NO_ESTIMATE, NoEstimateError, maximize
 from permdist.inference.likelihood import Likelihood, Penalty
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 # The error of a score that a weighted fit leaves before its last Newton step.
 STEP_TOL = 1e-5
+# Newton's method for theta: the most steps, and how small the last one must be, relative to theta.
+NEWTON_STEPS, THETA_TOL = 8, 1e-7
 FAMILIES = ("plackett-luce", "mallows")
 
 
@@ -42,8 +45,6 @@ class Family(ABC):
     """
 
     n_parameters: int | None
-    # Whether the slopes by the parameters of a component add up to 0.
-    is_relative = False
 
     def __init__(self, ballots: Ballots, noise: bool) -> None:
         self.ballots, self.counts = ballots, np.asarray(ballots.weights)
@@ -64,21 +65,19 @@ class Family(ABC):
         del model  # for subclasses
         return 0.0
 
-    def slopes(self, model: Any) -> FloatArray:
-        """Differentiate the log-probability of each ballot by the parameters, (ballots, q)."""
-        del model
-        return np.zeros((len(self.counts), 0))
+    @abstractmethod
+    def derivatives(
+        self, model: Any
+    ) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]] | None:
+        """Return derivatives of log-probabilities; None if the parameters are not known.
 
-    def information(self, model: Any, counts: FloatArray) -> FloatArray:
-        """Return minus the second derivatives of the log-likelihood, (q, q)."""
-        del model, counts
-        return np.zeros((0, 0))
+        The first ones of each ballot, shape (ballots, q), and a function of how much ballots count
+        that returns minus the second ones of the log-likelihood, shape (q, q).
+        """
 
 
 class PlackettLuceFamily(Family):
     """Plackett-Luce components with a ridge on the scores; ballots of any kind without ties."""
-
-    is_relative = True
 
     def __init__(self, ballots: Ballots, noise: bool, prior: float) -> None:
         super().__init__(ballots, noise)
@@ -112,13 +111,13 @@ class PlackettLuceFamily(Family):
         """Return minus the ridge's penalty."""
         return 0.0 if self.penalty is None else -self.penalty(np.asarray(model.scores))[0]
 
-    def slopes(self, model: PlackettLuce) -> FloatArray:
+    def derivatives(
+        self, model: PlackettLuce
+    ) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
         """Differentiate by the scores."""
-        return self.likelihood.slopes(np.asarray(model.scores)).toarray()
-
-    def information(self, model: PlackettLuce, counts: FloatArray) -> FloatArray:
-        """Return minus the second derivatives by the scores."""
-        return self.likelihood(np.asarray(model.scores), counts)[2]
+        scores = np.asarray(model.scores)
+        slopes = self.likelihood.slopes(scores).toarray()
+        return slopes, lambda counts: self.likelihood(scores, counts)[2]
 
 
 class MallowsFamily(Family):
@@ -144,9 +143,23 @@ class MallowsFamily(Family):
                 center, cost = previous.center, before
         total = cost + self.prior * self.chance_distance
         mean = total / (float(counts.sum()) + self.prior)
-        alone = len(center) == 1
-        theta = 0.0 if alone else _spread(Mallows, center, self.distance, mean)
+        start = 0.0 if previous is None else previous.theta
+        theta = 0.0 if len(center) == 1 else self._theta(center, mean, start)
         return Mallows(center, theta, self.distance, self.names)
+
+    def _theta(self, center: Any, mean: float, start: float) -> float:
+        """Find the theta with this mean distance: Newton's method if it gets there, or a search."""
+        theta = start
+        for _ in range(NEWTON_STEPS if start > 0.0 else 0):
+            model = Mallows(center, theta, self.distance)
+            variance = model.distance_variance()
+            step = (model.expected_distance() - mean) / variance if variance > 0.0 else np.inf
+            theta += step
+            if not 0.0 < theta < 2.0 * start:
+                break
+            if abs(step) <= THETA_TOL * theta:
+                return theta
+        return theta_at(Mallows, center, self.distance, mean)
 
     def _distances(self, center: Any) -> FloatArray:
         found: FloatArray = getattr(rankings, self.distance)(self.orders, center)
@@ -161,17 +174,15 @@ class MallowsFamily(Family):
         """Return the mean log-probability of all orders, as often as the prior counts."""
         return -self.prior * (model.theta * self.chance_distance + model.log_partition())
 
-    def slopes(self, model: Mallows) -> FloatArray:
+    def derivatives(self, model: Mallows) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
         """Differentiate by theta; the center is taken as known."""
-        return (model.expected_distance() - self._distances(model.center))[:, None]
-
-    def information(self, model: Mallows, counts: FloatArray) -> FloatArray:
-        """Return minus the second derivative by theta."""
-        return np.array([[counts.sum() * model.distance_variance()]])
+        slopes = (model.expected_distance() - self._distances(model.center))[:, None]
+        variance = model.distance_variance()
+        return slopes, lambda counts: np.array([[counts.sum() * variance]])
 
 
 class OtherFamily(Family):
-    """Components that a function fits, whose parameters are not known here."""
+    """Components that a function fits; derivatives are difference quotients."""
 
     def __init__(
         self,
@@ -212,6 +223,13 @@ class OtherFamily(Family):
             return ballot_log_probs(model, self.ballots)
         found: FloatArray = model.log_prob(self.orders)
         return found
+
+    def derivatives(
+        self, model: Distribution
+    ) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]] | None:
+        """Differentiate by the parameters that the component tells, if it does."""
+        point = parameters_of(model)
+        return None if point is None else differences(self.log_prob, point)
 
 
 def family_of(

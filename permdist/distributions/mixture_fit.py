@@ -9,23 +9,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import linalg
 from scipy.special import entr, logsumexp
 
 from permdist._check import as_rng, choice, count, finite
 from permdist.distributions.mixture import ballot_log_probs
+from permdist.distributions.mixture_errors import NOTHING, standard_errors
+from permdist.distributions.mixture_parameters import parameters_of
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, RandomState
     from permdist.distributions.base import Distribution
     from permdist.distributions.mixture import Mixture
     from permdist.distributions.mixture_families import Family
+    from permdist.distributions.mixture_parameters import Parameters
 
 CRITERIA = ("bic", "icl", "cv")
-# Errors are computed for up to this many parameters, and numbers in a matrix by ballots.
-MOST_PARAMETERS, MOST_SLOPES = 1000, 30_000_000
-# A component with less than this share keeps its parameters, and has no errors.
-NOTHING = 1e-12
+TRIALS = 4  # of an extrapolation
 # A fall of the objective by this, relative to its size, is rounding.
 ROUNDING = 1e-10
 
@@ -39,6 +38,7 @@ class Settings:
     tol: float
     folds: int
     n_jobs: int
+    accelerate: bool = True
 
     def __post_init__(self) -> None:
         count("n_init", self.n_init)
@@ -76,10 +76,15 @@ class MixtureFit:
     weight_errors : array of float, shape (k,)
         Standard errors of the mixing weights, from the observed information of the mixture, without
         the prior. NaN where the ballots do not determine all parameters, and for a component
-        without ballots. Families that are no names have components that are taken as known.
+        without ballots.
     component_errors : tuple of array
         Standard errors of the parameters of each component: scores that add up to 0 for
-        Plackett-Luce, theta for Mallows.
+        Plackett-Luce, theta for Mallows. For a family of your own, those of the scores of
+        `GaussianScores`, the thetas of `GeneralizedMallows`, or whatever the components have as an
+        attribute ``parameters`` (an array) with a method ``with_parameters(values)``, by difference
+        quotients; empty if they have neither.
+    error_note : str
+        Why errors are missing; empty if they are not.
     criterion : str or None
         What the number of components was chosen by; None if it was given.
     criteria : dict of int to float
@@ -99,6 +104,7 @@ class MixtureFit:
     icl: float
     weight_errors: FloatArray
     component_errors: tuple[FloatArray, ...] = field(repr=False)
+    error_note: str = ""
     criterion: str | None = None
     criteria: dict[int, float] = field(default_factory=dict)
 
@@ -243,16 +249,71 @@ def climb(
     shares = np.full(k + family.has_noise, 1.0 / (k + family.has_noise))
     state = State.of(family, models, shares, counts)
     history, total = [state.objective], float(counts.sum())
+    trail = [state]
     for _ in range(settings.max_iter):
+        if settings.accelerate and len(trail) == 3:
+            state = extrapolated(family, trail, counts)
+            trail = [state]
         following = improved(family, state, counts)
-        gain = following.objective - history[-1]
+        gain = following.objective - state.objective
         if gain < 0.0:
             return Start(state, history, gain >= -ROUNDING * (1.0 + abs(history[-1])))
         state = following
+        trail.append(state)
         history.append(state.objective)
         if gain <= settings.tol * total:
             return Start(state, history, True)
     return Start(state, history, False)
+
+
+def extrapolated(family: Family, trail: list[State], counts: FloatArray) -> State:
+    """Return where two iterations lead if they go on, or the last one if nothing is gained.
+
+    SQUAREM (Varadhan and Roland, 2008), in the logarithms of the weights and the parameters of the
+    components: along ``start + 2 a r + a^2 v`` with r the first step and v the change from the
+    first to the second one, for ``a = |r| / |v|`` and, while the objective is below that of the
+    second iteration, for a closer to 1, which is the second iteration itself.
+    """
+    last = trail[-1]
+    parts = [[parameters_of(model) for model in state.models] for state in trail]
+    if any(part is None for row in parts for part in row) or last.weights.min() < NOTHING:
+        return last
+    known = [[part for part in row if part is not None] for row in parts]
+    if any(
+        a.discrete != b.discrete for row in known[:2] for a, b in zip(row, known[2], strict=True)
+    ):
+        return last
+    first, second, third = (
+        np.concatenate([np.log(state.weights), *(part.values for part in row)])
+        for state, row in zip(trail, known, strict=True)
+    )
+    step, bend = second - first, (third - second) - (second - first)
+    size = float(np.linalg.norm(bend))
+    reach = float(np.linalg.norm(step)) / size if size > 0.0 else 1.0
+    for _ in range(TRIALS):
+        if reach <= 1.0:
+            break
+        point = first + 2.0 * reach * step + reach**2 * bend
+        try:
+            found = _at(family, known[2], point, counts)
+        except (ValueError, FloatingPointError):
+            found = None  # outside of what the parameters may be
+        if found is not None and found.objective >= last.objective:
+            return found
+        reach = (1.0 + reach) / 2.0
+    return last
+
+
+def _at(
+    family: Family, parts: list[Parameters], point: FloatArray, counts: FloatArray
+) -> State | None:
+    """Return the state with other weights and parameters."""
+    k = len(parts) + family.has_noise
+    logs = point[:k] - logsumexp(point[:k])
+    cuts = np.cumsum([k, *(len(part.values) for part in parts)])
+    models = [part.rebuild(point[a:b]) for part, a, b in zip(parts, cuts, cuts[1:], strict=False)]
+    found = State.of(family, models, np.exp(logs), counts)
+    return found if np.isfinite(found.objective) else None
 
 
 def improved(family: Family, state: State, counts: FloatArray) -> State:
@@ -348,9 +409,7 @@ def _finished(
     parts = [*models, family.noise] if family.has_noise else models
     shares = np.append(state.weights[:k][order], state.weights[k:])
     model = cls(parts, shares, family.names)
-    weight_errors, component_errors = standard_errors(
-        family, State.of(family, models, shares, family.counts)
-    )
+    errors = standard_errors(family, State.of(family, models, shares, family.counts))
     bic, icl = _penalized(family, start)
     model.__dict__["_fit"] = MixtureFit(
         log_likelihood=state.log_likelihood,
@@ -363,51 +422,10 @@ def _finished(
         n_parameters=_n_parameters(family, k),
         bic=bic,
         icl=icl,
-        weight_errors=weight_errors,
-        component_errors=component_errors,
+        weight_errors=errors.weights,
+        component_errors=errors.components,
+        error_note=errors.note,
         criterion=criterion,
         criteria=criteria or {},
     )
     return model
-
-
-def standard_errors(family: Family, state: State) -> tuple[FloatArray, tuple[FloatArray, ...]]:
-    """Return standard errors of weights and of the parameters of each component.
-
-    From the observed information of the mixture, by Louis' formula: that of the complete data,
-    less the covariance of its score given the ballots. Weights have a sum of 1, and so are scores
-    held at a sum of 0.
-    """
-    held, weights = state.responsibilities, state.weights
-    counts, k = family.counts, len(weights)
-    slopes = [family.slopes(model) for model in state.models]
-    slopes += [np.zeros((len(counts), 0))] * (k - len(slopes))
-    edges = np.cumsum([k, *(each.shape[1] for each in slopes)])
-    size = int(edges[-1])
-    blank = np.full(k, np.nan), tuple(np.full(each.shape[1], np.nan) for each in slopes)
-    if size > MOST_PARAMETERS or size * len(counts) > MOST_SLOPES or weights.min() < NOTHING:
-        return blank
-    score, information, fixed = np.zeros((len(counts), size)), np.zeros((size, size)), []
-    fixed.append(np.arange(size) < k)
-    for j in range(k):
-        own = np.r_[j, edges[j] : edges[j + 1]]
-        rows = np.column_stack([np.full(len(counts), 1.0 / weights[j]), slopes[j]])
-        score[:, own] = held[j][:, None] * rows
-        mine = counts * held[j]
-        block = -(rows * mine[:, None]).T @ rows
-        block[0, 0] += mine.sum() / weights[j] ** 2
-        if slopes[j].shape[1]:
-            block[1:, 1:] += family.information(state.models[j], mine)
-            if family.is_relative:
-                fixed.append((np.arange(size) >= edges[j]) & (np.arange(size) < edges[j + 1]))
-        information[np.ix_(own, own)] += block
-    information += (score * counts[:, None]).T @ score
-    free = linalg.null_space(np.array(fixed, dtype=np.float64))
-    if not free.shape[1]:
-        return np.zeros(k), tuple(np.zeros(each.shape[1]) for each in slopes)
-    try:
-        inverse = linalg.inv(linalg.cholesky(free.T @ information @ free, lower=True))
-    except linalg.LinAlgError:
-        return blank
-    errors = np.linalg.norm(inverse @ free.T, axis=0)
-    return errors[:k], tuple(errors[edges[j] : edges[j + 1]] for j in range(k))

@@ -13,11 +13,11 @@ from permdist._check import as_rng, batch_shape, count
 from permdist._interrupts import parts
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
-from permdist.ballots import Ballots, Collection, check_penalty, default_to
+from permdist.ballots import Ballots, Collection, check_penalty, default_to, is_item_lists
 from permdist.distributions.gaps import narrowed
 from permdist.distributions.random_utility import RandomUtility
 from permdist.inference.likelihood import ballot_log_prob
-from permdist.rankings import BucketOrder, TopK
+from permdist.rankings import TopK
 from permdist.rankings.orders import FEW_ENTRIES
 from permdist.rankings.partial import (
     check_lists,
@@ -113,7 +113,7 @@ class PlackettLuce(RandomUtility):
         >>> float(np.exp(model.log_prob([2, 0], subset=True)))
         0.5
         """
-        if isinstance(orders, Ballots) or not _is_plain(orders):
+        if isinstance(orders, Ballots) or not is_item_lists(orders):
             return ballot_log_prob(orders, self, (), self._scores, subset)
         lists = self._lists(orders, subset)
         flat = lists.reshape(-1, lists.shape[-1])
@@ -346,7 +346,7 @@ class PlackettLuce(RandomUtility):
         chosen = as_prior(check_penalty(regularization) if prior is None else prior)
         strength = _strength(chosen)
         result: Fit
-        plain = strength is not None and _is_plain(ballots)
+        plain = strength is not None and is_item_lists(ballots)
         if plain and all(each is None for each in (clusters, features, offset, half_life)):
             if isinstance(ballots, Collection):
                 weights, names = default_to(ballots, weights, names)
@@ -438,21 +438,6 @@ def _strength(prior: Any) -> float | None:
     if prior is None:
         return 0.0
     return prior.strength if isinstance(prior, Ridge) and not prior.covariates else None
-
-
-def _is_plain(ballots: Any) -> bool:
-    """Check for lists of item numbers, for which there is a fit of its own for any size."""
-    if isinstance(ballots, Ballots | BucketOrder):
-        return False
-    if isinstance(ballots, np.ndarray):
-        return ballots.dtype.kind not in "OUST"
-    if not isinstance(ballots, list | tuple):
-        return True
-    listed = [entry for entry in ballots if isinstance(entry, list | tuple)]
-    kinds = {type(item) for entry in listed for item in entry} | {type(e) for e in ballots}
-    return not any(
-        issubclass(kind, str | set | frozenset | BucketOrder) for kind in kinds
-    ) and not any(isinstance(item, list | tuple) for entry in listed for item in entry)
 
 
 offer_strategy(PlackettLuce, "plackett_luces")

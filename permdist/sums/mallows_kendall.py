@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 MOST_LISTED = 1000  # items, for the distribution of the distance
 TINY = 1e-290  # quotients of smaller parameters would lose digits
 NARROW = 1e-3  # below this range of log-weights a stage is drawn by inversion
+CACHED = 16_384  # random numbers at a time, so that they stay in the cache
+FULL = np.uint64(2**64 - 1)
+# The place of the set bit number r of a byte, at entry 256 r + byte.
+PLACES = np.array(
+    [
+        ([place for place in range(8) if byte >> place & 1] + [0] * 8)[r]
+        for r in range(8)
+        for byte in range(256)
+    ],
+    dtype=np.uint64,
+)
 
 
 class KendallSums(DistanceSums):
@@ -111,7 +122,14 @@ class KendallSums(DistanceSums):
         """Draw orders stage by stage."""
         if not self.thetas.any():
             return rng.permuted(np.tile(np.arange(self.n), (size, 1)), axis=1)
-        return _draw(self.thetas, rng.standard_exponential((size, self.n - 1)))
+        orders = np.empty((size, self.n), np.int64)
+        rows = max(1, CACHED // self.n)
+        times = np.empty((min(rows, size), self.n - 1))
+        for start in range(0, size, rows):
+            some = orders[start : start + rows]
+            rng.standard_exponential(out=times[: len(some)])
+            _draw(self.thetas, times, some)
+        return orders
 
     def stage_total(self, orders: IntArray) -> FloatArray:
         """Add up thetas times `V` over the stages of each order, orders (rankings, n)."""
@@ -138,40 +156,67 @@ def _curvature(x: FloatArray) -> FloatArray:
 
 
 @kernel
-def _draw(thetas: FloatArray, times: FloatArray) -> IntArray:
+def _draw(thetas: FloatArray, times: FloatArray, orders: IntArray) -> None:
     """Draw `V` of each stage, and place that item; times (draws, n - 1) are exponential.
 
     A geometric variable modulo m is a truncated one. Where the parameter is so small that this
-    would cost digits, it is drawn by inversion. The items left are kept in the order of the
-    center, with free room in front: those above the item that is taken move down by one.
+    would cost digits, it is drawn by inversion. The items left, in the order of the center, are
+    bits that are set, 64 of them in a word.
     """
-    draws, n = len(times), len(thetas) + 1
-    orders = np.empty((draws, n), np.int64)
+    draws, n = orders.shape
     scales, narrow = np.empty(n), np.empty(n, np.bool_)
     for k in range(n - 1):
         narrow[k] = (n - k) * thetas[k] < NARROW
         scales[k] = np.expm1(-(n - k) * thetas[k]) if narrow[k] else 1.0 / thetas[k]
-    left = np.empty(n, np.int64)
+    words, counts = np.empty((n + 63) // 64, np.uint64), np.empty((n + 63) // 64, np.int64)
     for row in range(draws):
+        words[:], counts[:] = FULL, 64
+        counts[-1] = n - 64 * (len(words) - 1)
+        first = 0
         for k in range(n):
-            left[k] = k
-        for k in range(n - 1):
-            m = n - k
-            if narrow[k]:
-                share = -np.expm1(-times[row, k])
-                value = share * m
-                if thetas[k] > TINY:
-                    value = -np.log1p(share * scales[k]) / thetas[k]
-            else:
-                value = times[row, k] * scales[k]
-                if value >= m:
-                    value -= m * np.floor(value / m)
-            v = min(int(value), m - 1)
-            orders[row, k] = left[k + v]
-            for at in range(k + v, k, -1):
-                left[at] = left[at - 1]
-        orders[row, n - 1] = left[n - 1]
-    return orders
+            m, v = n - k, 0
+            if m > 1:
+                if narrow[k]:
+                    share = -np.expm1(-times[row, k])
+                    value = share * m
+                    if thetas[k] > TINY:
+                        value = -np.log1p(share * scales[k]) / thetas[k]
+                else:
+                    value = times[row, k] * scales[k]
+                    if value >= m:
+                        value -= m * np.floor(value / m)
+                v = min(int(value), m - 1)
+            while counts[first] == 0:
+                first += 1
+            at = first
+            while v >= counts[at]:
+                v -= counts[at]
+                at += 1
+            place = _set_bit(words[at], np.uint64(v))
+            words[at] ^= np.uint64(1) << place
+            counts[at] -= 1
+            orders[row, k] = 64 * at + np.int64(place)
+
+
+@kernel
+def _set_bit(word: np.uint64, r: np.uint64) -> np.uint64:
+    """Return the place of the set bit number r of a word, from 0, without a branch.
+
+    Every byte of a word counts for itself: first its set bits, then those up to its end, then
+    whether these are no more than r. The bytes of which this is true are before the one in
+    question (Vigna, 2008).
+    """
+    each, high = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+    pairs, fours = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
+    counts = word - ((word >> np.uint64(1)) & pairs)
+    counts = (counts & fours) + ((counts >> np.uint64(2)) & fours)
+    counts = (counts + (counts >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    counts *= each
+    passed = (((r * each) | high) - counts) & high
+    start = (((passed >> np.uint64(7)) * each) >> np.uint64(56)) << np.uint64(3)
+    byte = (word >> start) & np.uint64(255)
+    before = ((counts << np.uint64(8)) >> start) & np.uint64(255)
+    return start + PLACES[np.int64(((r - before) << np.uint64(8)) | byte)]
 
 
 @kernel
