@@ -5,6 +5,7 @@ Neither distributions nor data are imported here; both meet in these types.
 
 from permdist.ballots.ballots import Ballots
 from permdist.ballots.fading import fading
+from permdist.ballots.levels import levels_of
 from permdist.ballots.rankings import (
     LARGEST_TOTAL,
     SMALLEST_TOTAL,
@@ -27,4 +28,5 @@ __all__ = [
     "check_penalty",
     "default_to",
     "fading",
+    "levels_of",
 ]

@@ -16,6 +16,13 @@ from permdist.distributions.distance_model import (
     check_theta,
     displacement_costs,
 )
+from permdist.sums.agreeing import (
+    Agreement,
+    CayleyAgreement,
+    DisplacementAgreement,
+    KendallAgreement,
+    UlamAgreement,
+)
 from permdist.sums.lattice import NotExactError
 from permdist.sums.mallows_cayley import CayleySums
 from permdist.sums.mallows_footrule import FootruleSums
@@ -195,6 +202,15 @@ class Mallows(DistanceModel):
             return _STAGED[self._distance](np.full(self.n_items - 1, self._theta))
         return _PLAIN[self._distance](self.n_items, self._theta)
 
+    @cached_property
+    def _agreement(self) -> Agreement:
+        if self._distance in _STAGED:
+            return _STAGED_AGREEMENTS[self._distance](self._sums)
+        if self._distance == "ulam":
+            return UlamAgreement(self._sums, self._theta)
+        costs = displacement_costs(self._distance, self.n_items)
+        return DisplacementAgreement(self._sums, self._distance, self._theta, costs)
+
     @property
     def _stage_thetas(self) -> FloatArray:
         return np.array([self._theta])
@@ -292,6 +308,10 @@ class GeneralizedMallows(DistanceModel):
     def _sums(self) -> KendallSums | CayleySums:
         return _STAGED[self._distance](self._thetas)
 
+    @cached_property
+    def _agreement(self) -> Agreement:
+        return _STAGED_AGREEMENTS[self._distance](self._sums)
+
     @property
     def _stage_thetas(self) -> FloatArray:
         return self._thetas
@@ -301,6 +321,10 @@ class GeneralizedMallows(DistanceModel):
         return make(self._ranks, self._thetas, normalizer=normalizer)
 
 
+_STAGED_AGREEMENTS: dict[str, Callable[..., Agreement]] = {
+    "kendall": KendallAgreement,
+    "cayley": CayleyAgreement,
+}
 _STAGED_TARGETS: dict[str, Callable[..., Target]] = {
     "kendall": targets.stages_target,
     "cayley": targets.cycles_target,
