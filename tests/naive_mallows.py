@@ -1,5 +1,6 @@
 """Mallows' models by listing all orders: distances by their definitions, n <= 7."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -72,3 +73,50 @@ class Distances:
 
     def distribution(self):
         return np.bincount(self.values, weights=self.prob)
+
+
+# ---- ballots that say less than a full ranking --------------------------------------------------
+
+
+def agrees(order, buckets, rest):
+    """Check that an order has every listed bucket above the next, and all others below with `rest`.
+
+    `buckets` are lists of items; the order inside a bucket does not matter.
+    """
+    place = {item: at for at, item in enumerate(order)}
+    listed = {item for bucket in buckets for item in bucket}
+    levels = [list(bucket) for bucket in buckets]
+    if rest and len(listed) < len(order):
+        levels.append([item for item in order if item not in listed])
+    return all(
+        place[a] < place[b]
+        for upper, lower in itertools.pairwise(levels)
+        for a in upper
+        for b in lower
+    )
+
+
+@functools.lru_cache
+def _agreeing(n, buckets, rest):
+    orders = np.array(list(itertools.permutations(range(n))))
+    return orders, np.array([agrees(order, buckets, rest) for order in orders.tolist()])
+
+
+def agreeing_orders(n, buckets, rest):
+    """Return all orders of n items, and which of them agree with a ballot."""
+    return _agreeing(n, tuple(tuple(bucket) for bucket in buckets), rest)
+
+
+def chance_to_agree(model, buckets, rest):
+    """Return the log-probability that a draw agrees with a ballot, by listing all orders."""
+    orders, kept = agreeing_orders(model.n_items, buckets, rest)
+    return float(np.log(np.exp(model.log_prob(orders[kept])).sum()))
+
+
+def agreeing_moments(model, values, buckets, rest):
+    """Return mean and variance of `values`, one per order, over the orders that agree."""
+    orders, kept = agreeing_orders(model.n_items, buckets, rest)
+    chances = np.exp(model.log_prob(orders))[kept]
+    chances /= chances.sum()
+    mean = float(chances @ values[kept])
+    return mean, float(chances @ (values[kept] - mean) ** 2)

@@ -32,7 +32,7 @@ def levels_of(ballots: Ballots) -> IntArray:
     """
     size = ballots.n_ballots * ballots.n_items
     need_memory(f"ballots: the levels of {ballots.n_ballots:,} ballots", 16.0 * size)
-    owner, bucket = rows_of(ballots.ptr), ballots._bucket_of_entry()
+    owner, bucket = rows_of(ballots.ptr), ballots.bucket_of_entry()
     buckets = np.diff(ballots.stages)
     place = np.where(bucket < 0, buckets[owner], bucket - ballots.stages[owner])
     # Where the worst was chosen, levels count from the other end; its record comes after that of

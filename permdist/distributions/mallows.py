@@ -10,6 +10,7 @@ import numpy as np
 from permdist import rankings
 from permdist._check import choice
 from permdist._offer import offer_strategy
+from permdist.ballots import Ballots
 from permdist.distributions.distance_model import (
     DISPLACEMENTS,
     DistanceModel,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from permdist._typing import FloatArray
+    from permdist._typing import FloatArray, RandomState
     from permdist.distributions.mallows_fit import MallowsFit
     from permdist.sums.mallows import DistanceSums
     from permdist.targets import Target
@@ -148,28 +149,52 @@ class Mallows(DistanceModel):
         center: ArrayLike | None = None,
         theta: float | None = None,
         weights: ArrayLike | None = None,
+        n_items: int | None = None,
+        subset: bool | None = None,
         names: Sequence[str] | None = None,
+        method: str = "auto",
+        draws: int = 400,
+        max_iter: int = 100,
+        rng: RandomState = None,
     ) -> Mallows:
-        """Estimate center and spread from full rankings, by maximum likelihood.
+        """Estimate center and spread by maximum likelihood, from rankings or parts of rankings.
 
-        The center is the order with the least total distance from the ballots, the spread the one
-        at which the expected distance is the mean distance of the ballots.
+        From full rankings: the center is the order with the least total distance from the
+        ballots, the spread the one at which the expected distance is the mean distance of the
+        ballots. From ballots with ties, of the first places or of some of the items: the
+        likelihood is the probability of the orders that agree with each ballot, as in `log_prob`.
+        With Kendall's distance and ballots that place all items (ties, first places) the center is
+        a Kemeny order of what the ballots say, for every theta. Otherwise EM alternates between
+        expected pairs or positions given the ballots, the center that they lead to, and theta.
 
         Parameters
         ----------
-        ballots : array of int, shape (rankings, n), sequence of orders, Ballots or Preferences
-            Full rankings without ties.
+        ballots : array of int, shape (rankings, k), sequence of rankings, Ballots or Preferences
+            All that `permdist.Ballots.of` accepts.
         distance : {"kendall", "cayley", "hamming", "footrule", "spearman", "ulam"}
         center : array of int, shape (n,), optional
-            A known center. By default it is estimated: for the footrule, Spearman's and Hamming's
-            distance by an assignment problem, for any number of items; for Kendall's distance up
-            to 21 items, and more with `permdist.rankings.consensus`; for Cayley's and Ulam's up
-            to 8.
+            A known center. By default it is estimated. From full rankings: for the footrule,
+            Spearman's and Hamming's distance by an assignment problem, for any number of items;
+            for Kendall's distance by `permdist.rankings.consensus`; for Cayley's and Ulam's up to 8
+            items. From parts of rankings: for Cayley's and Ulam's distance up to 6 items.
         theta : float, optional
             A known spread.
         weights : array of float, shape (rankings,), optional
             How often each ranking counts.
+        n_items, subset
+            As in `permdist.Ballots.from_orders`: the number of items, and what ballots that are
+            short of them mean.
         names : sequence of str, optional
+        method : {"auto", "exact", "sample"}
+            How to sum over the orders that agree with a ballot: exactly where that is affordable;
+            exactly or not at all; or by draws, a Markov chain per ballot (Monte Carlo EM). Full
+            rankings need no sums.
+        draws : int
+            The number of draws per ballot in the last rounds of Monte Carlo EM.
+        max_iter : int
+            The largest number of iterations.
+        rng : int, Generator or None
+            For draws.
 
         Returns
         -------
@@ -180,8 +205,8 @@ class Mallows(DistanceModel):
         Raises
         ------
         ValueError
-            Where all ballots are equal to the center, so that theta has no finite estimate; or
-            ballots have ties, or are short of the items.
+            Where all ballots are equal to the center or agree with it, so that theta has no finite
+            estimate; or no ballot says anything.
         NotExactError
             Where the center or the expected distance is not known exactly for so many items.
 
@@ -191,10 +216,16 @@ class Mallows(DistanceModel):
         >>> model = Mallows.fit(ballots)
         >>> model.center, round(model.theta, 2), round(model.fit_result.standard_error, 3)
         (array([3, 1, 0, 2]), 0.81, 0.018)
+        >>> first_two = Mallows.fit(ballots[:, :2], subset=False)
+        >>> first_two.center, round(first_two.theta, 2)
+        (array([3, 1, 0, 2]), 0.83)
         """
+        from permdist.distributions.mallows_em import Settings
         from permdist.distributions.mallows_fit import fit_mallows
 
-        return fit_mallows(cls, ballots, distance, center, theta, weights, names)
+        data = Ballots.of(ballots, n_items=n_items, subset=subset, names=names, weights=weights)
+        settings = Settings(method, draws, max_iter, rng)
+        return fit_mallows(cls, data, distance, center, theta, names, settings)
 
     @cached_property
     def _sums(self) -> DistanceSums:

@@ -12,7 +12,7 @@ from permdist import rankings
 from permdist._check import choice, count, finite
 from permdist.distributions.base import Distribution
 from permdist.distributions.mallows import Mallows
-from permdist.distributions.mallows_fit import _spread, best_center, full_orders
+from permdist.distributions.mallows_fit import best_center, full_orders, spread_at
 from permdist.distributions.mixture import ballot_log_probs
 from permdist.distributions.plackett_luce import PlackettLuce
 from permdist.inference.fit import NO_ESTIMATE, NoEstimateError, maximize
@@ -145,7 +145,7 @@ class MallowsFamily(Family):
         total = cost + self.prior * self.chance_distance
         mean = total / (float(counts.sum()) + self.prior)
         alone = len(center) == 1
-        theta = 0.0 if alone else _spread(Mallows, center, self.distance, mean)
+        theta = 0.0 if alone else spread_at(Mallows, center, self.distance, mean)
         return Mallows(center, theta, self.distance, self.names)
 
     def _distances(self, center: Any) -> FloatArray:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -79,6 +78,15 @@ class Agreement(ABC):
     def _listed(self, orders: IntArray) -> Agreeing:
         """Add up over a list of orders."""
 
+    def cost(self, levels: IntArray) -> float:
+        """Return about how many elementary operations the sum takes; infinite if it is refused."""
+        found = self._known_cost(levels)
+        return found if found < np.inf else 10.0 * len(levels) * n_completions(levels)
+
+    @abstractmethod
+    def _known_cost(self, levels: IntArray) -> float:
+        """Return the cost of the closed form or program; infinite where there is none."""
+
     @abstractmethod
     def _refusal(self, levels: IntArray) -> str:
         """Say what is possible."""
@@ -115,6 +123,17 @@ class KendallAgreement(Agreement):
                 return found
         return self._classes(levels)
 
+    def _known_cost(self, levels: IntArray) -> float:
+        if (levels >= 0).all() and (self.is_plain or is_top(levels)):
+            return 1e4  # the interpreter, more than anything
+        cells = class_cells(*classes_of(self._inner(levels)))
+        return 20.0 * cells + 1e4 if cells <= MAX_CELLS else np.inf
+
+    def _inner(self, levels: IntArray) -> IntArray:
+        """Leave out items that have no influence, above and below all those on the ballot."""
+        there = np.flatnonzero(levels >= 0)
+        return levels[there[0] : there[-1] + 1] if self.is_plain else levels
+
     def _stages(self, levels: IntArray) -> Agreeing | None:
         """Add up bucket by bucket; None if stages within a bucket differ and matter."""
         sizes = np.bincount(levels)
@@ -141,13 +160,10 @@ class KendallAgreement(Agreement):
         """Add up over the numbers of items placed of each class."""
         n, outside = len(levels), Agreeing(0.0, 0.0, 0.0)
         if self.is_plain:
-            # Items above and below all those on the ballot have no influence.
-            there = np.flatnonzero(levels >= 0)
-            levels = levels[there[0] : there[-1] + 1]
+            levels = self._inner(levels)
             inner, all_items = self._block(0, len(levels)), self._block(0, n)
             outside = Agreeing(*(b - a for a, b in zip(inner, all_items, strict=True)))
-        starts = np.flatnonzero(np.diff(levels, prepend=-2))
-        sizes, marks = np.diff(np.append(starts, len(levels))), levels[starts]
+        sizes, marks = classes_of(levels)
         cells = class_cells(sizes, marks)
         if cells > MAX_CELLS:
             return None
@@ -163,6 +179,7 @@ class KendallAgreement(Agreement):
         return _added(logs, rankings.kendall(orders, np.arange(self.n)))
 
     def _refusal(self, levels: IntArray) -> str:
+        del levels
         return (
             "log_prob: a ballot of some of the items with so many gaps between them in the center "
             f"needs a table of more than {MAX_CELLS:,} entries; exact are rankings of all items, "
@@ -186,6 +203,9 @@ class CayleyAgreement(Agreement):
         mean = float(moved[:ahead].sum() + chances.sum())
         return Agreeing(log, mean, float((chances * (1.0 - chances)).sum()))
 
+    def _known_cost(self, levels: IntArray) -> float:
+        return 1e4 if is_top(levels) else np.inf
+
     def _listed(self, orders: IntArray) -> Agreeing:
         logs = -self.sums.stage_total(orders)
         return _added(logs, rankings.cayley(orders, np.arange(self.n)))
@@ -204,6 +224,10 @@ class UlamAgreement(Agreement):
     def _known(self, levels: IntArray) -> Agreeing | None:
         del levels
         return None
+
+    def _known_cost(self, levels: IntArray) -> float:
+        del levels
+        return np.inf
 
     def _listed(self, orders: IntArray) -> Agreeing:
         values = rankings.ulam(orders, np.arange(self.n))
@@ -248,6 +272,17 @@ class DisplacementAgreement(Agreement):
             log, mean, variance = log + found[0], mean + found[1], variance + found[2]
             first += size
         return Agreeing(log, mean, variance)
+
+    def _known_cost(self, levels: IntArray) -> float:
+        n = len(levels)
+        if (levels < 0).any():
+            return np.inf if n <= FEW_ITEMS or not fits(n) else 40.0 * n * 2.0**n
+        sizes = np.bincount(levels).astype(np.float64)
+        if self.distance == "footrule":
+            return float(1e4 + 150.0 * (sizes**2).sum())
+        if self.distance == "hamming":
+            return 1e4 + 1e4 * len(sizes)
+        return float((40.0 * sizes * 2.0**sizes).sum()) if fits(int(sizes.max())) else np.inf
 
     def _bucket(self, moves: IntArray, first: int) -> Agreeing | None:
         """Add up over all orders of a bucket; `moves` are its items less its first place."""
@@ -340,6 +375,12 @@ def is_top(levels: IntArray) -> bool:
     return bool((levels >= 0).all() and (np.bincount(levels)[:-1] == 1).all())
 
 
+def classes_of(levels: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the lengths of runs of equal levels, and these levels."""
+    starts = np.flatnonzero(np.diff(levels, prepend=-2))
+    return np.diff(np.append(starts, len(levels))), levels[starts]
+
+
 def class_cells(sizes: IntArray, marks: IntArray) -> float:
     """Return the size of the table that `class_sums` goes through."""
     free = float(np.prod(sizes[marks < 0] + 1.0))
@@ -347,19 +388,24 @@ def class_cells(sizes: IntArray, marks: IntArray) -> float:
     return free * (own + 1.0) * len(sizes)
 
 
+def n_completions(levels: IntArray) -> float:
+    """Return how many orders are looked through to list those that agree with a ballot."""
+    if (levels < 0).any():
+        return float(math.factorial(len(levels))) if len(levels) <= FEW_ITEMS else np.inf
+    number = math.prod(math.factorial(min(size, 20)) for size in np.bincount(levels).tolist())
+    return float(number) if number <= MOST_LISTED else np.inf
+
+
 def completions(levels: IntArray) -> IntArray | None:
     """List the orders that agree with a ballot, shape (orders, n); None if there are too many."""
+    if n_completions(levels) == np.inf:
+        return None
     if (levels < 0).any():
-        if len(levels) > FEW_ITEMS:
-            return None
         every = rankings.enumerate_orders(len(levels))
         marks = levels[every]
         highest = np.maximum.accumulate(marks, axis=1)
         return every[((marks < 0) | (marks == highest)).all(axis=1)]
-    sizes = np.bincount(levels)
-    if math.prod(math.factorial(min(size, 20)) for size in sizes.tolist()) > MOST_LISTED:
-        return None
-    buckets = (np.flatnonzero(levels == level).tolist() for level in range(len(sizes)))
+    buckets = (np.flatnonzero(levels == level).tolist() for level in range(levels.max() + 1))
     parts = [list(itertools.permutations(bucket)) for bucket in buckets]
     return np.array([list(itertools.chain(*each)) for each in itertools.product(*parts)])
 
