@@ -5,8 +5,10 @@ from permdist.distributions.custom import WeightedOrders
 from permdist.distributions.davidson_luce import DavidsonLuce
 from permdist.distributions.estimates import Estimates
 from permdist.distributions.gaussian import GaussianScores
+from permdist.distributions.generalized_mallows import GeneralizedMallows
+from permdist.distributions.generalized_mallows_fit import GeneralizedMallowsFit
 from permdist.distributions.good_bad import GoodBad
-from permdist.distributions.mallows import GeneralizedMallows, Mallows
+from permdist.distributions.mallows import Mallows
 from permdist.distributions.mallows_fit import MallowsFit
 from permdist.distributions.mixture import Mixture
 from permdist.distributions.mixture_fit import MixtureFit
@@ -22,6 +24,7 @@ __all__ = [
     "Estimates",
     "GaussianScores",
     "GeneralizedMallows",
+    "GeneralizedMallowsFit",
     "GoodBad",
     "Mallows",
     "MallowsFit",

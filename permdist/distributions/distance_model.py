@@ -143,9 +143,13 @@ class DistanceModel(Distribution):
         """Return the log-probability of each ballot; equal ones are looked at once."""
         levels = levels_of(ballots)[:, self._center]
         different, which = np.unique(levels, axis=0, return_inverse=True)
-        agreement, total = self._agreement, self.log_partition()
-        logs = np.array([agreement(row).log_weight for row in different]) - total
-        return np.minimum(logs, 0.0)[which.reshape(-1)]
+        full = (different >= 0).all(axis=1) & (different.max(axis=1) == self.n_items - 1)
+        logs = np.empty(len(different))
+        if full.any():
+            logs[full] = self.log_weight(self._center[np.argsort(different[full], axis=1)])
+        agreement = self._agreement
+        logs[~full] = [agreement(row).log_weight for row in different[~full]]
+        return np.minimum(logs - self.log_partition(), 0.0)[which.reshape(-1)]
 
     def log_partition(self) -> float:
         """Return the log-partition function: the center has weight 1."""

@@ -1,4 +1,4 @@
-"""Mallows' model for six distances, and the generalized one with a parameter per stage."""
+"""Mallows' model, for six distances."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from permdist.sums.mallows import DistanceSums
     from permdist.targets import Target
 
-_STAGED: dict[str, Callable[[FloatArray], KendallSums | CayleySums]] = {
+STAGED: dict[str, Callable[[FloatArray], KendallSums | CayleySums]] = {
     "kendall": KendallSums,
     "cayley": CayleySums,
 }
@@ -229,14 +229,14 @@ class Mallows(DistanceModel):
 
     @cached_property
     def _sums(self) -> DistanceSums:
-        if self._distance in _STAGED:
-            return _STAGED[self._distance](np.full(self.n_items - 1, self._theta))
+        if self._distance in STAGED:
+            return STAGED[self._distance](np.full(self.n_items - 1, self._theta))
         return _PLAIN[self._distance](self.n_items, self._theta)
 
     @cached_property
     def _agreement(self) -> Agreement:
-        if self._distance in _STAGED:
-            return _STAGED_AGREEMENTS[self._distance](self._sums)
+        if self._distance in STAGED:
+            return STAGED_AGREEMENTS[self._distance](self._sums)
         if self._distance == "ulam":
             return UlamAgreement(self._sums, self._theta)
         costs = displacement_costs(self._distance, self.n_items)
@@ -258,108 +258,16 @@ class Mallows(DistanceModel):
         if self._distance == "ulam":
             return targets.ulam_target(self._ranks, self._theta, **options)
         thetas = np.full(self.n_items - 1, self._theta)
-        return _STAGED_TARGETS[self._distance](self._ranks, thetas, **options)
+        return STAGED_TARGETS[self._distance](self._ranks, thetas, **options)
 
 
-class GeneralizedMallows(DistanceModel):
-    """The generalized Mallows model: a spread parameter per stage.
-
-    With Kendall's distance, ``log Pr(order) = -sum_k thetas[k] V_k - log Z``, where `V_k` counts
-    the items below position k that the center ranks above the item at position k: the ranking is
-    made from the top, and the choice at position k may be more or less careful. With Cayley's
-    distance `V_k` is 0 if place k is the last of its cycle, and 1 otherwise. With equal
-    parameters both are `Mallows`. Rank marginals and pairwise chances are exact for any number of
-    items with Kendall's distance, and up to 8 items with Cayley's and parameters that differ;
-    everything else is exact for any number of items.
-
-    Parameters
-    ----------
-    center : array of int, shape (n,)
-        The most probable order.
-    thetas : array of float, shape (n - 1,)
-        The spread at each position but the last, which has no choice; not negative.
-    distance : {"kendall", "cayley"}
-    names : sequence of str, optional
-
-    References
-    ----------
-    Fligner, Verducci: Distance based ranking models (1986); Multistage ranking models (1988).
-
-    Examples
-    --------
-    The first place is chosen with care, the others by chance:
-
-    >>> model = GeneralizedMallows([0, 1, 2, 3], [2.0, 0.0, 0.0])
-    >>> model.rank_marginals().round(3)
-    array([[0.865, 0.045, 0.045, 0.045],
-           [0.117, 0.294, 0.294, 0.294],
-           [0.016, 0.328, 0.328, 0.328],
-           [0.002, 0.333, 0.333, 0.333]])
-    """
-
-    def __init__(
-        self,
-        center: ArrayLike,
-        thetas: ArrayLike,
-        distance: str = "kendall",
-        names: Sequence[str] | None = None,
-    ) -> None:
-        choice("distance", distance, _STAGED)
-        super().__init__(center, distance, names)
-        values = check_theta("thetas", thetas, several=True)
-        if len(values) != self.n_items - 1:
-            raise ValueError(
-                f"thetas: expected {self.n_items - 1} parameters for {self.n_items} items, got "
-                f"{len(values)}"
-            )
-        values.flags.writeable = False
-        self._thetas = values
-
-    @property
-    def thetas(self) -> FloatArray:
-        """The spread parameters."""
-        return self._thetas
-
-    def log_weight(self, orders: ArrayLike) -> Any:
-        """Return minus the sum of thetas times what each stage adds to the distance.
-
-        Parameters
-        ----------
-        orders : array of int, shape (..., n)
-
-        Returns
-        -------
-        float or array of float, shape (...)
-        """
-        order = self._check_orders(orders)
-        flat = self._ranks[order.reshape(-1, self.n_items)]
-        return (0.0 - self._sums.stage_total(flat)).reshape(order.shape[:-1])[()]
-
-    @cached_property
-    def _sums(self) -> KendallSums | CayleySums:
-        return _STAGED[self._distance](self._thetas)
-
-    @cached_property
-    def _agreement(self) -> Agreement:
-        return _STAGED_AGREEMENTS[self._distance](self._sums)
-
-    @property
-    def _stage_thetas(self) -> FloatArray:
-        return self._thetas
-
-    def _target(self) -> Target:
-        make, normalizer = _STAGED_TARGETS[self._distance], self.log_partition()
-        return make(self._ranks, self._thetas, normalizer=normalizer)
-
-
-_STAGED_AGREEMENTS: dict[str, Callable[..., Agreement]] = {
+STAGED_AGREEMENTS: dict[str, Callable[..., Agreement]] = {
     "kendall": KendallAgreement,
     "cayley": CayleyAgreement,
 }
-_STAGED_TARGETS: dict[str, Callable[..., Target]] = {
+STAGED_TARGETS: dict[str, Callable[..., Target]] = {
     "kendall": targets.stages_target,
     "cayley": targets.cycles_target,
 }
 
 offer_strategy(Mallows, "mallows")
-offer_strategy(GeneralizedMallows, "generalized_mallows")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 MOST_WORK = 1e9  # elementary operations of one exact pass over the ballots
 MOST_LISTED = 6  # items, for centers of distances that are no sums
 FIRST_DRAWS = 10  # per ballot, before the last rounds
+NEIGHBOR_DRAWS = 100  # per ballot, to compare centers
+SMALL_GAIN = 0.05  # of log-likelihood, which may be chance
+STILL = 3  # rounds without a change
 ROUNDING = 1e-9  # a gain of log-likelihood per ballot that is no gain
 
 
@@ -204,11 +208,15 @@ def _by_sums(
 
 
 def _best_neighbor(evidence: Exact, center: IntArray, theta: float) -> tuple[IntArray, float]:
-    """Try all swaps of neighbors in the center."""
+    """Try all swaps of two items in the center, or where these are too many, of neighbors."""
+    n = len(center)
+    few = evidence.work(center) * n * n / 2.0 <= MOST_WORK
     best, value = center, -np.inf
-    for k in range(len(center) - 1):
+    for i, j in itertools.combinations(range(n), 2):
+        if j > i + 1 and not few:
+            continue
         other = center.copy()
-        other[[k, k + 1]] = other[[k + 1, k]]
+        other[[i, j]] = other[[j, i]]
         likelihood = evidence.given(other, theta).log_likelihood
         if likelihood > value:
             best, value = other, likelihood
@@ -223,24 +231,25 @@ def _by_draws(
 ) -> Found:
     """Monte Carlo EM with few draws first, then Newton steps with all of them."""
     total, all_draws = evidence.ballots.total, evidence.draws
-    from permdist.distributions.mallows_fit import spread_at
-
     if not search and theta is None and evidence.ballots.agree_with(center):
         evidence.theta(center, 0.0)  # says that there is none
     value = 1.0 / len(center) if theta is None else theta
     evidence.draws = min(FIRST_DRAWS, all_draws)
     still = rounds = 0
-    while still < 3 and rounds < settings.max_iter:
+    while rounds < settings.max_iter:
         rounds += 1
-        before, previous, noise = value, center, 0.0
+        before, previous = value, center
         if search:
             center = best_center_of(expected_costs(evidence, center, value), evidence.distance)
-        if theta is None:
-            found = evidence.given(center, value)
-            value = spread_at(evidence.cls, center, evidence.distance, found.distance / total)
-            noise = found.error / (total * evidence.model(center, value).distance_variance())
+        value, noise = _em_step(evidence, center, value) if theta is None else (value, 0.0)
         near = abs(value - before) <= 0.02 * before + 2.0 * noise
         still = still + 1 if near and np.array_equal(center, previous) else 0
+        if still == STILL:
+            # Where EM stands still, a neighbor may be better nevertheless.
+            other = _drawn_neighbor(evidence, center, value, all_draws) if search else center
+            if np.array_equal(other, center):
+                break
+            center, still = other, 0
     evidence.draws = all_draws
     for _ in range(4 if theta is None else 0):
         found = evidence.given(center, value)
@@ -258,10 +267,33 @@ def _by_draws(
         not search,
         rounds,
         given=found._replace(log_likelihood=likelihood),
-        converged=still == 3 or (theta is not None and not search),
+        converged=still == STILL,
         draws=all_draws,
         log_likelihood_error=error,
     )
+
+
+def _em_step(evidence: Draws, center: IntArray, theta: float) -> tuple[float, float]:
+    """Return the theta that goes with the expected distance, and its Monte Carlo error."""
+    from permdist.distributions.mallows_fit import spread_at
+
+    found, total = evidence.given(center, theta), evidence.ballots.total
+    value = spread_at(evidence.cls, center, evidence.distance, found.distance / total)
+    return value, found.error / (total * evidence.model(center, value).distance_variance())
+
+
+def _drawn_neighbor(evidence: Draws, center: IntArray, theta: float, draws: int) -> IntArray:
+    """Return the best swap of neighbors in the center, or the center if none is a gain."""
+    first = evidence.draws
+    evidence.draws = min(draws, NEIGHBOR_DRAWS)
+    gains = evidence.neighbor_gains(center, theta)
+    evidence.draws = first
+    k = int(gains.argmax())
+    if gains[k] <= SMALL_GAIN:
+        return center
+    other = center.copy()
+    other[[k, k + 1]] = other[[k + 1, k]]
+    return other
 
 
 # ---- centers -----------------------------------------------------------------------------------

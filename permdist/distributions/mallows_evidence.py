@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
+from permdist import rankings
 from permdist.distributions.distance_model import displacement_costs
 from permdist.sums.agreeing_draws import Chains
 from permdist.sums.mallows_kendall import KendallSums
@@ -228,6 +229,26 @@ class Draws(Evidence):
         variance = float(weights @ distances.var(axis=0, ddof=min(1, self.draws - 1)))
         series = distances @ weights
         return Given(np.nan, float(series.mean()), variance, _batch_error(series))
+
+    def neighbor_gains(self, center: IntArray, theta: float) -> FloatArray:
+        """Estimate the gain of log-likelihood from each swap of neighbors in the center, (n - 1,).
+
+        The probabilities of a ballot under two centers have the ratio of the mean of
+        ``exp(-theta (d' - d))`` over orders that agree with it, drawn with the first.
+        """
+        distance = getattr(rankings, self.distance)
+        others = np.tile(center, (len(center) - 1, 1))
+        rows = np.arange(len(others))
+        others[rows, rows], others[rows, rows + 1] = center[1:], center[:-1]
+        ratios = np.zeros((len(others), len(self.ballots.levels)))
+        for _ in range(self.draws):
+            self.chains(center, theta, 1, self.rng)
+            orders = self.chains.orders
+            before = distance(orders, center)
+            for row, other in enumerate(others):
+                ratios[row] += np.exp(-theta * (distance(orders, other) - before))
+        gains: FloatArray = np.log(ratios / self.draws) @ self.ballots.weights
+        return gains
 
     def log_likelihood(self, center: IntArray, theta: float) -> tuple[float, float]:
         """Integrate the slope from theta 0, where all is known; return the value and its error."""
