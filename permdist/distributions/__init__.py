@@ -1,6 +1,7 @@
 """Distributions over rankings, one file each; import them from `permdist` itself."""
 
 from permdist.distributions.base import Distribution, Estimate, NotExactError
+from permdist.distributions.compare_families import FamilyComparison, compare_families
 from permdist.distributions.custom import WeightedOrders
 from permdist.distributions.davidson_luce import DavidsonLuce
 from permdist.distributions.estimates import Estimates
@@ -22,6 +23,7 @@ __all__ = [
     "Distribution",
     "Estimate",
     "Estimates",
+    "FamilyComparison",
     "GaussianScores",
     "GeneralizedMallows",
     "GeneralizedMallowsFit",
@@ -36,4 +38,5 @@ __all__ = [
     "TiedRankings",
     "ValidSigns",
     "WeightedOrders",
+    "compare_families",
 ]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MOST_WORK = 1e9  # elementary operations of one exact pass over the ballots
 MOST_LISTED = 6  # items, for centers of distances that are no sums
 FIRST_DRAWS = 10  # per ballot, before the last rounds
+FIRST_ROUNDS = 5
 NEIGHBOR_DRAWS = 100  # per ballot, to compare centers
 SMALL_GAIN = 0.05  # of log-likelihood, which may be chance
 STILL = 3  # rounds without a change
@@ -36,12 +37,14 @@ ROUNDING = 1e-9  # a gain of log-likelihood per ballot that is no gain
 
 @dataclass(frozen=True)
 class Settings:
-    """How to look for a maximum; as in `Mallows.fit`."""
+    """How to look for a maximum: as in `Mallows.fit`, a prior in ballots, and where to start."""
 
-    method: str
-    draws: int
-    max_iter: int
-    rng: RandomState
+    method: str = "auto"
+    draws: int = 400
+    max_iter: int = 100
+    rng: RandomState = None
+    prior: float = 0.0
+    start: IntArray | None = None
 
     def __post_init__(self) -> None:
         choice("method", self.method, METHODS)
@@ -113,10 +116,13 @@ def fit_partial(
             kemeny = rankings.consensus(data, "kemeny")
             center, proved = np.array(kemeny.order), bool(kemeny.proved)
         exact = Buckets(cls, ballots, distance)
+        exact.prior = settings.prior
         value = exact.theta(center, 0.0) if theta is None else theta
         return _finished(exact, center, value, proved, 1)
-    start = _start(data, distance) if center is None else center
+    start = settings.start if center is None else center
+    start = _start(data, distance) if start is None else start
     evidence = _evidence(cls, ballots, distance, start, center is None, settings)
+    evidence.prior = settings.prior
     if isinstance(evidence, Draws):
         return _by_draws(evidence, start, theta, center is None, settings)
     return _by_sums(evidence, start, theta, center is None, settings)
@@ -235,12 +241,15 @@ def _by_draws(
         evidence.theta(center, 0.0)  # says that there is none
     value = 1.0 / len(center) if theta is None else theta
     evidence.draws = min(FIRST_DRAWS, all_draws)
-    still = rounds = 0
+    still, rounds, costs = 0, 0, np.zeros((len(center), len(center)))
     while rounds < settings.max_iter:
         rounds += 1
         before, previous = value, center
         if search:
-            center = best_center_of(expected_costs(evidence, center, value), evidence.distance)
+            # Averages over all rounds but the first ones, so that the center settles.
+            share = 1.0 / max(1, rounds - FIRST_ROUNDS)
+            costs = (1.0 - share) * costs + share * expected_costs(evidence, center, value)
+            center = best_center_of(costs, evidence.distance)
         value, noise = _em_step(evidence, center, value) if theta is None else (value, 0.0)
         near = abs(value - before) <= 0.02 * before + 2.0 * noise
         still = still + 1 if near and np.array_equal(center, previous) else 0
@@ -249,7 +258,8 @@ def _by_draws(
             other = _drawn_neighbor(evidence, center, value, all_draws) if search else center
             if np.array_equal(other, center):
                 break
-            center, still = other, 0
+            # From here on the averages are those of the better center.
+            center, still, costs = other, 0, expected_costs(evidence, other, value)
     evidence.draws = all_draws
     for _ in range(4 if theta is None else 0):
         found = evidence.given(center, value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from permdist.sums.mallows_kendall import KendallSums
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
     from permdist.distributions.mallows import Mallows
+    from permdist.sums.agreeing import Agreeing
 
 MOST_THETA = 690.0  # exp(-690) is the smallest mean distance that is told from 0
 
@@ -88,13 +90,12 @@ class Partial:
         highest = np.maximum.accumulate(levels, axis=1)
         return bool(((levels < 0) | (levels == highest)).all())
 
-    def log_uniform(self) -> float:
-        """Return the log-likelihood if all orders are equally probable."""
-        total = 0.0
-        for levels, weight in zip(self.levels, self.weights, strict=True):
-            sizes = np.bincount(levels[levels >= 0])
-            total += weight * float(gammaln(sizes + 1.0).sum() - gammaln(sizes.sum() + 1.0))
-        return total
+    def log_uniform(self) -> FloatArray:
+        """Return the log-probability of each ballot if all orders are equally probable."""
+        sizes = [np.bincount(levels[levels >= 0]) for levels in self.levels]
+        return np.array(
+            [float(gammaln(each + 1.0).sum() - gammaln(each.sum() + 1.0)) for each in sizes]
+        )
 
 
 class Evidence(ABC):
@@ -106,7 +107,14 @@ class Evidence(ABC):
         Of the model.
     ballots : Partial
     distance : str
+
+    Attributes
+    ----------
+    prior : float
+        The number of ballots spread evenly over all orders that count besides in `slope`.
     """
+
+    prior = 0.0
 
     def __init__(self, cls: type[Mallows], ballots: Partial, distance: str) -> None:
         self.cls, self.ballots, self.distance = cls, ballots, distance
@@ -120,13 +128,18 @@ class Evidence(ABC):
         """Add up over all ballots."""
 
     def slope(self, center: IntArray, theta: float) -> float:
-        """Differentiate the log-likelihood by theta."""
+        """Differentiate the log-likelihood by theta, with that of the prior."""
         mean = self.model(center, theta).expected_distance()
-        return self.ballots.total * mean - self.given(center, theta).distance
+        more = self.prior * (mean - self._chance_distance) if self.prior else 0.0
+        return self.ballots.total * mean - self.given(center, theta).distance + more
+
+    @cached_property
+    def _chance_distance(self) -> float:
+        return self.model(np.arange(self.ballots.n_items), 0.0).expected_distance()
 
     def theta(self, center: IntArray, guess: float) -> float:
         """Maximize the likelihood for a center."""
-        if self.ballots.agree_with(center):
+        if not self.prior and self.ballots.agree_with(center):
             raise ValueError(
                 "ballots: all agree with the center, so theta has no finite estimate; pass theta"
             )
@@ -253,13 +266,18 @@ class Draws(Evidence):
     def log_likelihood(self, center: IntArray, theta: float) -> tuple[float, float]:
         """Integrate the slope from theta 0, where all is known; return the value and its error."""
         nodes, shares = np.polynomial.legendre.leggauss(8)
-        value, squares = self.ballots.log_uniform(), 0.0
+        value, squares = float(self.ballots.weights @ self.ballots.log_uniform()), 0.0
         for node, share in zip(theta * (nodes + 1.0) / 2.0, theta * shares / 2.0, strict=True):
             found = self.given(center, node)
             mean = self.model(center, node).expected_distance()
             value += share * (self.ballots.total * mean - found.distance)
             squares += (share * found.error) ** 2
         return float(value), float(squares**0.5)
+
+
+def moments_given(model: Mallows, levels: IntArray) -> Agreeing:
+    """Return what the orders that agree with a ballot add up to; its levels are by item."""
+    return model._agreement(levels[model.center])  # noqa: SLF001
 
 
 def _batch_error(series: FloatArray) -> float:

@@ -85,7 +85,7 @@ def fit_mallows(
     known = None if center is None else check_orders(center, data.n_items, name="center")
     spread = None if theta is None else check_theta("theta", theta)
     shown = data.names if data.is_named else names
-    fit = _fit_partial if _short_of(data) else _fit_full
+    fit = _fit_partial if short_of_full(data) else _fit_full
     order, value, result = fit(cls, data, distance, known, spread, settings)
     model = cls(order, value, distance, shown)
     model.__dict__["_fit"] = result
@@ -148,13 +148,13 @@ def _fit_partial(
 
 def full_orders(data: Ballots) -> IntArray:
     """Return ballots as orders, shape (ballots, n), if they are full rankings without ties."""
-    fault = _short_of(data)
+    fault = short_of_full(data)
     if fault:
         raise ValueError(f"ballots: expected {fault}")
     return np.asarray(data.items).reshape(-1, data.n_items)
 
 
-def _short_of(data: Ballots) -> str:
+def short_of_full(data: Ballots) -> str:
     """Say what makes ballots less than full rankings; nothing if they are full."""
     n = data.n_items
     short = np.flatnonzero(np.diff(data.ptr) != n)
