@@ -120,3 +120,49 @@ def agreeing_moments(model, values, buckets, rest):
     chances /= chances.sum()
     mean = float(chances @ values[kept])
     return mean, float(chances @ (values[kept] - mean) ** 2)
+
+
+# ---- all distances of many orders at once -------------------------------------------------------
+
+
+def distances_of(kind, orders):
+    """Return the distance of each order from 0, 1, ..., by definition; orders (rankings, n)."""
+    n = orders.shape[1]
+    moves = orders - np.arange(n)
+    if kind in ("footrule", "spearman", "hamming"):
+        cost = {"footrule": np.abs, "spearman": np.square, "hamming": lambda x: x != 0}[kind]
+        return cost(moves).sum(axis=1)
+    if kind == "kendall":
+        return sum((orders[:, :k] > orders[:, k : k + 1]).sum(axis=1) for k in range(1, n))
+    if kind == "cayley":
+        least, at = np.tile(np.arange(n), (len(orders), 1)), orders
+        for _ in range(n):
+            least = np.minimum(least, at)
+            at = np.take_along_axis(orders, at, axis=1)
+        return n - (least == np.arange(n)).sum(axis=1)
+    longest = np.ones_like(orders)  # increasing subsequence that ends here
+    for k in range(1, n):
+        before = np.where(orders[:, :k] < orders[:, k : k + 1], longest[:, :k], 0)
+        longest[:, k] = before.max(axis=1) + 1
+    return n - longest.max(axis=1)
+
+
+def footrule_counts(n):
+    """Count permutations by half of their total displacement, in whole numbers.
+
+    Polynomials are packed into one integer each, a coefficient per 512 bits.
+    """
+    bits, states = 512, {0: 1}
+    for _ in range(n):
+        following = {}
+        for k, polynomial in states.items():
+            for to, ways in ((k + 1, 1), (k, 2 * k + 1), (k - 1, k * k)):
+                if ways and to <= n // 2:
+                    moved = polynomial * ways << bits * to
+                    following[to] = following.get(to, 0) + moved
+        states = following
+    packed, counts = states[0], []
+    while packed:
+        counts.append(packed & ((1 << bits) - 1))
+        packed >>= bits
+    return counts

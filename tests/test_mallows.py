@@ -23,6 +23,8 @@ from permdist import (
 from permdist.distributions import NotExactError
 from permdist.identities import check_distribution
 from permdist.samplers import estimate_log_partition, run_chains
+from permdist.sums.mallows_band import BandSums
+from permdist.sums.mallows_spearman import SpearmanSums
 from permdist.sums.mallows_ulam import UlamSums
 from permdist.targets import target_of
 
@@ -82,6 +84,28 @@ def test_equal_parameters_make_it_the_plain_model(data):
     assert same.kl(Mallows(model.center, 0.3, model.distance), method="exact") == pytest.approx(
         model.kl(Mallows(model.center, 0.3, model.distance)), abs=1e-12
     )
+
+
+@EVERY
+def test_seven_items_equal_listing_all_orders(distance):
+    orders, center = rankings.enumerate_orders(7), np.array([4, 1, 6, 0, 5, 3, 2])
+    values = naive_mallows.distances_of(distance, orders)  # of orders of places in the center
+    close = {"rel": 1e-11, "abs": 1e-13}
+    for theta in (0.05, 0.7):
+        model, weights = Mallows(center, theta, distance), np.exp(-theta * values)
+        total = weights.sum()
+        prob = weights / total
+        assert model.log_partition() == pytest.approx(np.log(total), **close)
+        assert model.log_prob(center[orders]) == pytest.approx(np.log(prob), **close)
+        mean = prob @ values
+        assert model.expected_distance() == pytest.approx(mean, **close)
+        assert model.distance_variance() == pytest.approx(prob @ (values - mean) ** 2, rel=1e-10)
+        assert model.entropy() == pytest.approx(-(prob @ np.log(prob)), **close)
+        marginals = np.stack([np.bincount(orders[:, r], prob, 7) for r in range(7)], axis=1)
+        assert model.rank_marginals()[center] == pytest.approx(marginals, **close)
+        ranks = np.argsort(orders, axis=1)
+        above = np.tensordot(prob, ranks[:, :, None] < ranks[:, None, :], axes=1)
+        assert model.pairwise()[np.ix_(center, center)] == pytest.approx(above, **close)
 
 
 # ---- closed forms against the programs over subsets, beyond what can be listed ------------------
@@ -193,8 +217,75 @@ def test_footrule_counts_are_the_published_ones():
     # A062869: how many permutations of n items have total displacement 2 k.
     published = {4: [1, 3, 7, 9, 4], 5: [1, 4, 12, 24, 35, 24, 20]}
     for n, counts in published.items():
+        assert naive_mallows.footrule_counts(n) == counts
         chances = Mallows(range(n), 0.0, "footrule").distance_distribution()[::2]
         assert chances * math.factorial(n) == pytest.approx(counts)
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.02, 0.1, 1.0])
+def test_footrule_of_45_items_from_counts_in_whole_numbers(theta):
+    counts = naive_mallows.footrule_counts(45)
+    assert sum(counts) == math.factorial(45)
+    logs = np.array([math.log(count) for count in counts]) - 2 * theta * np.arange(len(counts))
+    truth = logs.max() + math.log(np.exp(logs - logs.max()).sum())
+    model = Mallows(range(45), theta, "footrule")
+    assert model.log_partition() == pytest.approx(truth, rel=2e-14)
+    assert model.distance_distribution()[::2] == pytest.approx(np.exp(logs - truth), rel=1e-9)
+
+
+def test_footrule_of_so_many_items_that_sums_leave_the_range_of_doubles():
+    # Weights relative to the largest, not their logarithms, go wrong from here on.
+    n = 11_720
+    model = Mallows(range(n), 0.0, "footrule")
+    assert model.log_partition() == pytest.approx(gammaln(n + 1), abs=1e-8)
+    assert model.expected_distance() == pytest.approx((n * n - 1) / 3, rel=1e-12)
+
+
+# ---- Spearman's distance in a band --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "theta"), [(12, 0.5), (13, 0.9), (9, 2.0)])
+def test_what_a_band_leaves_out_is_within_its_bound(n, theta):
+    exact = SpearmanSums(n, theta)
+    marginals = exact.rank_marginals()
+    for band in (2, 3, 4):
+        cut = BandSums(n, theta, band)
+        assert cut.bound > 0.0
+        assert exact.log_partition - cut.log_partition >= -1e-12
+        if cut.bound < 1.0:
+            assert exact.log_partition - cut.log_partition <= -np.log1p(-cut.bound) + 1e-12
+        assert np.abs(cut.rank_marginals() - marginals).max() <= cut.bound + 1e-12
+    near = BandSums(n, 2.0, 4)
+    truth = SpearmanSums(n, 2.0)
+    assert near.moments == pytest.approx(truth.moments, rel=1e-11)
+
+
+def test_spearman_of_many_items_with_large_theta():
+    model = Mallows(np.random.default_rng(0).permutation(60), 1.0, "spearman")
+    step = 1e-4
+    logs = [Mallows(range(60), 1.0 + h, "spearman").log_partition() for h in (-step, 0.0, step)]
+    assert (logs[0] - logs[2]) / (2 * step) == pytest.approx(model.expected_distance(), rel=1e-7)
+    assert (logs[0] - 2 * logs[1] + logs[2]) / step**2 == pytest.approx(
+        model.distance_variance(), rel=1e-4
+    )
+    assert model.entropy() == pytest.approx(logs[1] + model.expected_distance())
+    marginals = model.rank_marginals()
+    assert marginals.sum(axis=0) == pytest.approx(np.ones(60))
+    draws = model.sample(4000, rng=0)
+    values = rankings.spearman(draws, model.center)
+    assert abs(values.mean() - model.expected_distance()) < 5 * values.std() / 4000**0.5
+    stay = (draws == model.center).mean(axis=0) - marginals[model.center, np.arange(60)]
+    assert np.abs(stay).max() < 5 * 0.5 / 4000**0.5
+    fitted = Mallows.fit(draws, distance="spearman")
+    assert fitted.center.tolist() == model.center.tolist()
+    assert abs(fitted.theta - 1.0) < 4 * fitted.fit_result.standard_error
+    uniform = Mallows(range(60), 0.0, "spearman")
+    assert uniform.log_partition() == pytest.approx(gammaln(61))
+    shuffled = rankings.spearman(rankings.random_orders(60, 4000, rng=0), range(60))
+    assert abs(shuffled.mean() - uniform.expected_distance()) < 5 * shuffled.std() / 4000**0.5
+    assert uniform.distance_variance() == pytest.approx(shuffled.var(), rel=0.1)
+    with pytest.raises(NotExactError, match="or with a theta of 0.49 or more"):
+        Mallows(range(60), 0.2, "spearman").log_partition()
 
 
 def test_ulam_counts_are_the_published_ones():

@@ -223,9 +223,17 @@ def spread_at(cls: type[Mallows], center: IntArray, distance: str, mean: float) 
         raise ValueError(
             "ballots: all are equal to the center, so theta has no finite estimate; pass theta"
         )
-    high = 1.0 / len(center)
-    while excess(high) > 0.0:
+    low, high = 0.0, 1.0 / len(center)
+    while True:
+        try:
+            if excess(high) <= 0.0:
+                break
+            low = high
+        except NotExactError:
+            # With many items Spearman's distance is known at 0 and where theta is large.
+            if low > 0.0:
+                raise
         if high > MOST_THETA:
             raise ValueError(f"ballots: a mean distance of {mean:g} has no estimate of theta")
-        high *= 2.0
-    return float(brentq(excess, 0.0, high, xtol=1e-12, rtol=1e-14))
+        high *= 1.5
+    return float(brentq(excess, low, high, xtol=1e-12, rtol=1e-14))
