@@ -7,7 +7,7 @@ nothing about can change places, by which every order that agrees can be reached
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -74,8 +74,8 @@ class Chains:
         pairs, places = np.zeros((n, n)), np.zeros((n, n))
         per_draw = 10.0 * len(levels) * n * n * (20.0 if self.kind > 1 else 1.0)
         for a, b in parts(draws, per_draw):
-            inputs: tuple[Any, ...] = (orders, levels, self.weights, self.kind, self.costs, theta)
-            _relocate(*inputs, rng, distances[a:b], pairs, places)
+            found = distances[a:b], pairs, places
+            _relocate(orders, levels, self.weights, self.kind, self.costs, theta, rng, *found)
         self.orders = center[orders]
         back = np.ix_(ranks, ranks)
         return Drawn(distances, pairs[back] / draws, places[ranks] / draws)

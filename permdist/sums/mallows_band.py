@@ -59,7 +59,7 @@ class _Windows(NamedTuple):
     """The sets of items near a place that may be placed already, by bits, and their numbers."""
 
     masks: IntArray
-    index: IntArray
+    numbers: IntArray
 
 
 @lru_cache(maxsize=4)

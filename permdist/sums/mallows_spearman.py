@@ -87,7 +87,7 @@ class SpearmanSums(DistanceSums):
         result[::2] = halves / halves.sum()
         return result
 
-    def rank_marginals(self) -> FloatArray:
+    def rank_marginals(self) -> FloatArray | None:
         """Return rank marginals from the probabilities of all steps."""
         return (self._lattice if self._other is None else self._other).rank_marginals()
 
