@@ -125,11 +125,11 @@ class DistanceModel(Distribution):
         >>> from permdist import Mallows
         >>> model = Mallows([0, 1, 2, 3], 0.7)
         >>> float(np.exp(model.log_prob([1, 0], subset=False)))  # 1 is first, 0 second
-        0.1782...
+        0.1526...
         >>> float(np.exp(model.log_prob([1, 0], subset=True)))  # 1 is above 0
         0.3318...
         >>> model.log_prob([[0, [1, 2], 3], [[0, 1], [2, 3]]]).round(3)
-        array([-1.211, -0.797])
+        array([-1.179, -0.776])
         """
         if subset is None and _are_full(orders):
             return self.log_weight(orders) - self.log_partition()
