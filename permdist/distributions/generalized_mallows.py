@@ -161,10 +161,10 @@ class GeneralizedMallows(DistanceModel):
         --------
         >>> truth = GeneralizedMallows([2, 0, 3, 1], [2.0, 1.0, 0.3])
         >>> model = GeneralizedMallows.fit(truth.sample(2000, rng=0))
-        >>> model.center, model.thetas.round(2)
-        (array([2, 0, 3, 1]), array([2.05, 0.99, 0.32]))
-        >>> model.fit_result.standard_errors.round(2)
-        array([0.05, 0.04, 0.05])
+        >>> model.center, model.thetas.round(1)
+        (array([2, 0, 3, 1]), array([2. , 1. , 0.3]))
+        >>> bool((model.fit_result.standard_errors < 0.06).all())
+        True
         """
         from permdist.distributions.generalized_mallows_fit import fit_stages
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from permdist import rankings
 from permdist._interrupts import patiently
+from permdist.sums.agreeing_draws import KINDS, distances
 from permdist.sums.agreeing_programs import class_sums, footrule_sums
 from permdist.sums.lattice import Lattice, NotExactError
 from permdist.sums.mallows_kendall import KendallSums, stage_moments, stage_sums
@@ -176,7 +177,7 @@ class KendallAgreement(Agreement):
 
     def _listed(self, orders: IntArray) -> Agreeing:
         logs = -self.sums.stage_total(orders)
-        return _added(logs, rankings.kendall(orders, np.arange(self.n)))
+        return _added(logs, distances(orders, KINDS["kendall"], np.zeros(1)))
 
     def _refusal(self, levels: IntArray) -> str:
         del levels
@@ -208,7 +209,7 @@ class CayleyAgreement(Agreement):
 
     def _listed(self, orders: IntArray) -> Agreeing:
         logs = -self.sums.stage_total(orders)
-        return _added(logs, rankings.cayley(orders, np.arange(self.n)))
+        return _added(logs, distances(orders, KINDS["cayley"], np.zeros(1)))
 
     def _refusal(self, levels: IntArray) -> str:
         return _few(levels, "Cayley's distance", "first places of any number of items")
@@ -230,7 +231,7 @@ class UlamAgreement(Agreement):
         return np.inf
 
     def _listed(self, orders: IntArray) -> Agreeing:
-        values = rankings.ulam(orders, np.arange(self.n))
+        values = distances(orders, KINDS["ulam"], np.zeros(1))
         return _added(np.where(values > 0, -self.theta * values, 0.0), values)
 
     def _refusal(self, levels: IntArray) -> str:
@@ -325,7 +326,7 @@ class DisplacementAgreement(Agreement):
         return Lattice(shape, weights), steps
 
     def _listed(self, orders: IntArray) -> Agreeing:
-        values = getattr(rankings, self.distance)(orders, np.arange(self.n))
+        values = distances(orders, KINDS[self.distance], self.costs)
         return _added(np.where(values > 0, -self.theta * values, 0.0), values)
 
     def _refusal(self, levels: IntArray) -> str:
@@ -396,12 +397,17 @@ def n_completions(levels: IntArray) -> float:
     return float(number) if number <= MOST_LISTED else np.inf
 
 
+@lru_cache(maxsize=FEW_ITEMS)
+def _every_order(n: int) -> IntArray:
+    return np.array(list(itertools.permutations(range(n))))
+
+
 def completions(levels: IntArray) -> IntArray | None:
     """List the orders that agree with a ballot, shape (orders, n); None if there are too many."""
     if n_completions(levels) == np.inf:
         return None
     if (levels < 0).any():
-        every = rankings.enumerate_orders(len(levels))
+        every = _every_order(len(levels))
         marks = levels[every]
         highest = np.maximum.accumulate(marks, axis=1)
         return every[((marks < 0) | (marks == highest)).all(axis=1)]

@@ -70,15 +70,15 @@ class Chains:
         ranks = np.argsort(center)
         levels = np.ascontiguousarray(self.levels[:, center])
         orders = start_at(levels) if self.orders is None else ranks[self.orders]
-        distances = np.empty((draws, len(levels)))
+        values = np.empty((draws, len(levels)))
         pairs, places = np.zeros((n, n)), np.zeros((n, n))
         per_draw = 10.0 * len(levels) * n * n * (20.0 if self.kind > 1 else 1.0)
         for a, b in parts(draws, per_draw):
-            found = distances[a:b], pairs, places
+            found = values[a:b], pairs, places
             _relocate(orders, levels, self.weights, self.kind, self.costs, theta, rng, *found)
         self.orders = center[orders]
         back = np.ix_(ranks, ranks)
-        return Drawn(distances, pairs[back] / draws, places[ranks] / draws)
+        return Drawn(values, pairs[back] / draws, places[ranks] / draws)
 
 
 def start_at(levels: IntArray) -> IntArray:
@@ -126,6 +126,15 @@ def _distance(order: IntArray, kind: int, costs: FloatArray, spare: IntArray) ->
             length = max(length, at + 1)
         total = float(n - length)
     return total
+
+
+@kernel
+def distances(orders: IntArray, kind: int, costs: FloatArray) -> FloatArray:
+    """Return the distance of each order from 0, 1, ..., shape (orders,)."""
+    result, spare = np.empty(len(orders)), np.empty(orders.shape[1], np.int64)
+    for row in range(len(orders)):
+        result[row] = _distance(orders[row], kind, costs, spare)
+    return result
 
 
 @kernel
