@@ -1,7 +1,5 @@
 """Mallows' models: every distance against listing all orders, closed forms, draws and fits."""
 
-import math
-
 import naive
 import naive_mallows
 import numpy as np
@@ -23,7 +21,6 @@ from permdist import (
 from permdist.distributions import NotExactError
 from permdist.identities import check_distribution
 from permdist.samplers import estimate_log_partition, run_chains
-from permdist.sums.mallows_ulam import UlamSums
 from permdist.targets import target_of
 
 DISTANCES = sorted(rankings.DISTANCES)
@@ -82,6 +79,28 @@ def test_equal_parameters_make_it_the_plain_model(data):
     assert same.kl(Mallows(model.center, 0.3, model.distance), method="exact") == pytest.approx(
         model.kl(Mallows(model.center, 0.3, model.distance)), abs=1e-12
     )
+
+
+@EVERY
+def test_seven_items_equal_listing_all_orders(distance):
+    orders, center = rankings.enumerate_orders(7), np.array([4, 1, 6, 0, 5, 3, 2])
+    values = naive_mallows.distances_of(distance, orders)  # of orders of places in the center
+    close = {"rel": 1e-11, "abs": 1e-13}
+    for theta in (0.05, 0.7):
+        model, weights = Mallows(center, theta, distance), np.exp(-theta * values)
+        total = weights.sum()
+        prob = weights / total
+        assert model.log_partition() == pytest.approx(np.log(total), **close)
+        assert model.log_prob(center[orders]) == pytest.approx(np.log(prob), **close)
+        mean = prob @ values
+        assert model.expected_distance() == pytest.approx(mean, **close)
+        assert model.distance_variance() == pytest.approx(prob @ (values - mean) ** 2, rel=1e-10)
+        assert model.entropy() == pytest.approx(-(prob @ np.log(prob)), **close)
+        marginals = np.stack([np.bincount(orders[:, r], prob, 7) for r in range(7)], axis=1)
+        assert model.rank_marginals()[center] == pytest.approx(marginals, **close)
+        ranks = np.argsort(orders, axis=1)
+        above = np.tensordot(prob, ranks[:, :, None] < ranks[:, None, :], axes=1)
+        assert model.pairwise()[np.ix_(center, center)] == pytest.approx(above, **close)
 
 
 # ---- closed forms against the programs over subsets, beyond what can be listed ------------------
@@ -158,67 +177,6 @@ def test_a_point_mass_with_theta_huge(distance, theta):
     assert model.kl(Mallows(center, 1.0, distance)) == pytest.approx(
         Mallows(center, 1.0, distance).log_partition()
     )
-
-
-def test_many_items():
-    model = Mallows(range(10_000), 0.5)
-    q, m = math.exp(-0.5), np.arange(1, 10_001)
-    assert model.log_partition() == pytest.approx(np.log((1 - q**m) / (1 - q)).sum(), rel=1e-13)
-    small, large = Mallows(range(1000), 1e-9, "footrule"), Mallows(range(1000), 0.01, "footrule")
-    assert small.log_partition() == pytest.approx(gammaln(1001) - 1e-9 * (1e6 - 1) / 3, rel=1e-12)
-    assert large.expected_distance() < small.expected_distance()
-    assert large.sample(3, rng=0).shape == (3, 1000)
-    for distance in ("cayley", "hamming"):
-        assert np.isfinite(Mallows(range(10_000), 1.0, distance).log_partition())
-
-
-@pytest.mark.parametrize("distance", ["kendall", "footrule"])
-def test_log_partition_is_an_integral_of_the_expected_distance(distance):
-    nodes, weights = np.polynomial.legendre.leggauss(25)
-    thetas, n = 0.005 * (nodes + 1.0), 400
-    means = [Mallows(range(n), theta, distance).expected_distance() for theta in thetas]
-    truth = gammaln(n + 1) - 0.005 * (weights @ means)
-    assert Mallows(range(n), 0.01, distance).log_partition() == pytest.approx(truth, rel=1e-9)
-
-
-@pytest.mark.parametrize("theta", [0.0, 1e-3])
-def test_footrule_draws_where_sums_are_beyond_the_range_of_doubles(theta):
-    model = Mallows(range(1500), theta, "footrule")
-    values = rankings.footrule(model.sample(40, rng=0), range(1500))
-    error = (model.distance_variance() / 40) ** 0.5
-    assert abs(values.mean() - model.expected_distance()) < 5 * error
-
-
-def test_footrule_counts_are_the_published_ones():
-    # A062869: how many permutations of n items have total displacement 2 k.
-    published = {4: [1, 3, 7, 9, 4], 5: [1, 4, 12, 24, 35, 24, 20]}
-    for n, counts in published.items():
-        chances = Mallows(range(n), 0.0, "footrule").distance_distribution()[::2]
-        assert chances * math.factorial(n) == pytest.approx(counts)
-
-
-def test_ulam_counts_are_the_published_ones():
-    # A047874: how many permutations of n items have a longest increasing subsequence of length k.
-    published = {5: [1, 41, 61, 16, 1], 6: [1, 131, 381, 181, 25, 1]}
-    for n, counts in published.items():
-        chances = Mallows(range(n), 0.0, "ulam").distance_distribution()
-        assert chances[::-1] * math.factorial(n) == pytest.approx(counts)
-
-
-def test_ulam_leaves_out_only_what_does_not_matter():
-    full, cut = UlamSums(40, 14.0), UlamSums(40, 14.0)
-    assert full._farthest == 39
-    cut.__dict__["_farthest"] = 8
-    assert cut.log_partition == pytest.approx(full.log_partition, rel=1e-13)
-    model = Mallows(range(200), 20.0, "ulam")
-    assert model.distance_distribution()[0] == pytest.approx(
-        math.exp(-model.log_partition()), rel=1e-12
-    )
-    assert model.distance_distribution()[1] == pytest.approx(
-        199**2 * math.exp(-20.0 - model.log_partition()), rel=1e-10
-    )
-    with pytest.raises(NotExactError, match=r"exact up to 61 items, or where theta is large"):
-        Mallows(range(100), 0.1, "ulam").log_partition()
 
 
 # ---- draws --------------------------------------------------------------------------------------

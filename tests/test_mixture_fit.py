@@ -310,9 +310,9 @@ def test_fitted_mixtures_are_pickled(fitted):
         ({"k": 2, "family": "mallows", "distance": "x"}, ValueError, "distance: expected one of"),
         ({"k": 2, "ballots": [[0, {1, 2}]]}, ValueError, "expected none with ties"),
         (
-            {"k": 2, "family": "mallows", "ballots": [TopK([0], 3)]},
+            {"k": 2, "family": "mallows", "distance": "ulam", "ballots": [TopK([0], 9)]},
             ValueError,
-            "expected full rankings",
+            "center: for ulam found up to 6 items",
         ),
         (
             {"k": 1, "family": lambda b, w: PlackettLuce([0.0])},
@@ -324,3 +324,15 @@ def test_fitted_mixtures_are_pickled(fitted):
 def test_bad_fits(options, error, message):
     ballots = options.pop("ballots", [[0, 1, 2], [1, 0, 2], [2, 1, 0]])
     naive.refuses(lambda: Mixture.fit(ballots, **options), error, message)
+
+
+def test_mallows_components_from_first_places():
+    parts = [Mallows([0, 1, 2, 3, 4], 2.0), Mallows([4, 2, 3, 0, 1], 2.0)]
+    ballots = Mixture(parts, [0.6, 0.4]).sample(400, rng=0)[:, :2]
+    model = Mixture.fit(ballots, "mallows", k=2, n_init=2, subset=False, n_items=5, rng=0)
+    found = model.fit_result
+    assert [part.center[0] for part in model.components] == [0, 4]
+    assert abs(model.weights[0] - 0.6) < 4 * found.weight_errors[0]
+    assert (np.diff(found.history) >= -1e-9).all()
+    for part, error in zip(model.components, found.component_errors, strict=True):
+        assert abs(part.theta - 2.0) < 4 * error[0]

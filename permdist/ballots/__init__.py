@@ -5,6 +5,7 @@ Neither distributions nor data are imported here; both meet in these types.
 
 from permdist.ballots.ballots import Ballots
 from permdist.ballots.fading import fading
+from permdist.ballots.levels import levels_of
 from permdist.ballots.rankings import (
     LARGEST_TOTAL,
     SMALLEST_TOTAL,
@@ -29,4 +30,5 @@ __all__ = [
     "default_to",
     "fading",
     "is_item_lists",
+    "levels_of",
 ]

@@ -355,7 +355,7 @@ class Ballots(Makers):
         owner = rows_of(self.ptr)
         entries = entries & records[owner]
         bucket_owner = rows_of(self.stages)
-        within = self._bucket_of_entry()
+        within = self.bucket_of_entry()
         left = np.bincount(within[entries & (within >= 0)], minlength=len(self.sizes))
         lengths = np.bincount(owner[entries], minlength=len(self.signs))
         stages = np.bincount(bucket_owner[left > 0], minlength=len(self.signs))
@@ -378,7 +378,7 @@ class Ballots(Makers):
             features=None if self.features is None else self.features[entries],
         )
 
-    def _bucket_of_entry(self) -> IntArray:
+    def bucket_of_entry(self) -> IntArray:
         """Return the bucket of each entry of `items`, -1 for those that were never chosen."""
         owner = rows_of(self.ptr)
         chosen = np.bincount(rows_of(self.stages), self.sizes, len(self.signs)).astype(np.int64)
@@ -410,7 +410,7 @@ class Ballots(Makers):
 
     def ever(self) -> tuple[BoolArray, BoolArray]:
         """Return which items were ever above another one, and which below one, shape (n,) each."""
-        owner, bucket = rows_of(self.ptr), self._bucket_of_entry()
+        owner, bucket = rows_of(self.ptr), self.bucket_of_entry()
         first = bucket == self.stages[owner]
         # Those that were never chosen come last; where there are none, the last bucket does.
         rest = np.bincount(owner[bucket < 0], minlength=len(self.signs)) > 0

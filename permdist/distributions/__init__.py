@@ -1,12 +1,15 @@
 """Distributions over rankings, one file each; import them from `permdist` itself."""
 
 from permdist.distributions.base import Distribution, Estimate, NotExactError
+from permdist.distributions.compare_families import FamilyComparison, compare_families
 from permdist.distributions.custom import WeightedOrders
 from permdist.distributions.davidson_luce import DavidsonLuce
 from permdist.distributions.estimates import Estimates
 from permdist.distributions.gaussian import GaussianScores
+from permdist.distributions.generalized_mallows import GeneralizedMallows
+from permdist.distributions.generalized_mallows_fit import GeneralizedMallowsFit
 from permdist.distributions.good_bad import GoodBad
-from permdist.distributions.mallows import GeneralizedMallows, Mallows
+from permdist.distributions.mallows import Mallows
 from permdist.distributions.mallows_fit import MallowsFit
 from permdist.distributions.mixture import Mixture
 from permdist.distributions.mixture_fit import MixtureFit
@@ -20,8 +23,10 @@ __all__ = [
     "Distribution",
     "Estimate",
     "Estimates",
+    "FamilyComparison",
     "GaussianScores",
     "GeneralizedMallows",
+    "GeneralizedMallowsFit",
     "GoodBad",
     "Mallows",
     "MallowsFit",
@@ -33,4 +38,5 @@ __all__ = [
     "TiedRankings",
     "ValidSigns",
     "WeightedOrders",
+    "compare_families",
 ]

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from permdist._check import choice, finite
+from permdist.ballots import Ballots, Collection, levels_of
 from permdist.distributions.base import DEFAULT_DRAWS, METHODS, Distribution, Estimate
-from permdist.rankings import check_orders, order_to_ranks
+from permdist.distributions.tied_rankings import listed_ballots
+from permdist.inference.likelihood import ballots_about
+from permdist.rankings import BucketOrder, TopK, check_orders, order_to_ranks
 from permdist.sums.mallows_spearman import displacement_weights
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from permdist._typing import FloatArray, IntArray, RandomState
+    from permdist.sums.agreeing import Agreement
     from permdist.sums.mallows import DistanceSums
     from permdist.sums.shape import Shape
 
@@ -68,6 +72,11 @@ class DistanceModel(Distribution):
     def _sums(self) -> DistanceSums:
         """The exact engine, for items numbered as the center ranks them."""
 
+    @cached_property
+    @abstractmethod
+    def _agreement(self) -> Agreement:
+        """The engine for sums over the orders that agree with a ballot."""
+
     @property
     @abstractmethod
     def _stage_thetas(self) -> FloatArray:
@@ -75,9 +84,72 @@ class DistanceModel(Distribution):
 
     # ---- what follows ------------------------------------------------------------------------
 
-    def log_prob(self, orders: ArrayLike) -> Any:
-        """Return the log-probability of each order, shape (...) for orders (..., n)."""
-        return self.log_weight(orders) - self.log_partition()
+    def log_prob(self, orders: Any, *, subset: bool | None = None) -> Any:
+        """Return the log-probability of rankings: full ones, or what is known of them.
+
+        The probability of a top-k list, of a ranking of some items, of a pair or of a ranking with
+        ties is the probability that a draw agrees with all that it says. Tied items, and items
+        below all that are listed, may be in any order: a tie is no statement. So, unlike full
+        rankings, ballots with different ties are no alternatives, and their probabilities do not
+        add up to 1.
+
+        Exact are rankings of all items, with ties or of the first places, for Kendall's and
+        Hamming's distance and the footrule and any number of items (stages that differ: first
+        places, and others with few items in each bucket); for Spearman's distance with buckets of
+        up to 21 items; for Cayley's distance of the first places. Rankings of some of the items
+        are exact for Kendall's distance if they leave few gaps in the center (a pair always, for
+        any number of items), and up to 21 items for the footrule, Hamming's and Spearman's
+        distance. All others are exact where few orders agree with them, or up to 8 items.
+
+        Parameters
+        ----------
+        orders : array of int, shape (..., k), BucketOrder, TopK, Ballots, or sequence of rankings
+            Items from the top down; with all n items these are full rankings. Ballots, and
+            sequences of rankings with ties or of unequal length, have one value each.
+        subset : bool, optional
+            What rankings that are short of the items mean, and needed for these only: True if
+            they rank the listed items among themselves, False if all others are below, as in
+            `TopK` lists.
+
+        Returns
+        -------
+        float or array of float, shape (...)
+
+        Raises
+        ------
+        NotExactError
+            Where the sum over the orders that agree is too large; the message says what is not.
+
+        Examples
+        --------
+        >>> from permdist import Mallows
+        >>> model = Mallows([0, 1, 2, 3], 0.7)
+        >>> float(np.exp(model.log_prob([1, 0], subset=False)))  # 1 is first, 0 second
+        0.1526...
+        >>> float(np.exp(model.log_prob([1, 0], subset=True)))  # 1 is above 0
+        0.3318...
+        >>> model.log_prob([[0, [1, 2], 3], [[0, 1], [2, 3]]]).round(3)
+        array([-1.179, -0.776])
+        """
+        if subset is None and _are_full(orders):
+            return self.log_weight(orders) - self.log_partition()
+        listed, shape = listed_ballots(orders)
+        if shape is not None and 0 in shape:
+            return np.zeros(shape)
+        logs = self._ballot_log_prob(ballots_about(self, listed, subset))
+        return logs if shape is None else logs.reshape(shape)[()]
+
+    def _ballot_log_prob(self, ballots: Ballots) -> FloatArray:
+        """Return the log-probability of each ballot; equal ones are looked at once."""
+        levels = levels_of(ballots)[:, self._center]
+        different, which = np.unique(levels, axis=0, return_inverse=True)
+        full = (different >= 0).all(axis=1) & (different.max(axis=1) == self.n_items - 1)
+        logs = np.empty(len(different))
+        if full.any():
+            logs[full] = self.log_weight(self._center[np.argsort(different[full], axis=1)])
+        agreement = self._agreement
+        logs[~full] = [agreement(row).log_weight for row in different[~full]]
+        return np.minimum(logs - self.log_partition(), 0.0)[which.reshape(-1)]
 
     def log_partition(self) -> float:
         """Return the log-partition function: the center has weight 1."""
@@ -254,6 +326,19 @@ class DistanceModel(Distribution):
         thetas = self._stage_thetas
         given = f"{thetas[0]:.6g}" if hasattr(self, "theta") else _short(thetas)
         return f"{type(self).__name__}({center}, {given}, distance={self._distance!r})"
+
+
+def _are_full(orders: Any) -> bool:
+    """Check for plain lists of items, which are full rankings unless it is said otherwise."""
+    if isinstance(orders, Ballots | BucketOrder | TopK | Collection):
+        return False
+    if not isinstance(orders, list | tuple):
+        return True
+    inside = [each for entry in orders if isinstance(entry, list | tuple) for each in entry]
+    others = (str, set, frozenset, BucketOrder, TopK)
+    nested = any(isinstance(item, list | tuple) for item in inside)
+    ragged = len({len(entry) for entry in orders if isinstance(entry, list | tuple)}) > 1
+    return not (nested or ragged or any(isinstance(e, others) for e in [*orders, *inside]))
 
 
 def displacement_costs(distance: str, n: int) -> FloatArray:

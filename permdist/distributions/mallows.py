@@ -1,4 +1,4 @@
-"""Mallows' model for six distances, and the generalized one with a parameter per stage."""
+"""Mallows' model, for six distances."""
 
 from __future__ import annotations
 
@@ -10,11 +10,19 @@ import numpy as np
 from permdist import rankings
 from permdist._check import choice
 from permdist._offer import offer_strategy
+from permdist.ballots import Ballots
 from permdist.distributions.distance_model import (
     DISPLACEMENTS,
     DistanceModel,
     check_theta,
     displacement_costs,
+)
+from permdist.sums.agreeing import (
+    Agreement,
+    CayleyAgreement,
+    DisplacementAgreement,
+    KendallAgreement,
+    UlamAgreement,
 )
 from permdist.sums.lattice import NotExactError
 from permdist.sums.mallows_cayley import CayleySums
@@ -30,12 +38,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from permdist._typing import FloatArray
+    from permdist._typing import FloatArray, RandomState
     from permdist.distributions.mallows_fit import MallowsFit
     from permdist.sums.mallows import DistanceSums
     from permdist.targets import Target
 
-_STAGED: dict[str, Callable[[FloatArray], KendallSums | CayleySums]] = {
+STAGED: dict[str, Callable[[FloatArray], KendallSums | CayleySums]] = {
     "kendall": KendallSums,
     "cayley": CayleySums,
 }
@@ -53,7 +61,11 @@ class Mallows(DistanceModel):
     What is exact, for n items: everything for Kendall's, Cayley's and Hamming's distance, for any
     n; for the footrule everything but pairwise chances (up to 21 items); for Ulam's distance
     partition function, draws, entropy and the distribution of distances, up to 61 items or beyond
-    where theta is large, marginals up to 8; for Spearman's distance everything up to 21 items.
+    where theta is large, marginals up to 8; for Spearman's distance everything up to 21 items, and
+    where theta is about 0.5 or more, for any number of items all but pairwise chances and the
+    distribution of distances, with at most 1e-13 of the probability left out (orders in which an
+    item is far from its place). `log_prob` takes top-k lists, rankings with ties and rankings of
+    some items, too.
     Expectations of measures of positions follow from rank marginals, those of AUC and Kendall's
     tau from pairwise chances, others are exact up to 21 items (8 for Cayley and Ulam). Beyond,
     `NotExactError` says so, and `permdist.samplers.run_chains` draws.
@@ -141,28 +153,52 @@ class Mallows(DistanceModel):
         center: ArrayLike | None = None,
         theta: float | None = None,
         weights: ArrayLike | None = None,
+        n_items: int | None = None,
+        subset: bool | None = None,
         names: Sequence[str] | None = None,
+        method: str = "auto",
+        draws: int = 400,
+        max_iter: int = 100,
+        rng: RandomState = None,
     ) -> Mallows:
-        """Estimate center and spread from full rankings, by maximum likelihood.
+        """Estimate center and spread by maximum likelihood, from rankings or parts of rankings.
 
-        The center is the order with the least total distance from the ballots, the spread the one
-        at which the expected distance is the mean distance of the ballots.
+        From full rankings: the center is the order with the least total distance from the
+        ballots, the spread the one at which the expected distance is the mean distance of the
+        ballots. From ballots with ties, of the first places or of some of the items: the
+        likelihood is the probability of the orders that agree with each ballot, as in `log_prob`.
+        With Kendall's distance and ballots that place all items (ties, first places) the center is
+        a Kemeny order of what the ballots say, for every theta. Otherwise EM alternates between
+        expected pairs or positions given the ballots, the center that they lead to, and theta.
 
         Parameters
         ----------
-        ballots : array of int, shape (rankings, n), sequence of orders, Ballots or Preferences
-            Full rankings without ties.
+        ballots : array of int, shape (rankings, k), sequence of rankings, Ballots or Preferences
+            All that `permdist.Ballots.of` accepts.
         distance : {"kendall", "cayley", "hamming", "footrule", "spearman", "ulam"}
         center : array of int, shape (n,), optional
-            A known center. By default it is estimated: for the footrule, Spearman's and Hamming's
-            distance by an assignment problem, for any number of items; for Kendall's distance up
-            to 21 items, and more with `permdist.rankings.consensus`; for Cayley's and Ulam's up
-            to 8.
+            A known center. By default it is estimated. From full rankings: for the footrule,
+            Spearman's and Hamming's distance by an assignment problem, for any number of items;
+            for Kendall's distance by `permdist.rankings.consensus`; for Cayley's and Ulam's up to 8
+            items. From parts of rankings: for Cayley's and Ulam's distance up to 6 items.
         theta : float, optional
             A known spread.
         weights : array of float, shape (rankings,), optional
             How often each ranking counts.
+        n_items, subset
+            As in `permdist.Ballots.from_orders`: the number of items, and what ballots that are
+            short of them mean.
         names : sequence of str, optional
+        method : {"auto", "exact", "sample"}
+            How to sum over the orders that agree with a ballot: exactly where that is affordable;
+            exactly or not at all; or by draws, a Markov chain per ballot (Monte Carlo EM). Full
+            rankings need no sums.
+        draws : int
+            The number of draws per ballot in the last rounds of Monte Carlo EM.
+        max_iter : int
+            The largest number of iterations.
+        rng : int, Generator or None
+            For draws.
 
         Returns
         -------
@@ -173,8 +209,8 @@ class Mallows(DistanceModel):
         Raises
         ------
         ValueError
-            Where all ballots are equal to the center, so that theta has no finite estimate; or
-            ballots have ties, or are short of the items.
+            Where all ballots are equal to the center or agree with it, so that theta has no finite
+            estimate; or no ballot says anything.
         NotExactError
             Where the center or the expected distance is not known exactly for so many items.
 
@@ -184,16 +220,31 @@ class Mallows(DistanceModel):
         >>> model = Mallows.fit(ballots)
         >>> model.center, round(model.theta, 2), round(model.fit_result.standard_error, 3)
         (array([3, 1, 0, 2]), 0.81, 0.018)
+        >>> first_two = Mallows.fit(ballots[:, :2], subset=False)
+        >>> first_two.center, round(first_two.theta, 2)
+        (array([3, 1, 0, 2]), 0.82)
         """
+        from permdist.distributions.mallows_em import Settings
         from permdist.distributions.mallows_fit import fit_mallows
 
-        return fit_mallows(cls, ballots, distance, center, theta, weights, names)
+        data = Ballots.of(ballots, n_items=n_items, subset=subset, names=names, weights=weights)
+        settings = Settings(method, draws, max_iter, rng)
+        return fit_mallows(cls, data, distance, center, theta, names, settings)
 
     @cached_property
     def _sums(self) -> DistanceSums:
-        if self._distance in _STAGED:
-            return _STAGED[self._distance](np.full(self.n_items - 1, self._theta))
+        if self._distance in STAGED:
+            return STAGED[self._distance](np.full(self.n_items - 1, self._theta))
         return _PLAIN[self._distance](self.n_items, self._theta)
+
+    @cached_property
+    def _agreement(self) -> Agreement:
+        if self._distance in STAGED:
+            return STAGED_AGREEMENTS[self._distance](self._sums)
+        if self._distance == "ulam":
+            return UlamAgreement(self._sums, self._theta)
+        costs = displacement_costs(self._distance, self.n_items)
+        return DisplacementAgreement(self._sums, self._distance, self._theta, costs)
 
     @property
     def _stage_thetas(self) -> FloatArray:
@@ -211,100 +262,16 @@ class Mallows(DistanceModel):
         if self._distance == "ulam":
             return targets.ulam_target(self._ranks, self._theta, **options)
         thetas = np.full(self.n_items - 1, self._theta)
-        return _STAGED_TARGETS[self._distance](self._ranks, thetas, **options)
+        return STAGED_TARGETS[self._distance](self._ranks, thetas, **options)
 
 
-class GeneralizedMallows(DistanceModel):
-    """The generalized Mallows model: a spread parameter per stage.
-
-    With Kendall's distance, ``log Pr(order) = -sum_k thetas[k] V_k - log Z``, where `V_k` counts
-    the items below position k that the center ranks above the item at position k: the ranking is
-    made from the top, and the choice at position k may be more or less careful. With Cayley's
-    distance `V_k` is 0 if place k is the last of its cycle, and 1 otherwise. With equal
-    parameters both are `Mallows`. Rank marginals and pairwise chances are exact for any number of
-    items with Kendall's distance, and up to 8 items with Cayley's and parameters that differ;
-    everything else is exact for any number of items.
-
-    Parameters
-    ----------
-    center : array of int, shape (n,)
-        The most probable order.
-    thetas : array of float, shape (n - 1,)
-        The spread at each position but the last, which has no choice; not negative.
-    distance : {"kendall", "cayley"}
-    names : sequence of str, optional
-
-    References
-    ----------
-    Fligner, Verducci: Distance based ranking models (1986); Multistage ranking models (1988).
-
-    Examples
-    --------
-    The first place is chosen with care, the others by chance:
-
-    >>> model = GeneralizedMallows([0, 1, 2, 3], [2.0, 0.0, 0.0])
-    >>> model.rank_marginals().round(3)
-    array([[0.865, 0.045, 0.045, 0.045],
-           [0.117, 0.294, 0.294, 0.294],
-           [0.016, 0.328, 0.328, 0.328],
-           [0.002, 0.333, 0.333, 0.333]])
-    """
-
-    def __init__(
-        self,
-        center: ArrayLike,
-        thetas: ArrayLike,
-        distance: str = "kendall",
-        names: Sequence[str] | None = None,
-    ) -> None:
-        choice("distance", distance, _STAGED)
-        super().__init__(center, distance, names)
-        values = check_theta("thetas", thetas, several=True)
-        if len(values) != self.n_items - 1:
-            raise ValueError(
-                f"thetas: expected {self.n_items - 1} parameters for {self.n_items} items, got "
-                f"{len(values)}"
-            )
-        values.flags.writeable = False
-        self._thetas = values
-
-    @property
-    def thetas(self) -> FloatArray:
-        """The spread parameters."""
-        return self._thetas
-
-    def log_weight(self, orders: ArrayLike) -> Any:
-        """Return minus the sum of thetas times what each stage adds to the distance.
-
-        Parameters
-        ----------
-        orders : array of int, shape (..., n)
-
-        Returns
-        -------
-        float or array of float, shape (...)
-        """
-        order = self._check_orders(orders)
-        flat = self._ranks[order.reshape(-1, self.n_items)]
-        return (0.0 - self._sums.stage_total(flat)).reshape(order.shape[:-1])[()]
-
-    @cached_property
-    def _sums(self) -> KendallSums | CayleySums:
-        return _STAGED[self._distance](self._thetas)
-
-    @property
-    def _stage_thetas(self) -> FloatArray:
-        return self._thetas
-
-    def _target(self) -> Target:
-        make, normalizer = _STAGED_TARGETS[self._distance], self.log_partition()
-        return make(self._ranks, self._thetas, normalizer=normalizer)
-
-
-_STAGED_TARGETS: dict[str, Callable[..., Target]] = {
+STAGED_AGREEMENTS: dict[str, Callable[..., Agreement]] = {
+    "kendall": KendallAgreement,
+    "cayley": CayleyAgreement,
+}
+STAGED_TARGETS: dict[str, Callable[..., Target]] = {
     "kendall": targets.stages_target,
     "cayley": targets.cycles_target,
 }
 
 offer_strategy(Mallows, "mallows")
-offer_strategy(GeneralizedMallows, "generalized_mallows")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq, linear_sum_assignment
@@ -11,10 +11,12 @@ from scipy.optimize import brentq, linear_sum_assignment
 from permdist import rankings
 from permdist._check import choice
 from permdist._ragged import rows_of
-from permdist.ballots import Ballots
+from permdist.ballots import Ballots, levels_of
 from permdist.distributions.base import MAX_LISTED, NotExactError
 from permdist.distributions.custom import WeightedOrders
 from permdist.distributions.distance_model import DISPLACEMENTS, check_theta, displacement_costs
+from permdist.distributions.mallows_em import Settings, fit_partial
+from permdist.distributions.mallows_evidence import MOST_THETA, Partial
 from permdist.rankings import check_orders, enumerate_orders, order_to_ranks
 from permdist.sums.shape import fits
 
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 
     from permdist._typing import FloatArray, IntArray
     from permdist.distributions.mallows import Mallows
-
-MOST_THETA = 690.0  # exp(-690) is the smallest mean distance that is told from 0
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,24 @@ class MallowsFit:
         The sum of the log-probabilities of the ballots, by weight.
     standard_error : float
         Of theta, from the curvature of the log-likelihood; 0 if theta was given. The center is
-        taken as known.
+        taken as known. NaN where the curvature is not negative, as it may be if theta is 0.
     mean_distance : float
-        The mean distance of the ballots from the center.
+        The mean distance of the ballots from the center; for ballots that say less than a full
+        ranking the expected one, given what they say.
     n_ballots : float
         The sum of the weights.
     proved : bool
         Whether no other center has a higher likelihood, or the center was given.
+    n_iter : int
+        The number of iterations of EM; 0 for full rankings, which need none.
+    converged : bool
+        Whether these came to an end before the largest number.
+    draws : int
+        The number of draws per ballot behind the estimate; 0 if all sums are exact.
+    monte_carlo_error : float
+        The standard error of theta as an estimate of the maximum, from the draws; 0 if exact.
+    log_likelihood_error : float
+        The Monte Carlo error of the log-likelihood; 0 if exact.
     """
 
     log_likelihood: float
@@ -53,55 +64,113 @@ class MallowsFit:
     mean_distance: float
     n_ballots: float
     proved: bool = True
+    n_iter: int = 0
+    converged: bool = True
+    draws: int = 0
+    monte_carlo_error: float = 0.0
+    log_likelihood_error: float = 0.0
 
 
 def fit_mallows(
     cls: type[Mallows],
-    ballots: Any,
+    data: Ballots,
     distance: str,
     center: ArrayLike | None,
     theta: float | None,
-    weights: ArrayLike | None,
     names: Sequence[str] | None,
+    settings: Settings,
 ) -> Mallows:
     """Estimate what was not given; parameters as in `Mallows.fit`."""
     choice("distance", distance, rankings.DISTANCES)
-    data = Ballots.of(ballots, weights=weights, names=names)
-    orders, counts, n = full_orders(data), data.weights, data.n_items
-    total = float(counts.sum())
-    if center is None:
-        order, proved = best_center(orders, counts, distance)
-    else:
-        order, proved = check_orders(center, n, name="center"), True
-    mean = float(counts @ getattr(rankings, distance)(orders, order)) / total
-    given = theta is not None
-    spread = check_theta("theta", theta) if given else theta_at(cls, order, distance, mean)
-    model = cls(order, spread, distance, data.names if data.is_named else names)
-    error = 0.0 if given else (total * model.distance_variance()) ** -0.5
-    likelihood = -total * (spread * mean + model.log_partition())
-    model.__dict__["_fit"] = MallowsFit(likelihood, error, mean, total, proved)
+    known = None if center is None else check_orders(center, data.n_items, name="center")
+    spread = None if theta is None else check_theta("theta", theta)
+    shown = data.names if data.is_named else names
+    fit = _fit_partial if short_of_full(data) else _fit_full
+    order, value, result = fit(cls, data, distance, known, spread, settings)
+    model = cls(order, value, distance, shown)
+    model.__dict__["_fit"] = result
     return model
+
+
+def _fit_full(
+    cls: type[Mallows],
+    data: Ballots,
+    distance: str,
+    center: IntArray | None,
+    theta: float | None,
+    settings: Settings,
+) -> tuple[IntArray, float, MallowsFit]:
+    """Find the best center, then the spread that goes with the mean distance."""
+    del settings
+    orders, counts = full_orders(data), data.weights
+    total = float(counts.sum())
+    order, proved = (center, True) if center is not None else best_center(orders, counts, distance)
+    mean = float(counts @ getattr(rankings, distance)(orders, order)) / total
+    value = theta_at(cls, order, distance, mean) if theta is None else theta
+    model = cls(order, value, distance)
+    error = 0.0 if theta is not None else (total * model.distance_variance()) ** -0.5
+    likelihood = -total * (value * mean + model.log_partition())
+    return order, value, MallowsFit(likelihood, error, mean, total, proved)
+
+
+def _fit_partial(
+    cls: type[Mallows],
+    data: Ballots,
+    distance: str,
+    center: IntArray | None,
+    theta: float | None,
+    settings: Settings,
+) -> tuple[IntArray, float, MallowsFit]:
+    """Sum over the orders that agree with each ballot, or draw some."""
+    if data.features is not None:
+        raise ValueError("ballots: covariates have no coefficients in a Mallows model")
+    ballots = Partial.of(levels_of(data), data.weights)
+    found = fit_partial(cls, data, ballots, distance, center, theta, settings)
+    error = noise = 0.0
+    if theta is None:
+        information = found.information
+        error = information**-0.5 if information > 0.0 else np.nan
+        noise = found.given.error / information if information > 0.0 else np.nan
+    result = MallowsFit(
+        log_likelihood=found.given.log_likelihood,
+        standard_error=error,
+        mean_distance=found.given.distance / ballots.total,
+        n_ballots=ballots.total,
+        proved=found.proved,
+        n_iter=found.n_iter,
+        converged=found.converged,
+        draws=found.draws,
+        monte_carlo_error=noise,
+        log_likelihood_error=found.log_likelihood_error,
+    )
+    return found.center, found.theta, result
 
 
 def full_orders(data: Ballots) -> IntArray:
     """Return ballots as orders, shape (ballots, n), if they are full rankings without ties."""
+    fault = short_of_full(data)
+    if fault:
+        raise ValueError(f"ballots: expected {fault}")
+    return np.asarray(data.items).reshape(-1, data.n_items)
+
+
+def short_of_full(data: Ballots) -> str:
+    """Say what makes ballots less than full rankings; nothing if they are full."""
     n = data.n_items
     short = np.flatnonzero(np.diff(data.ptr) != n)
     if len(short) or len(data.signs) != data.n_ballots or (data.signs < 0).any():
         at = int(short[0]) if len(short) else 0
-        raise ValueError(
-            f"ballots: expected rankings of all {n} items, got one of "
-            f"{int(np.diff(data.ptr)[at])} at index {int(data.ballot[at])}"
-        )
+        length = int(np.diff(data.ptr)[at])
+        return f"rankings of all {n} items, got one of {length} at index {int(data.ballot[at])}"
     stages = np.diff(data.stages)
     tied = np.bincount(rows_of(data.stages), data.sizes > 1, minlength=len(stages))
     incomplete = np.flatnonzero((stages < n - 1) | (tied > 0))
     if len(incomplete):
-        raise ValueError(
-            "ballots: expected full rankings without ties, got ties or items without a place at "
-            f"index {int(incomplete[0])}"
+        return (
+            "full rankings without ties, got ties or items without a place at index "
+            f"{int(incomplete[0])}"
         )
-    return np.asarray(data.items).reshape(-1, n)
+    return ""
 
 
 def best_center(orders: IntArray, counts: FloatArray, distance: str) -> tuple[IntArray, bool]:
@@ -126,17 +195,16 @@ def best_center(orders: IntArray, counts: FloatArray, distance: str) -> tuple[In
         for ranks, count in zip(order_to_ranks(orders), counts, strict=True):
             above += count * (ranks[:, None] < ranks)
         return WeightedOrders.from_pairs(above).mode(), True
-    if distance == "kendall" and hasattr(rankings, "consensus"):
+    if distance == "kendall":
         found = rankings.consensus(orders, "kemeny", weights=counts)
         return np.array(found.order), bool(found.proved)
     if n <= MAX_LISTED:
         every = enumerate_orders(n)
         costs = rankings.distance_matrix(every, orders, distance=distance) @ counts
         return every[int(costs.argmin())], True
-    limit = next(m for m in range(40, 0, -1) if fits(m)) if distance == "kendall" else MAX_LISTED
     raise NotExactError(
-        f"center: for {distance} found exactly up to {limit} items, the ballots have {n}; pass a "
-        "center"
+        f"center: for {distance} found exactly up to {MAX_LISTED} items, the ballots have {n}; "
+        "pass a center"
     )
 
 
@@ -154,9 +222,17 @@ def theta_at(cls: type[Mallows], center: IntArray, distance: str, mean: float) -
         raise ValueError(
             "ballots: all are equal to the center, so theta has no finite estimate; pass theta"
         )
-    high = 1.0 / len(center)
-    while excess(high) > 0.0:
+    low, high = 0.0, 1.0 / len(center)
+    while True:
+        try:
+            if excess(high) <= 0.0:
+                break
+            low = high
+        except NotExactError:
+            # With many items Spearman's distance is known at 0 and where theta is large.
+            if low > 0.0:
+                raise
         if high > MOST_THETA:
             raise ValueError(f"ballots: a mean distance of {mean:g} has no estimate of theta")
-        high *= 2.0
-    return float(brentq(excess, 0.0, high, xtol=1e-12, rtol=1e-14))
+        high *= 1.5
+    return float(brentq(excess, low, high, xtol=1e-12, rtol=1e-14))

@@ -13,6 +13,7 @@ from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist.ballots import Ballots, Collection, is_item_lists
 from permdist.distributions.base import Distribution, NotExactError
+from permdist.distributions.distance_model import DistanceModel
 from permdist.distributions.mallows_fit import full_orders
 from permdist.distributions.plackett_luce import PlackettLuce
 from permdist.inference.likelihood import ballots_about
@@ -118,8 +119,8 @@ class Mixture(Distribution):
         Parameters
         ----------
         orders : array of int, shape (..., n), or what every component accepts
-            With Plackett-Luce components also `TopK` lists, `Ballots` of any kind and sequences
-            of such; with others full rankings, which may be given as `Ballots`.
+            With Plackett-Luce and Mallows components also `TopK` lists, `Ballots` of any kind and
+            sequences of such; with others full rankings, which may be given as `Ballots`.
         subset : bool, optional
             What plain lists that are short of the items mean, as in `PlackettLuce.log_prob`.
 
@@ -329,8 +330,9 @@ class Mixture(Distribution):
         Parameters
         ----------
         ballots : array of int, shape (rankings, n), sequence of rankings, Ballots or Preferences
-            For Plackett-Luce whatever `PlackettLuce.fit` accepts, with top-k lists and rankings of
-            some of the items; for others full rankings without ties.
+            For Plackett-Luce and Mallows whatever their `fit` accepts, with top-k lists and
+            rankings of some of the items, and for Mallows with ties, as far as sums over the orders
+            that agree with a ballot are exact; for others full rankings without ties.
         family : {"plackett-luce", "mallows"}, class or callable
             What the components are. A class has a class method ``fit(orders, weights=weights)``;
             a callable takes ``(ballots, weights)``, with ballots as an array of orders if all are
@@ -407,9 +409,9 @@ def ballot_log_probs(part: Distribution, ballots: Ballots) -> FloatArray:
     ----------
     part : Distribution
     ballots : Ballots
-        Full rankings, unless the distribution is Plackett-Luce or a mixture of such.
+        Full rankings, unless the distribution is Plackett-Luce, a Mallows model or a mixture.
     """
-    takes_all = isinstance(part, PlackettLuce | Mixture)
+    takes_all = isinstance(part, PlackettLuce | Mixture | DistanceModel)
     rankings: Any = ballots if takes_all else full_orders(ballots)
     found: FloatArray = part.log_prob(rankings)
     return found

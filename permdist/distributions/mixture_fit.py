@@ -184,7 +184,7 @@ def fit_mixture(
         )
     fits: dict[int, tuple[Start, FloatArray]] = {}
     criteria: dict[int, float] = {}
-    parts = _folds(family.counts, settings.folds, generator) if criterion == "cv" else []
+    parts = folds_of(family.counts, settings.folds, generator) if criterion == "cv" else []
     for number in numbers:
         if criterion == "cv":
             criteria[number] = sum(
@@ -372,7 +372,7 @@ def _n_parameters(family: Family, k: int) -> int | None:
     return k * family.n_parameters + k - 1 + family.has_noise
 
 
-def _folds(counts: FloatArray, folds: int, rng: np.random.Generator) -> list[FloatArray]:
+def folds_of(counts: FloatArray, folds: int, rng: np.random.Generator) -> list[FloatArray]:
     """Divide ballots into parts: how often each one is in each part."""
     whole = bool((counts == np.floor(counts)).all()) and counts.sum() < 1e8
     voters = np.repeat(np.arange(len(counts)), counts.astype(np.int64) if whole else 1)

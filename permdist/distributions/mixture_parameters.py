@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from permdist.distributions.gaussian import GaussianScores
-from permdist.distributions.mallows import GeneralizedMallows, Mallows
+from permdist.distributions.generalized_mallows import GeneralizedMallows
+from permdist.distributions.mallows import Mallows
 from permdist.distributions.plackett_luce import PlackettLuce
 
 if TYPE_CHECKING:

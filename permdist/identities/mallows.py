@@ -134,3 +134,22 @@ def equal_stages_are_mallows(model: Mallows) -> float:
     orders = enumerate_orders(model.n_items)
     gap = relative(staged.log_prob(orders), model.log_prob(orders))
     return max_of(gap, float(staged.kl(model, method="exact")))
+
+
+@_mallows(
+    "the probability of a top-k list or of a subset's order is that of all orders that agree",
+    "definition",
+    _models,
+)
+def partial_rankings_are_sums(model: Mallows) -> float:
+    """Add up the probabilities of the orders that begin with two items, or have them so."""
+    orders, chances = _chances(model)
+    n = model.n_items
+    lists = np.array([(i, j) for i in range(n) for j in range(n) if i != j]).reshape(-1, 2)
+    if not len(lists):
+        return 0.0
+    ranks = np.argsort(orders, axis=1)[:, lists]
+    first = chances @ ((ranks[..., 0] == 0) & (ranks[..., 1] == 1))
+    above = chances @ (ranks[..., 0] < ranks[..., 1])
+    top = np.exp(model.log_prob(lists, subset=False))
+    return max_of(relative(top, first), relative(np.exp(model.log_prob(lists, subset=True)), above))

@@ -43,7 +43,12 @@ class CayleySums(DistanceSums):
     @property
     def log_partition(self) -> float:
         """The log of the product of ``1 + (n - 1 - j) exp(-theta)``."""
-        return float(np.logaddexp(0.0, self._odds).sum())
+        return float(self.stage_sums.sum())
+
+    @property
+    def stage_sums(self) -> FloatArray:
+        """The log of the sum of the weights of each `X`, shape (n - 1,)."""
+        return np.logaddexp(0.0, self._odds)
 
     @cached_property
     def moments(self) -> Moments:

@@ -115,13 +115,21 @@ def _moments(n: int, theta: float) -> tuple[float, float, float]:
     old[0, 1:] = -np.inf
     log = 0.0
     for t in range(1, n + 1):
-        most, best = min(t, n - t), -np.inf
+        most, best, ratio = min(t, n - t), -np.inf, 1.0
         for k in range(most + 1):
-            low = k - 1 if k else 0
-            largest = max(old[0, k], max(old[0, k + 1], old[0, low]))
-            down = (k + 1.0) * np.exp(old[0, k + 1] - largest)
-            stay = (2.0 * k + 1.0) * np.exp(old[0, k] - largest)
-            up = k * np.exp(old[0, low] - largest)
+            low, gap = k - 1 if k else 0, old[0, k + 1] - old[0, k]
+            largest, lower = old[0, k], ratio
+            # One exponential per state, of the next one relative to this one, unless that is
+            # beyond the range of doubles.
+            if abs(gap) < 600.0 and lower > 0.0:
+                ratio = np.exp(gap)
+                down, stay, up = (k + 1.0) * ratio, 2.0 * k + 1.0, k / lower
+            else:
+                ratio = np.exp(gap) if abs(gap) < 600.0 else 0.0
+                largest = max(old[0, k], max(old[0, k + 1], old[0, low]))
+                down = (k + 1.0) * np.exp(old[0, k + 1] - largest)
+                stay = (2.0 * k + 1.0) * np.exp(old[0, k] - largest)
+                up = k * np.exp(old[0, low] - largest)
             weight = down + stay + up
             a, b, c = down / weight, stay / weight, up / weight
             mean = a * old[1, k + 1] + b * old[1, k] + c * old[1, low]

@@ -62,11 +62,7 @@ class KendallSums(DistanceSums):
 
     @cached_property
     def _stage_sums(self) -> FloatArray:
-        thetas = np.minimum(self.thetas, 700.0)  # exp(-700) makes no difference to 1
-        tiny = thetas < TINY
-        usable = np.where(tiny, 1.0, thetas)
-        logs = np.log(-np.expm1(-self._left * usable)) - np.log(-np.expm1(-usable))
-        return np.where(tiny, np.log(self._left), logs)
+        return stage_sums(self.thetas, self._left)
 
     @cached_property
     def moments(self) -> Moments:
@@ -83,17 +79,7 @@ class KendallSums(DistanceSums):
 
     @cached_property
     def _stage_moments(self) -> tuple[FloatArray, FloatArray]:
-        thetas, left = np.minimum(self.thetas, 700.0), self._left
-        narrow = left * thetas < 0.5
-        wide = np.where(narrow, 1.0, thetas)
-        product = np.minimum(left * wide, 700.0)
-        means = 1.0 / np.expm1(wide) - left / np.expm1(product)
-        variances = 0.25 * (np.sinh(wide / 2.0) ** -2.0 - (left / np.sinh(product / 2.0)) ** 2)
-        small = np.where(narrow, thetas, 0.0)  # series, since these differences would cancel
-        product = left * small
-        series = (left - 1.0) / 2.0 + (_slope(small) - left * _slope(product))
-        spread = left * left * _curvature(product) - _curvature(small)
-        return np.where(narrow, series, means), np.where(narrow, spread, variances)
+        return stage_moments(self.thetas, self._left)
 
     def distances(self) -> FloatArray:
         """Return the probability of each distance, by convolving the stages."""
@@ -134,6 +120,30 @@ class KendallSums(DistanceSums):
     def stage_total(self, orders: IntArray) -> FloatArray:
         """Add up thetas times `V` over the stages of each order, orders (rankings, n)."""
         return _stage_total(orders, self.thetas)
+
+
+def stage_sums(thetas: FloatArray, left: FloatArray) -> FloatArray:
+    """Return logs of geometric sums ``1 + ... + exp(-theta (left - 1))``, of any shape."""
+    thetas = np.minimum(thetas, 700.0)  # exp(-700) makes no difference to 1
+    tiny = thetas < TINY
+    usable = np.where(tiny, 1.0, thetas)
+    logs = np.log(-np.expm1(-left * usable)) - np.log(-np.expm1(-usable))
+    return np.where(tiny, np.log(left), logs)
+
+
+def stage_moments(thetas: FloatArray, left: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return mean and variance of geometric variables from 0 to left - 1, of any shape."""
+    thetas = np.minimum(thetas, 700.0)
+    narrow = left * thetas < 0.5
+    wide = np.where(narrow, 1.0, thetas)
+    product = np.minimum(left * wide, 700.0)
+    means = 1.0 / np.expm1(wide) - left / np.expm1(product)
+    variances = 0.25 * (np.sinh(wide / 2.0) ** -2.0 - (left / np.sinh(product / 2.0)) ** 2)
+    small = np.where(narrow, thetas, 0.0)  # series, since these differences would cancel
+    product = left * small
+    series = (left - 1.0) / 2.0 + (_slope(small) - left * _slope(product))
+    spread = left * left * _curvature(product) - _curvature(small)
+    return np.where(narrow, series, means), np.where(narrow, spread, variances)
 
 
 def _slope(x: FloatArray) -> FloatArray:

@@ -1,7 +1,12 @@
-"""Spearman's distance, the sum of squared displacements: sums over subsets of a few items."""
+"""Spearman's distance, the sum of squared displacements: sums over subsets of a few items.
+
+With more items, where theta is large, sums go over the orders in which no item is far from its
+place; `mallows_band.py` has them, with a bound on what is left out.
+"""
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -9,8 +14,10 @@ import numpy as np
 
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
+from permdist._limits import need_memory
 from permdist.sums.lattice import Lattice, NotExactError
 from permdist.sums.mallows import DistanceSums, Moments, refuse_distances
+from permdist.sums.mallows_band import BandSums, band_for, least_theta
 from permdist.sums.shape import Shape, fits
 
 if TYPE_CHECKING:
@@ -31,7 +38,9 @@ class SpearmanSums(DistanceSums):
 
     def __init__(self, n: int, theta: float) -> None:
         self.n, self.theta = n, theta
-        self.has_marginals = self.has_pairwise = fits(n)
+        self.has_pairwise = fits(n)
+        self._other = None if fits(n) else _beyond_subsets(n, theta)
+        self.has_marginals = fits(n) or self._other is not None
 
     @property
     def _squares(self) -> FloatArray:
@@ -42,8 +51,9 @@ class SpearmanSums(DistanceSums):
         if not fits(self.n):
             limit = next(n for n in range(40, 0, -1) if fits(n))
             raise NotExactError(
-                f"Spearman's distance: exact up to {limit} items, this distribution has "
-                f"{self.n:,}; draw with permdist.samplers.run_chains, and estimate the "
+                f"Spearman's distance: exact up to {limit} items, or with a theta of "
+                f"{least_theta(self.n):.2f} or more, this distribution has {self.n:,} and "
+                f"{self.theta:.3g}; draw with permdist.samplers.run_chains, and estimate the "
                 "log-partition function with permdist.samplers.estimate_log_partition"
             )
         shape = Shape.of_orders(self.n)
@@ -53,11 +63,13 @@ class SpearmanSums(DistanceSums):
     @property
     def log_partition(self) -> float:
         """The log of the sum of all weights."""
-        return self._lattice.log_partition
+        return self._lattice.log_partition if self._other is None else self._other.log_partition
 
     @cached_property
     def moments(self) -> Moments:
         """Moments from the probabilities of all steps and their slopes."""
+        if self._other is not None:
+            return self._other.moments
         lattice = self._lattice
         squares = displacement_weights(lattice.shape, np.arange(self.n), self._squares)
         squares[np.isinf(squares)] = 0.0
@@ -75,17 +87,66 @@ class SpearmanSums(DistanceSums):
         result[::2] = halves / halves.sum()
         return result
 
-    def rank_marginals(self) -> FloatArray:
+    def rank_marginals(self) -> FloatArray | None:
         """Return rank marginals from the probabilities of all steps."""
-        return self._lattice.rank_marginals()
+        return (self._lattice if self._other is None else self._other).rank_marginals()
 
     def pairwise(self) -> FloatArray:
         """Return pairwise chances from the probabilities of all steps."""
         return self._lattice.pairwise()
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
-        """Draw orders by a walk back through the subsets."""
+        """Draw orders by a walk back through the subsets, or down the places of a band."""
+        if self._other is not None:
+            return self._other.draw(size, rng)
         return self._lattice.sample(size, rng)
+
+
+class UniformSums(DistanceSums):
+    """Sums over all orders of any number of items with theta 0.
+
+    Parameters
+    ----------
+    n : int
+    """
+
+    has_marginals = True
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    @property
+    def log_partition(self) -> float:
+        """The log of the number of orders."""
+        return math.lgamma(self.n + 1.0)
+
+    @property
+    def moments(self) -> Moments:
+        """Moments of Spearman's distance between random orders."""
+        n = float(self.n)
+        return Moments(n * (n * n - 1) / 6.0, n * n * (n - 1.0) * (n + 1.0) ** 2 / 36.0, 0.0)
+
+    def distances(self) -> FloatArray:
+        """Refuse: there are too many distances."""
+        refuse_distances(self.n, 0)
+        return np.zeros(0)
+
+    def rank_marginals(self) -> FloatArray:
+        """Return rank marginals: all are equal."""
+        need_memory(f"n_items: the rank marginals of {self.n:,} items", 8.0 * self.n**2)
+        return np.full((self.n, self.n), 1.0 / self.n)
+
+    def draw(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Draw random orders."""
+        return rng.permuted(np.tile(np.arange(self.n), (size, 1)), axis=1)
+
+
+def _beyond_subsets(n: int, theta: float) -> DistanceSums | None:
+    """Return sums for so many items that subsets are too many, where there are any."""
+    if theta == 0.0:
+        return UniformSums(n)
+    band = band_for(n, theta)
+    return None if band is None else BandSums(n, theta, band)
 
 
 def displacement_weights(shape: Shape, ranks: IntArray, table: FloatArray) -> FloatArray:

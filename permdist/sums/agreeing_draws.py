@@ -1,0 +1,216 @@
+"""Draws of orders that agree with ballots, by a Markov chain per ballot.
+
+A step takes one item out of an order and puts it back at a place that agrees with the ballot, with
+the chances that Mallows' model gives to these places: a Gibbs step. Neighbors that a ballot says
+nothing about can change places, by which every order that agrees can be reached.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from permdist._interrupts import parts
+from permdist._kernels import kernel
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
+
+# What `_relocate` needs to know about a distance.
+KINDS = {"kendall": 0, "hamming": 1, "footrule": 1, "spearman": 1, "cayley": 2, "ulam": 3}
+
+
+class Drawn(NamedTuple):
+    """What some draws per ballot add up to.
+
+    Attributes
+    ----------
+    distances : array of float, shape (draws, ballots)
+        From the center.
+    pairs : array of float, shape (n, n)
+        How often the first item was above the second, per draw and by the weights of the ballots.
+    places : array of float, shape (n, n)
+        How often each item was at each position, likewise.
+    """
+
+    distances: FloatArray
+    pairs: FloatArray
+    places: FloatArray
+
+
+class Chains:
+    """One chain per ballot; each call goes on where the last one ended.
+
+    Parameters
+    ----------
+    levels : array of int, shape (ballots, n)
+        What the ballots say, by item.
+    weights : array of float, shape (ballots,)
+    distance : str
+    costs : array of float, shape (n,)
+        What each displacement adds to the distance, for distances that add up so.
+    """
+
+    def __init__(
+        self, levels: IntArray, weights: FloatArray, distance: str, costs: FloatArray
+    ) -> None:
+        self.levels, self.weights = levels, weights
+        self.kind, self.costs = KINDS[distance], costs
+        self.orders: IntArray | None = None
+
+    def __call__(
+        self, center: IntArray, theta: float, draws: int, rng: np.random.Generator
+    ) -> Drawn:
+        """Draw some orders per ballot, with a parameter and items as a center ranks them.
+
+        The statistics are by item, whatever the center.
+        """
+        n = self.levels.shape[1]
+        ranks = np.argsort(center)
+        levels = np.ascontiguousarray(self.levels[:, center])
+        orders = start_at(levels) if self.orders is None else ranks[self.orders]
+        values = np.empty((draws, len(levels)))
+        pairs, places = np.zeros((n, n)), np.zeros((n, n))
+        per_draw = 10.0 * len(levels) * n * n * (20.0 if self.kind > 1 else 1.0)
+        for a, b in parts(draws, per_draw):
+            found = values[a:b], pairs, places
+            _relocate(orders, levels, self.weights, self.kind, self.costs, theta, rng, *found)
+        self.orders = center[orders]
+        back = np.ix_(ranks, ranks)
+        return Drawn(values, pairs[back] / draws, places[ranks] / draws)
+
+
+def start_at(levels: IntArray) -> IntArray:
+    """Return an order that agrees with each ballot and has the items in order otherwise.
+
+    An item that is not on the ballot goes right below the one before it.
+    """
+    n = levels.shape[1]
+    keys = levels.astype(np.float64)
+    for k in range(n):
+        missing = levels[:, k] < 0
+        keys[missing, k] = keys[missing, k - 1] if k else 0.0
+    return np.argsort(keys, axis=1, kind="stable")
+
+
+# ---- kernels: items are numbered as the center ranks them --------------------------------------
+
+
+@kernel
+def _distance(order: IntArray, kind: int, costs: FloatArray, spare: IntArray) -> float:
+    """Return the distance of an order from 0, 1, ...; spare has shape (n,)."""
+    n, total = len(order), 0.0
+    if kind == 0:
+        for i in range(n):
+            for j in range(i):
+                total += order[j] > order[i]
+    elif kind == 1:
+        for k in range(n):
+            total += costs[abs(order[k] - k)]
+    elif kind == 2:
+        spare[:] = 0
+        total = float(n)
+        for k in range(n):
+            if spare[k] == 0:
+                total -= 1.0
+                at = k
+                while spare[at] == 0:
+                    spare[at] = 1
+                    at = order[at]
+    else:
+        length = 0  # of the longest increasing subsequence, by patience
+        for k in range(n):
+            at = np.searchsorted(spare[:length], order[k])
+            spare[at] = order[k]
+            length = max(length, at + 1)
+        total = float(n - length)
+    return total
+
+
+@kernel
+def distances(orders: IntArray, kind: int, costs: FloatArray) -> FloatArray:
+    """Return the distance of each order from 0, 1, ..., shape (orders,)."""
+    result, spare = np.empty(len(orders)), np.empty(orders.shape[1], np.int64)
+    for row in range(len(orders)):
+        result[row] = _distance(orders[row], kind, costs, spare)
+    return result
+
+
+@kernel
+def _shift(order: IntArray, source: int, target: int) -> None:
+    """Move one entry to another place; those between move by one."""
+    item = order[source]
+    step = 1 if target > source else -1
+    for k in range(source, target, step):
+        order[k] = order[k + step]
+    order[target] = item
+
+
+@kernel
+def _passed(a: int, b: int, k: int, kind: int, costs: FloatArray) -> float:
+    """Return the change of the distance when a at k and b at k + 1 change places."""
+    if kind == 0:
+        return 1.0 if a < b else -1.0
+    before = costs[abs(a - k)] + costs[abs(b - k - 1)]
+    return costs[abs(b - k)] + costs[abs(a - k - 1)] - before
+
+
+@kernel
+def _relocate(
+    orders: IntArray,
+    levels: IntArray,
+    weights: FloatArray,
+    kind: int,
+    costs: FloatArray,
+    theta: float,
+    rng: np.random.Generator,
+    distances: FloatArray,
+    pairs: FloatArray,
+    places: FloatArray,
+) -> None:
+    """Make n / 2 steps per draw and ballot; distances (draws, ballots) are filled.
+
+    Pairs (n, n) and places (n, n) are added to, by weights (ballots,).
+    """
+    draws, (rows, n) = len(distances), orders.shape
+    spare, values = np.empty(n, np.int64), np.empty(n)
+    for row in range(rows):
+        order, level = orders[row], levels[row]
+        for draw in range(draws):
+            for _ in range((n + 1) // 2):
+                k = min(int(rng.random() * n), n - 1)
+                item = order[k]
+                mine = level[item]
+                low, high = k, k
+                while low > 0 and not 0 <= level[order[low - 1]] < mine:
+                    low -= 1
+                while high < n - 1 and not (mine >= 0 and level[order[high + 1]] > mine):
+                    high += 1
+                values[k] = 0.0
+                if kind < 2:
+                    for p in range(k - 1, low - 1, -1):
+                        values[p] = values[p + 1] + _passed(order[p], item, p, kind, costs)
+                    for p in range(k + 1, high + 1):
+                        # The items above have moved up by one; this one is next.
+                        values[p] = values[p - 1] + _passed(item, order[p], p - 1, kind, costs)
+                else:
+                    for p in range(low, high + 1):
+                        _shift(order, k, p)
+                        values[p] = _distance(order, kind, costs, spare)
+                        _shift(order, p, k)
+                least = values[low : high + 1].min()
+                total = 0.0
+                for p in range(low, high + 1):
+                    values[p] = np.exp(-theta * (values[p] - least))
+                    total += values[p]
+                share, p = rng.random() * total, low
+                while p < high and share >= values[p]:
+                    share -= values[p]
+                    p += 1
+                _shift(order, k, p)
+            distances[draw, row] = _distance(order, kind, costs, spare)
+            for p in range(n):
+                places[order[p], p] += weights[row]
+                for below in range(p + 1, n):
+                    pairs[order[p], order[below]] += weights[row]
