@@ -4,6 +4,7 @@ Neither distributions nor data are imported here; both meet in these types.
 """
 
 from permdist.ballots.ballots import Ballots
+from permdist.ballots.blocks import whole
 from permdist.ballots.fading import fading
 from permdist.ballots.rankings import (
     LARGEST_TOTAL,
@@ -27,4 +28,5 @@ __all__ = [
     "check_penalty",
     "default_to",
     "fading",
+    "whole",
 ]

@@ -13,7 +13,8 @@ from permdist._offer import offer_strategy
 from permdist._ragged import pointers, rows_of
 from permdist._text import aligned, hint, plural
 from permdist.ballots import reading
-from permdist.ballots.flat import edges_of, equal_rows
+from permdist.ballots.blocks import whole
+from permdist.ballots.flat import edges_of, equal_rows, ever_of
 from permdist.ballots.makers import Makers
 from permdist.ballots.rankings import check_weights
 
@@ -112,8 +113,9 @@ class Ballots(Makers):
         Parameters
         ----------
         ballots : Ballots, Preferences, array, BucketOrder, TopK, or sequence of rankings
-            As in `from_orders`; ballots from `permdist.data.load_preflib` bring their counts and
-            names, and what they leave out is below what they list unless `subset` is True.
+            As in `from_orders`, or blocks as in `from_blocks`; ballots from
+            `permdist.data.load_preflib` bring their counts and names, and what they leave out
+            is below what they list unless `subset` is True.
         n_items, subset, names, weights, clusters, times
             As in `from_orders`; they replace what the ballots bring along.
 
@@ -123,6 +125,7 @@ class Ballots(Makers):
         >>> Ballots.of(np.array([[0, 2, 1], [1, 0, 2]])).n_items
         3
         """
+        ballots = whole(ballots, weights=weights, clusters=clusters, times=times)
         if not isinstance(ballots, cls):
             if reading.is_collection(ballots):
                 weights = ballots.counts if weights is None else weights
@@ -146,7 +149,7 @@ class Ballots(Makers):
         if weights is not None:
             changes["weights"] = check_weights(weights, ballots.n_ballots)
         return dataclasses.replace(
-            ballots, **changes, **_per_ballot(ballots.n_ballots, clusters, times)
+            ballots, **changes, **reading.per_ballot(ballots.n_ballots, clusters, times)
         )
 
     @classmethod
@@ -158,7 +161,7 @@ class Ballots(Makers):
         times: ArrayLike | None,
     ) -> Self:
         number = int(flat["ballot"][-1]) + 1
-        rest = _per_ballot(number, clusters, times)
+        rest = reading.per_ballot(number, clusters, times)
         return cls(**flat, weights=check_weights(weights, number), **rest)
 
     # ---- what they are -----------------------------------------------------------------------
@@ -410,18 +413,7 @@ class Ballots(Makers):
 
     def ever(self) -> tuple[BoolArray, BoolArray]:
         """Return which items were ever above another one, and which below one, shape (n,) each."""
-        owner, bucket = rows_of(self.ptr), self._bucket_of_entry()
-        first = bucket == self.stages[owner]
-        # Those that were never chosen come last; where there are none, the last bucket does.
-        rest = np.bincount(owner[bucket < 0], minlength=len(self.signs)) > 0
-        last = (bucket < 0) | ((bucket == self.stages[owner + 1] - 1) & ~rest[owner])
-        turned = self.signs[owner] < 0
-        above, below = np.where(turned, ~first, ~last), np.where(turned, ~last, ~first)
-        cast = self.record_weights[owner] > 0.0
-        won, lost = np.zeros(self.n_items, np.bool_), np.zeros(self.n_items, np.bool_)
-        won[self.items[above & cast]] = True
-        lost[self.items[below & cast]] = True
-        return won, lost
+        return ever_of(self, self._bucket_of_entry())
 
     def graph(self) -> tuple[IntArray, IntArray]:
         """Return who was preferred to whom: edges from items to those below or tied with them.
@@ -452,21 +444,6 @@ def find_item(item: int | str, names: Sequence[str]) -> int:
     if not 0 <= item < len(names):
         raise ValueError(f"item: expected a number from 0 to {len(names) - 1}, got {item}")
     return int(item)
-
-
-def _per_ballot(number: int, clusters: ArrayLike | None, times: ArrayLike | None) -> dict[str, Any]:
-    """Check what may be given for every ballot; what is None is left out."""
-    found: dict[str, Any] = {}
-    if clusters is not None:
-        labels = np.asarray(clusters)
-        if labels.shape != (number,):
-            raise ValueError(f"clusters: expected {number} labels, got shape {labels.shape}")
-        found["clusters"] = np.unique(labels, return_inverse=True)[1].astype(np.int64)
-    if times is not None:
-        found["times"] = finite("times", times, ndim=1)
-        if len(found["times"]) != number:
-            raise ValueError(f"times: expected {number} times, got {len(found['times'])}")
-    return found
 
 
 offer_strategy(Ballots, "ballots")

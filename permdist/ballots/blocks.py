@@ -23,16 +23,22 @@ NOT_COUNTED = {
     "features": "covariates make every ballot different",
 }
 
+# Contests of two with items below this have codes of their own.
+HALF = 2**30
 
-def whole(ballots: Any) -> Any:
+
+def whole(ballots: Any, **given: Any) -> Any:
     """Return the merged ballots of blocks, and anything else as it is.
 
     Parameters
     ----------
     ballots : object
         Blocks are an iterator, a list or a tuple of `Ballots` or of things that have some as
-        ``ballots`` (`permdist.data.Battles`), or an object that says of itself that iterating
-        over it gives such blocks (``yields_blocks``, as of `permdist.data.read_battles`).
+        ``ballots`` (`permdist.data.Battles`), a single such thing, or an object that says of
+        itself that iterating over it gives such blocks (``yields_blocks``, as that of
+        `permdist.data.read_battles`).
+    **given
+        What is given for every ballot, or None; blocks bring their own.
 
     Examples
     --------
@@ -43,24 +49,20 @@ def whole(ballots: Any) -> Any:
     >>> whole([[0, 1], [1, 0]])
     [[0, 1], [1, 0]]
     """
-    if getattr(ballots, "yields_blocks", False):
-        return merge_blocks(ballots)
-    if isinstance(ballots, list | tuple):
-        return merge_blocks(ballots) if ballots and _is_block(ballots[0]) else ballots
+    rest: Iterable[Any] = ballots
     if isinstance(ballots, Iterator):
         first = next(ballots, None)
-        if first is None:
-            return []
+        if not _is_block(first):
+            return [] if first is None else [first, *ballots]
         rest = chain([first], ballots)
-        return merge_blocks(rest) if _is_block(first) else list(rest)
-    return ballots
-
-
-def refuse_given(**given: Any) -> None:
-    """Refuse what is given for every ballot where the ballots come in blocks."""
+    elif not getattr(ballots, "yields_blocks", False):
+        several = isinstance(ballots, list | tuple)
+        if not (several and ballots and _is_block(ballots[0])):
+            return _ballots_in(ballots) if not several and _is_block(ballots) else ballots
     for name, value in given.items():
         if value is not None:
             raise ValueError(f"{name}: ballots in blocks bring their own; give none here")
+    return merge_blocks(rest)
 
 
 def merge_blocks(blocks: Iterable[Any]) -> Ballots:
@@ -113,13 +115,13 @@ class Tally:
         self._last: tuple[str, ...] | None = None
         self._numbered, self._alike = True, True
         # What is known of each different ballot, with room for more: alternatives, sizes of
-        # buckets; sign and ends of each record; hash, weight and last record of each ballot.
+        # buckets; sign and ends of each record; weight and last record of each ballot.
         self._items, self._sizes = np.empty(0, np.int64), np.empty(0, np.int64)
         self._signs = np.empty(0)
         self._ends = np.empty((0, 2), np.int64)  # of a record in items and in sizes
-        self._hashes, self._weights = np.empty(0, np.int64), np.empty(0)
+        self._weights = np.empty(0)
         self._records = np.empty(0, np.int64)  # the record after the last one of a ballot
-        self._table = np.full(2**10, -1, np.int64)
+        self._table = np.full((2**10, 2), -1, np.int64)  # code and number of a ballot
         self._used = np.zeros(4, np.int64)  # items, sizes, records, ballots
 
     def add(self, block: Ballots) -> None:
@@ -153,7 +155,6 @@ class Tally:
                 self._signs,
                 self._ends,
                 self._records,
-                self._hashes,
                 self._weights,
                 self._table,
                 self._used,
@@ -218,15 +219,15 @@ class Tally:
         more = most_records + len(self._signs) // 2 + 2**12
         self._signs, self._ends = _wider(self._signs, more), _wider(self._ends, more)
         more = len(self._weights) // 2 + 2**12
-        self._hashes, self._weights = _wider(self._hashes, more), _wider(self._weights, more)
-        self._records = _wider(self._records, more)
+        self._weights, self._records = _wider(self._weights, more), _wider(self._records, more)
         # At most half of the table is in use.
         size = len(self._table)
         while size < 2 * len(self._weights):
             size *= 2
         if size > len(self._table):
-            self._table = np.full(size, -1, np.int64)
-            _enter(self._hashes[: self._used[3]], self._table)
+            table = np.full((size, 2), -1, np.int64)
+            _enter(self._table, table)
+            self._table = table
 
 
 def _are_numbers(names: tuple[str, ...]) -> bool:
@@ -258,15 +259,24 @@ def _sort_buckets(items: IntArray, ptr: IntArray, sizes: IntArray, stages: IntAr
             start = end
 
 
+@kernel(inline=True)
+def _mixed(code: int) -> int:
+    """Spread the bits of a code, so that the lowest ones depend on all."""
+    code = (code ^ (code >> 32)) * -7723592293110705685
+    code = (code ^ (code >> 29)) * -4658895280553007687
+    return code ^ (code >> 32)
+
+
 @kernel
-def _enter(hashes: IntArray, table: IntArray) -> None:
-    """Fill an empty table with the places of different ballots."""
+def _enter(before: IntArray, table: IntArray) -> None:
+    """Move what a table holds to a larger one."""
     mask = len(table) - 1
-    for ballot in range(len(hashes)):
-        at = hashes[ballot] & mask
-        while table[at] >= 0:
-            at = (at + 1) & mask
-        table[at] = ballot
+    for place in range(len(before)):
+        if before[place, 1] >= 0:
+            at = _mixed(before[place, 0]) & mask
+            while table[at, 1] >= 0:
+                at = (at + 1) & mask
+            table[at, 0], table[at, 1] = before[place, 0], before[place, 1]
 
 
 @kernel
@@ -284,36 +294,42 @@ def _count(
     known_signs: FloatArray,
     known_ends: IntArray,
     known_records: IntArray,
-    known_hashes: IntArray,
     known_weights: FloatArray,
     table: IntArray,
     used: IntArray,
 ) -> int:
     """Count ballots from number `done` on; return the first one for which there is no room.
 
-    Ballot b has the records ``records[b]`` to ``records[b + 1]``. The table holds, at the hash of
-    a ballot or after it, its number among the different ones, or -1.
+    Ballot b has the records ``records[b]`` to ``records[b + 1]``. The table holds, at a place that
+    the code of a ballot determines or after it, this code and the ballot's number among the
+    different ones; -1 where there is none.
     """
     mask = len(table) - 1
     for ballot in range(done, len(weights)):
         first, last = records[ballot], records[ballot + 1]
         low, high = ptr[first], ptr[last]
         bottom, top = stages[first], stages[last]
-        code = np.int64(last - first)
-        for row in range(first, last):
-            code = code * 1000003 + (ptr[row + 1] - ptr[row])
-            code = code * 1000003 + (1 if signs[row] > 0.0 else 2)
-        for stage in range(bottom, top):
-            code = (code * 1000003) ^ sizes[stage]
-        for k in range(low, high):
-            code = (code ^ (code >> 29)) * np.int64(-4658895280553007687) + items[k]
-        code ^= code >> 32
-        code = (code * np.int64(-7723592293110705685)) & np.int64(0x7FFFFFFFFFFFFFFF)
-        code ^= code >> 29
-        at = code & mask
-        found = table[at]
+        pair = last - first == 1 and high - low == 2 and top - bottom == 1 and signs[first] > 0.0
+        if pair and items[low] < HALF and items[low + 1] < HALF:
+            # The code of a contest of two is negative and says all; those of others do not.
+            code = (-items[low] - 1) * 2 * HALF + 2 * items[low + 1] + sizes[bottom] - 1
+        else:
+            pair = False
+            code = last - first
+            for row in range(first, last):
+                code = code * 1000003 + (ptr[row + 1] - ptr[row])
+                code = code * 1000003 + (1 if signs[row] > 0.0 else 2)
+            for stage in range(bottom, top):
+                code = code * 1000003 + sizes[stage]
+            for k in range(low, high):
+                code = (code ^ (code >> 29)) * -4658895280553007687 + items[k]
+            code &= 0x7FFFFFFFFFFFFFFF
+        at = _mixed(code) & mask
+        found = table[at, 1]
         while found >= 0:
-            if known_hashes[found] == code:
+            if table[at, 0] == code:
+                if pair:
+                    break
                 record = known_records[found - 1] if found > 0 else 0
                 start = known_ends[record - 1, 0] if record > 0 else 0
                 begin = known_ends[record - 1, 1] if record > 0 else 0
@@ -338,7 +354,7 @@ def _count(
                 if same:
                     break
             at = (at + 1) & mask
-            found = table[at]
+            found = table[at, 1]
         if found >= 0:
             known_weights[found] += weights[ballot]
             continue
@@ -360,9 +376,8 @@ def _count(
             known_ends[record + row - first, 0] = start + ptr[row + 1] - low
             known_ends[record + row - first, 1] = begin + stages[row + 1] - bottom
         known_records[new] = record + last - first
-        known_hashes[new] = code
         known_weights[new] = weights[ballot]
-        table[at] = new
+        table[at, 0], table[at, 1] = code, new
         used[0], used[1] = start + high - low, begin + top - bottom
         used[2], used[3] = record + last - first, new + 1
     return len(weights)

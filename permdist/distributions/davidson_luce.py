@@ -278,8 +278,8 @@ class DavidsonLuce(TiedRankings):
         ----------
         ballots : Ballots, Preferences, array, or sequence of rankings
             Rankings with or without ties, of all items or of some, choices, contests, in any
-            mixture, as `permdist.Ballots.of` accepts them. Ties of the sizes that occur are
-            part of the model.
+            mixture, as `permdist.Ballots.of` accepts them, and blocks of ballots. Ties of the
+            sizes that occur are part of the model.
         n_items, subset, weights, names
             As in `permdist.Ballots.from_orders`.
         clusters : array of shape (ballots,), optional

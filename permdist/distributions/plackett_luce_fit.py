@@ -127,6 +127,13 @@ def _ridge(strength: float, scores: FloatArray) -> tuple[float, FloatArray, Floa
     return Ridge(strength).terms(scores - scores.mean(), np.zeros(0))
 
 
+def ridge_strength(prior: Any) -> float | None:
+    """Return the strength of a ridge on the scores, 0 without a prior, None for other priors."""
+    if prior is None:
+        return 0.0
+    return prior.strength if isinstance(prior, Ridge) and not prior.covariates else None
+
+
 # ---- kernels: items, ptr and rest as in Rankings, weights (rankings,), scores (n,) -------------
 
 
