@@ -13,8 +13,8 @@ from permdist._offer import offer_strategy
 from permdist._ragged import pointers, rows_of
 from permdist._text import aligned, hint, plural
 from permdist.ballots import reading
-from permdist.ballots.blocks import whole
-from permdist.ballots.flat import edges_of, equal_rows, ever_of
+from permdist.ballots.blocks import merge_blocks, whole
+from permdist.ballots.flat import edges_of, entries_of, equal_rows, ever_of
 from permdist.ballots.makers import Makers
 from permdist.ballots.rankings import check_weights
 
@@ -335,19 +335,9 @@ class Ballots(Makers):
         array([2. , 1. , 1.5, 1. ])
         """
         table = finite("features", features, ndim=3, nan=True)
-        if table.shape[:2] != (self.n_ballots, self.n_items) or not table.shape[2]:
-            raise ValueError(
-                f"features: expected shape ({self.n_ballots}, {self.n_items}, q), got {table.shape}"
-            )
-        owner = self.ballot[rows_of(self.ptr)]
-        rows = table[owner, self.items]
-        missing = np.isnan(rows).any(axis=1)
-        if missing.any():
-            at = int(np.argmax(missing))
-            raise ValueError(
-                f"features: expected a number for {self.names[self.items[at]]!r} on ballot "
-                f"{owner[at]}, got nan"
-            )
+        if not table.shape[2]:
+            raise ValueError(f"features: expected at least one covariate, got {table.shape}")
+        rows = entries_of(self, "features", table)
         chosen = tuple(map(str, names)) or reading.default_features(table.shape[2])
         if len(chosen) != table.shape[2]:
             raise ValueError(f"names: expected {table.shape[2]}, got {len(chosen)}")
@@ -400,7 +390,7 @@ class Ballots(Makers):
         number = len(self.signs)
         longest, most = int(np.diff(self.ptr).max()), int(np.diff(self.stages).max())
         if len(self.ballot) != self.n_ballots or number * (longest + most) > MOST_ENTRIES:
-            return self
+            return merge_blocks([self])
         first, which = equal_rows(self, longest, most)
         if len(first) == number:
             return self

@@ -70,6 +70,35 @@ def ever_of(ballots: Ballots, bucket: IntArray) -> tuple[BoolArray, BoolArray]:
     return won, lost
 
 
+def entries_of(ballots: Ballots, name: str, table: FloatArray) -> FloatArray:
+    """Return what a table has for each entry of `items`.
+
+    Parameters
+    ----------
+    ballots : Ballots
+    name : str
+        Of the argument, for errors.
+    table : array of float, shape (ballots, n) or (ballots, n, q)
+        NaN where an item was not on a ballot, or anything else.
+    """
+    if table.shape[:2] != (ballots.n_ballots, ballots.n_items):
+        rest = ", q" if table.ndim == 3 else ""
+        raise ValueError(
+            f"{name}: expected shape ({ballots.n_ballots}, {ballots.n_items}{rest}), "
+            f"got {table.shape}"
+        )
+    owner = ballots.ballot[rows_of(ballots.ptr)]
+    found = table[owner, ballots.items]
+    missing = np.isnan(found.reshape(len(found), -1)).any(axis=1)
+    if missing.any():
+        at = int(np.argmax(missing))
+        raise ValueError(
+            f"{name}: expected a number for {ballots.names[ballots.items[at]]!r} on ballot "
+            f"{owner[at]}, got nan"
+        )
+    return found
+
+
 @kernel
 def edges_of(
     items: IntArray,

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import count
+from permdist._conjugate import TINY
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist.ballots import Ballots, Rankings, check_existence, check_names, check_penalty
 from permdist.distributions.newton import (
     EPSILON,
-    TINY,
     Equations,
     Network,
     Products,
