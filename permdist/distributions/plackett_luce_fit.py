@@ -124,7 +124,8 @@ def _likelihood_of(
 
 def _ridge(strength: float, scores: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     """Return the penalty of scores that add up to 0, with its derivatives."""
-    return Ridge(strength).terms(scores - scores.mean(), np.zeros(0))
+    value, gradient, second = Ridge(strength).terms(scores - scores.mean(), np.zeros(0))
+    return value, gradient, second - strength / len(scores)
 
 
 def ridge_strength(prior: Any) -> float | None:

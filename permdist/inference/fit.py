@@ -45,7 +45,7 @@ LONGEST = 3.0
 SINGULAR = 1e-13
 NO_ESTIMATE = "fit: no maximum likelihood estimate exists"
 # The precision of steps that are solved for by conjugate gradients, and of the last one.
-LOOSE, TIGHT = 1e-2, 1e-8
+LOOSE, TIGHT = 1e-3, 1e-8
 REMEDY = "leave these items out (Ballots.without) or set a prior"
 
 
