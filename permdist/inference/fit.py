@@ -178,7 +178,7 @@ def maximize(
     for iteration in range(max_iter + 1):
         step, pivot, error = _solve(information, gradient, free, fixed, precision)
         largest = likelihood.reach(step)
-        if largest <= tol < error:
+        if largest <= tol and error > 0.0:
             step, pivot, error = _solve(information, gradient, free, fixed, TIGHT)
             largest = likelihood.reach(step)
             if error > tol:
@@ -237,7 +237,7 @@ def _solve(
     `precision` is for a sparse information; the others are solved as they are, with error 0.
     """
     if isinstance(information, Information):
-        found = information.solve(gradient, precision)
+        found = information.solve(gradient, precision, certified=precision == TIGHT)
         if np.isnan(found.step).any():
             raise RuntimeError(
                 "fit: conjugate gradients have not converged: items are connected by long chains "

@@ -23,6 +23,7 @@ from permdist.inference.likelihood import Likelihood, Penalty
 from permdist.inference.priors import PseudoWins, Ridge
 
 if TYPE_CHECKING:
+    from permdist._conjugate import Descent
     from permdist._typing import FloatArray, IntArray
     from permdist.sums import davidson
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 DENSE_ITEMS = 2000
 # Conjugate gradients that take longer are given up.
 MAX_DESCENT = 20_000
+# The precision of a solution that is for its eigenvalues.
+PROBE = 1e-6
 # The bytes that each pair of alternatives of a record takes, and each item.
 PAIR_BYTES, ITEM_BYTES = 60.0, 200.0
 
@@ -106,7 +109,7 @@ class Information:
         side = design.T @ self.border
         return np.block([[design.T @ links, side], [side.T, self.corner]])
 
-    def solve(self, right: FloatArray, precision: float) -> Solved:
+    def solve(self, right: FloatArray, precision: float, *, certified: bool = False) -> Solved:
         """Solve for a right-hand side that the scores' shift does not change.
 
         Parameters
@@ -114,29 +117,45 @@ class Information:
         right : array of float, shape (p,)
         precision : float
             What remains, relative to the largest entry of the solution.
+        certified : bool
+            Whether the bound of the error must not rest on this right-hand side alone, which may
+            have no part in the directions that the ballots say least about.
         """
         n = self.n_items
-        scale = self.diagonal[:n]
-        if scale.min() <= 0.0 or not np.isfinite(scale).all():
+        if not (self.diagonal[:n] > 0.0).all() or not np.isfinite(self.diagonal).all():
             return Solved(np.full(len(right), np.nan), 0.0, np.inf)
-        balanced = right.copy()
-        balanced[:n] -= right[:n].mean()  # rounding
-        inverse = np.linalg.pinv(self.corner, hermitian=True)
+        found = self._descend(right, precision)
+        step, residual = found.solution, found.residual
+        step[:n] -= step[:n].mean()
+        least = min(found.least, self._least) if certified else found.least
+        # In units in which the rough equations are the identity, the error is at most the
+        # residual divided by the least eigenvalue.
+        length = float(np.sqrt(max(float(residual @ self._roughly(residual)), 0.0)))
+        return Solved(step, least, length / (least * float(np.sqrt(self.diagonal[:n].min()))))
 
-        def roughly(vector: FloatArray) -> FloatArray:
-            return np.concatenate([vector[:n] / scale, inverse @ vector[n:]])
+    def _descend(self, right: FloatArray, precision: float) -> Descent:
+        balanced = right.copy()
+        balanced[: self.n_items] -= right[: self.n_items].mean()  # rounding
 
         def is_done(result: FloatArray, _residual: FloatArray, remains: FloatArray) -> bool:
             return bool(np.abs(remains).max() <= precision * np.abs(result).max())
 
-        found = descend(self.__matmul__, roughly, balanced, is_done, MAX_DESCENT)
-        step, residual = found.solution, found.residual
-        step[:n] -= step[:n].mean()
-        # In units in which the rough equations are the identity, the error is at most the
-        # residual divided by the least eigenvalue.
-        length = float(np.sqrt(max(float(residual @ roughly(residual)), 0.0)))
-        error = length / (found.least * float(np.sqrt(scale.min())))
-        return Solved(step, found.least, error)
+        return descend(self.__matmul__, self._roughly, balanced, is_done, MAX_DESCENT)
+
+    def _roughly(self, vector: FloatArray) -> FloatArray:
+        """Solve for scores that have nothing to do with each other."""
+        n = self.n_items
+        return np.concatenate([vector[:n] / self.diagonal[:n], self._corner_inverse @ vector[n:]])
+
+    @cached_property
+    def _corner_inverse(self) -> FloatArray:
+        return np.linalg.pinv(self.corner, hermitian=True)
+
+    @cached_property
+    def _least(self) -> float:
+        """The least eigenvalue met with a right-hand side that has a part in every direction."""
+        anything = np.random.default_rng(0).normal(size=len(self.diagonal))
+        return self._descend(anything * np.sqrt(self.diagonal), PROBE).least
 
     def components(self) -> int:
         """Return the number of groups of items that no conductance connects."""
