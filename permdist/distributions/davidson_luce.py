@@ -288,8 +288,8 @@ class DavidsonLuce(TiedRankings):
         features : array of float or data frame, shape (n, k), optional
             Features of the items: scores are their products with coefficients, which are
             estimated.
-        offset : array of float, shape (n,), optional
-            Known parts of the scores.
+        offset : array of float, shape (n,) or (ballots, n), optional
+            Known parts of the scores; those of single ballots are beside the scores.
         times : array of float, shape (ballots,), optional
             When each ballot was cast, in any unit.
         half_life : float, optional

@@ -293,8 +293,8 @@ class PlackettLuce(RandomUtility):
         features : array of float or data frame, shape (n, k), optional
             Of the items: scores are their products with coefficients, which are estimated.
             `permdist.inference.team_features` makes those of teams.
-        offset : array of float, shape (n,), optional
-            Known parts of the scores.
+        offset : array of float, shape (n,) or (rankings, n), optional
+            Known parts of the scores; those of single rankings are beside the scores.
         times : array of float, shape (rankings,), optional
             When each ranking was made, in any unit.
         half_life : float, optional
@@ -338,8 +338,8 @@ class PlackettLuce(RandomUtility):
         >>> PlackettLuce.fit(games, subset=True).scores.round(2)
         array([ 0.13,  0.31, -0.44])
         """
-        from permdist.distributions.plackett_luce_fit import fit_scores, ridge_strength
-        from permdist.inference.fit import fit_ballots, named_features
+        from permdist.distributions.plackett_luce_ballots import fit_any, ridge_strength
+        from permdist.distributions.plackett_luce_fit import fit_scores
         from permdist.inference.priors import as_prior
 
         if regularization and prior is not None:
@@ -368,14 +368,9 @@ class PlackettLuce(RandomUtility):
                 clusters=clusters,
                 times=times,
             )
-            if data.tie_sizes:
-                raise ValueError("ballots: some have ties; fit permdist.DavidsonLuce to these")
-            design, feature_names = named_features(features)
-            result = fit_ballots(
+            result = fit_any(
                 data,
-                (),
-                features=design,
-                feature_names=feature_names,
+                features=features,
                 offset=offset,
                 half_life=half_life,
                 prior=chosen,

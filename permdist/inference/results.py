@@ -114,9 +114,7 @@ class Fit(Answers):
     def likelihood(self) -> Likelihood:
         """The likelihood that was maximized, as a function of all parameters."""
         if self._make is None:
-            raise ValueError(
-                f"fit_result: errors need a matrix of items by items, up to {MAX_MATRIX} items"
-            )
+            raise ValueError("fit_result: the ballots behind these estimates are not known")
         return self._make()
 
     @property

@@ -286,17 +286,34 @@ class SparsePenalty(Penalty):
         if self.contests is not None or self.data.design is not None:
             return super().__call__(parameters)
         prior: Any = self.prior
-        n, q = self.data.n_scores, self.data.n_covariates
-        own, covariates = parameters[:n] - parameters[:n].mean(), parameters[n : n + q]
-        gradient, corner = np.zeros(len(parameters)), np.zeros((len(parameters) - n,) * 2)
-        gradient[:n], gradient[n : n + q] = prior.strength * own, prior.covariates * covariates
-        corner[np.arange(q), np.arange(q)] = prior.covariates
-        value = 0.5 * (
-            prior.strength * float(own @ own) + prior.covariates * float(covariates @ covariates)
-        )
-        nothing = sparse.csr_array((n, n), dtype=np.float64)
-        border = np.zeros((n, len(parameters) - n))
-        return value, gradient, Information(nothing, border, corner, prior.strength)
+        strengths = prior.strength, prior.covariates
+        return ridge_terms(*strengths, self.data.n_scores, self.data.n_covariates, parameters)
+
+
+def ridge_terms(
+    strength: float, covariates: float, n: int, q: int, parameters: FloatArray
+) -> tuple[float, FloatArray, Information]:
+    """Return a ridge on n scores, relative to their mean, and on q coefficients, as a penalty.
+
+    Parameters
+    ----------
+    strength, covariates : float
+        As of `Ridge`.
+    n, q : int
+    parameters : array of float, shape (p,)
+
+    Returns
+    -------
+    value, gradient, information
+    """
+    own, others = parameters[:n] - parameters[:n].mean(), parameters[n : n + q]
+    rest = len(parameters) - n
+    gradient, corner = np.zeros(len(parameters)), np.zeros((rest, rest))
+    gradient[:n], gradient[n : n + q] = strength * own, covariates * others
+    corner[np.arange(q), np.arange(q)] = covariates
+    value = 0.5 * (strength * float(own @ own) + covariates * float(others @ others))
+    nothing = sparse.csr_array((n, n), dtype=np.float64)
+    return value, gradient, Information(nothing, np.zeros((n, rest)), corner, strength)
 
 
 def without_ghost(information: Information) -> Information:
