@@ -75,6 +75,7 @@ def fit_ballots(
     prior: Any = None,
     max_iter: int = 100,
     tol: float = 1e-9,
+    start: FloatArray | None = None,
 ) -> Fit:
     """Estimate scores, coefficients and the prevalence of ties.
 
@@ -94,6 +95,8 @@ def fit_ballots(
     max_iter : int
     tol : float
         The largest error of a score, or of what covariates add to one.
+    start : array of float, optional
+        The parameters of a similar fit, to begin with; what does not suit is not used.
     """
     max_iter = count("max_iter", max_iter)
     tol = float(finite("tol", tol, ndim=0))
@@ -121,8 +124,10 @@ def fit_ballots(
     penalty = None
     if chosen is not None:
         penalty = SparsePenalty(chosen, bound) if many else Penalty(chosen, bound)
+    if start is None or len(start) != bound.size:
+        start = np.zeros(bound.size)
     try:
-        found = maximize(bound, penalty, np.zeros(bound.size), max_iter, tol)
+        found = maximize(bound, penalty, start, max_iter, tol)
     except NoEstimateError:
         _explain(data, likelihood)
     return (LargeFit if many else Fit).of(bound, penalty, found, data, feature_names)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from permdist._check import choice, finite
+from permdist._check import choice, count, finite
 from permdist._files import write_atomically
 from permdist._text import html_table, plural, text_table, to_tex
 from permdist.inference.comparisons import names_of
 from permdist.inference.normal import DRAWS, check_estimate, check_level
-from permdist.inference.ranks import prob_best, rank_sets
+from permdist.inference.ranks import error_draws, prob_best, rank_sets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -254,7 +254,9 @@ def make(
     if intervals is not None:
         # Profile intervals of items that never won, or never lost, have an infinite end.
         bounds = _checked_bounds(intervals, len(values))
-    places = rank_sets(values, matrix, level, draws=draws, rng=rng)
+    # One seed gives the same draws twice: they are made once.
+    drawn = error_draws(matrix, count("draws", draws), rng) if isinstance(rng, int) else None
+    places = rank_sets(values, matrix, level, draws=draws, rng=rng, errors=drawn)
     columns: dict[str, Any] = {
         "name": labels,
         "score": values,
@@ -263,7 +265,7 @@ def make(
         "standard_error": errors,
         "rank_low": places[:, 0],
         "rank_high": places[:, 1],
-        "prob_best": prob_best(values, matrix, draws=draws, rng=rng),
+        "prob_best": prob_best(values, matrix, draws=draws, rng=rng, errors=drawn),
     }
     if counts is not None:
         columns["n"] = _checked_counts(counts, len(values))
