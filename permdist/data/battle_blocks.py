@@ -181,7 +181,7 @@ def _frames(source: Any) -> Iterator[Frame]:
             raise TypeError(
                 f"source: expected a file name or data frames, got {type(frame).__name__}"
             )
-        yield _Block(frame, "battles", lambda row, start=start: f"battles, row {start + row}")  # type: ignore[misc]
+        yield _Block(frame, "battles", lambda row, start=start: f"battles, row {start + row}")
         start += len(frame)
 
 

@@ -140,7 +140,8 @@ class LargeFit(Fit):
         """Multiply the covariance of all parameters with columns."""
         choice("kind", kind, KINDS)
         likelihood = self.likelihood
-        information: Information = likelihood(self.parameters)[2]
+        found: Any = likelihood(self.parameters)[2]
+        information: Information = found
         kept = np.arange(likelihood.size)
         if kind == "observed":
             if self._ghost is not None:

@@ -149,7 +149,7 @@ class Information:
 
     @cached_property
     def _corner_inverse(self) -> FloatArray:
-        return np.linalg.pinv(self.corner, hermitian=True)
+        return np.asarray(np.linalg.pinv(self.corner, hermitian=True), dtype=np.float64)
 
     @cached_property
     def _least(self) -> float:
@@ -273,7 +273,7 @@ class SparsePenalty(Penalty):
         Of the data; with a ghost for pseudo-wins.
     """
 
-    def __init__(self, prior: Any, likelihood: SparseLikelihood) -> None:
+    def __init__(self, prior: Any, likelihood: Likelihood) -> None:
         if likelihood.design is None and not isinstance(prior, Ridge | PseudoWins):
             raise ValueError(
                 f"prior: expected a number, Ridge or PseudoWins for {likelihood.n_scores:,} items, "
