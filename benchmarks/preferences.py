@@ -6,7 +6,8 @@
 Each task is timed in one run on one thread, the peers with their default tolerances and given their
 own types of data, which are made beforehand; permdist makes its ballots from arrays unless a row
 says otherwise. Results of equal models are compared, with tight tolerances. ``--quick`` leaves out
-the slowest tasks of the peers; a peer that is not installed is left out.
+the slowest tasks of the peers and makes large data a tenth as large; a peer that is not installed
+is left out. Peak memory is that of the process so far, simulated arrays included.
 
 arena-rank pins its version of numpy, so it needs an environment of its own. It compiles its
 optimizer in every fit, which is most of the time that it takes for small data; its bootstrap forks,
@@ -16,14 +17,18 @@ which JAX warns of and which did not end here, so its fits are repeated in this 
 from __future__ import annotations
 
 import importlib
+import resource
 import sys
 import time
+from unittest import mock
 
 import harness
 import numpy as np
 
 from permdist import DavidsonLuce, PlackettLuce
 from permdist.ballots import Ballots
+from permdist.ballots.blocks import Tally
+from permdist.inference.fit import fit_ballots
 
 TIES = 1.3  # delta_2: about 40% ties
 TIGHT = {"tolerance": 1e-12, "limit": 100_000}
@@ -298,6 +303,61 @@ def many(quick):
         agree("evalica's Newman", fit.scores, peers.evalica_fit(**TIGHT))
 
 
+def in_blocks(quick):
+    """Fit battles that come in blocks, which are simulated on the way."""
+    number, size = (10, 1_000_000) if quick else (100, 1_000_000)
+    spent = {"making ballots of arrays": 0.0, "counting": 0.0}
+    before, tally = peak(), Tally()
+    for k in range(number):
+        arrays = battles(500, size, (3, k), delta=TIES)[:3]
+        start = time.perf_counter()
+        block = ballots(*arrays)
+        made = time.perf_counter()
+        tally.add(block)
+        spent["making ballots of arrays"] += made - start
+        spent["counting"] += time.perf_counter() - made
+    whole = tally.ballots()
+    start = time.perf_counter()
+    fit = DavidsonLuce.fit(whole).fit_result
+    fit.standard_errors()
+    spent["fit and errors"] = time.perf_counter() - start
+    harness.table(f"{number * size:,} battles of 500 items in blocks of {size:,}", spent, unit="s")
+    print(
+        f"  {whole.n_ballots:,} different battles; peak memory {peak():.0f} MB, {before:.0f} MB "
+        "before the first block"
+    )
+
+
+def many_items(quick):
+    """Fit many items, of which each meets few others."""
+    n, number = (100_000, 1_000_000) if quick else (1_000_000, 10_000_000)
+    data = ballots(*battles(n, number, 4, delta=TIES)[:3])
+    before = peak()
+    start = time.perf_counter()
+    fit = DavidsonLuce.fit(data, prior=0.1).fit_result
+    fitted = time.perf_counter()
+    fit.errors_of([0, n // 2, n - 1], "penalized")
+    rows = {
+        "fit": fitted - start,
+        "one standard error, of three": (time.perf_counter() - fitted) / 3,
+    }
+    harness.table(f"{number:,} battles of {n:,} items, prior 0.1", rows, unit="s")
+    print(
+        f"  {fit.n_iter} Newton steps, scores within {fit.accuracy:.0e}; peak memory "
+        f"{peak():.0f} MB, {before:.0f} MB with the ballots alone"
+    )
+    data = ballots(*battles(500, 100_000, 5, delta=TIES)[:3])
+    dense = fit_ballots(data, (2,))
+    with mock.patch("permdist.inference.fit.DENSE_ITEMS", 1):
+        sparse = fit_ballots(data, (2,))
+    agree("500 items, sparse and dense equations", sparse.scores, dense.scores)
+
+
+def peak():
+    """Return the largest memory that this process has had, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def main():
     quick = "--quick" in sys.argv[1:]
     print(harness.machine())
@@ -305,6 +365,8 @@ def main():
     with_ties(quick)
     with_covariates()
     many(quick)
+    in_blocks(quick)
+    many_items(quick)
 
 
 if __name__ == "__main__":

@@ -17,22 +17,23 @@ from typing import IO, TYPE_CHECKING, Any
 from permdist._limits import need_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 PIECE = 2**22
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
-def read_bytes(path: Path) -> bytes:
-    """Read a whole file; damage to a compressed one raises an error that says so."""
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file to read; damage to a compressed one raises an error that says so."""
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file")
     if path.is_dir():
         raise IsADirectoryError(f"{path}: expected a file, this is a directory")
     try:
         with _OPENERS.get(path.suffix, open)(path, "rb") as source:
-            data = _read_all(path, source)
+            yield source
     except EOFError as error:
         raise ValueError(f"{path}: the compressed file is truncated") from error
     except zlib.error as error:
@@ -41,6 +42,12 @@ def read_bytes(path: Path) -> bytes:
         raise PermissionError(f"{path}: no permission to read it") from error
     except OSError as error:
         raise ValueError(f"{path}: cannot be read ({error})") from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a whole file; damage to a compressed one raises an error that says so."""
+    with opened(path) as source:
+        data = _read_all(path, source)
     data = data.removeprefix(b"\xef\xbb\xbf")  # a byte order mark says nothing here
     if not data:
         raise ValueError(f"{path}: the file is empty")

@@ -45,6 +45,9 @@ def text_table(
 
     With a width, long entries are wrapped to fit.
     """
+    rows = [list(row) for row in rows]
+    if width is None and not any("\n" in cell for row in (head, *rows) for cell in row):
+        return _one_line_each(head, rows, left)
     from rich.console import Console
     from rich.table import Table
 
@@ -58,6 +61,20 @@ def text_table(
     console = Console(file=out, width=width or 10_000, color_system=None, markup=False)
     console.print(table, highlight=False)
     return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
+
+
+def _one_line_each(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str]) -> str:
+    """Format a table of cells of one line each; much faster than by rich, for many rows."""
+    from rich.cells import cell_len
+
+    columns = []
+    for place, heading in enumerate(head):
+        cells = [heading, *(row[place] for row in rows)]
+        lengths = [cell_len(cell) for cell in cells]
+        width, to_left = max(lengths), place == 0 or heading in left
+        padding = [" " * (width - length) for length in lengths]
+        columns.append([c + p if to_left else p + c for c, p in zip(cells, padding, strict=True)])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
 
 def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

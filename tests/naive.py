@@ -963,3 +963,36 @@ def kendall_stages(thetas, times):
             v = int(wait / theta % m)
         order.append(left.pop(v))
     return order + left
+
+
+def counted_ballots(ballots):
+    """Count equal ballots: buckets are sets of names, and so are those never chosen."""
+    counts = {}
+    for ballot in range(ballots.n_ballots):
+        records = []
+        for row in np.flatnonzero(ballots.ballot == ballot):
+            start, buckets = ballots.ptr[row], []
+            for size in ballots.sizes[ballots.stages[row] : ballots.stages[row + 1]]:
+                buckets.append(frozenset(ballots.items[start : start + size].tolist()))
+                start += size
+            buckets.append(frozenset(ballots.items[start : ballots.ptr[row + 1]].tolist()))
+            named = [frozenset(ballots.names[item] for item in bucket) for bucket in buckets]
+            records.append((tuple(named), ballots.signs[row]))
+        key = tuple(records)
+        counts[key] = counts.get(key, 0.0) + ballots.weights[ballot]
+    return counts
+
+
+def offset_choices(chosen, menus, offset, n):
+    """Fit scores that add up to 0 to choices with known parts of utilities, by a general search."""
+
+    def loss(free):
+        scores = np.append(free, -free.sum())
+        total = 0.0
+        for k, (winner, menu) in enumerate(zip(chosen, menus, strict=True)):
+            utilities = {item: scores[item] + offset[k, item] for item in menu}
+            total -= utilities[winner] - np.log(sum(map(math.exp, utilities.values())))
+        return total
+
+    found = optimize.minimize(loss, np.zeros(n - 1), method="BFGS", options={"gtol": 1e-9})
+    return np.append(found.x, -found.x.sum())

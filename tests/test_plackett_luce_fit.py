@@ -223,6 +223,9 @@ def test_without_a_matrix_the_maximum_is_the_same():
             model = PlackettLuce.fit(lists, **options)
         kind = "penalized" if options else "observed"
         assert np.isfinite(exact.fit_result.covariance(kind)).all()
-        with pytest.raises(ValueError, match="up to 1000 items"):
+        with pytest.raises(ValueError, match="a matrix of items by items"):
             model.fit_result.covariance()
+        np.testing.assert_allclose(
+            model.fit_result.errors_of([0, 149], kind), exact.fit_result.errors_of([0, 149], kind)
+        )
         assert model.scores == pytest.approx(exact.scores, abs=2e-9)

@@ -4,6 +4,7 @@ Neither distributions nor data are imported here; both meet in these types.
 """
 
 from permdist.ballots.ballots import Ballots
+from permdist.ballots.blocks import whole
 from permdist.ballots.fading import fading
 from permdist.ballots.levels import levels_of
 from permdist.ballots.rankings import (
@@ -31,4 +32,5 @@ __all__ = [
     "fading",
     "is_item_lists",
     "levels_of",
+    "whole",
 ]

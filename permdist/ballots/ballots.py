@@ -13,7 +13,8 @@ from permdist._offer import offer_strategy
 from permdist._ragged import pointers, rows_of
 from permdist._text import aligned, hint, plural
 from permdist.ballots import reading
-from permdist.ballots.flat import edges_of, equal_rows
+from permdist.ballots.blocks import merge_blocks, whole
+from permdist.ballots.flat import edges_of, entries_of, equal_rows, ever_of
 from permdist.ballots.makers import Makers
 from permdist.ballots.rankings import check_weights
 
@@ -112,8 +113,9 @@ class Ballots(Makers):
         Parameters
         ----------
         ballots : Ballots, Preferences, array, BucketOrder, TopK, or sequence of rankings
-            As in `from_orders`; ballots from `permdist.data.load_preflib` bring their counts and
-            names, and what they leave out is below what they list unless `subset` is True.
+            As in `from_orders`, or blocks as in `from_blocks`; ballots from
+            `permdist.data.load_preflib` bring their counts and names, and what they leave out
+            is below what they list unless `subset` is True.
         n_items, subset, names, weights, clusters, times
             As in `from_orders`; they replace what the ballots bring along.
 
@@ -123,6 +125,7 @@ class Ballots(Makers):
         >>> Ballots.of(np.array([[0, 2, 1], [1, 0, 2]])).n_items
         3
         """
+        ballots = whole(ballots, weights=weights, clusters=clusters, times=times)
         if not isinstance(ballots, cls):
             if reading.is_collection(ballots):
                 weights = ballots.counts if weights is None else weights
@@ -146,7 +149,7 @@ class Ballots(Makers):
         if weights is not None:
             changes["weights"] = check_weights(weights, ballots.n_ballots)
         return dataclasses.replace(
-            ballots, **changes, **_per_ballot(ballots.n_ballots, clusters, times)
+            ballots, **changes, **reading.per_ballot(ballots.n_ballots, clusters, times)
         )
 
     @classmethod
@@ -158,7 +161,7 @@ class Ballots(Makers):
         times: ArrayLike | None,
     ) -> Self:
         number = int(flat["ballot"][-1]) + 1
-        rest = _per_ballot(number, clusters, times)
+        rest = reading.per_ballot(number, clusters, times)
         return cls(**flat, weights=check_weights(weights, number), **rest)
 
     # ---- what they are -----------------------------------------------------------------------
@@ -332,19 +335,9 @@ class Ballots(Makers):
         array([2. , 1. , 1.5, 1. ])
         """
         table = finite("features", features, ndim=3, nan=True)
-        if table.shape[:2] != (self.n_ballots, self.n_items) or not table.shape[2]:
-            raise ValueError(
-                f"features: expected shape ({self.n_ballots}, {self.n_items}, q), got {table.shape}"
-            )
-        owner = self.ballot[rows_of(self.ptr)]
-        rows = table[owner, self.items]
-        missing = np.isnan(rows).any(axis=1)
-        if missing.any():
-            at = int(np.argmax(missing))
-            raise ValueError(
-                f"features: expected a number for {self.names[self.items[at]]!r} on ballot "
-                f"{owner[at]}, got nan"
-            )
+        if not table.shape[2]:
+            raise ValueError(f"features: expected at least one covariate, got {table.shape}")
+        rows = entries_of(self, "features", table)
         chosen = tuple(map(str, names)) or reading.default_features(table.shape[2])
         if len(chosen) != table.shape[2]:
             raise ValueError(f"names: expected {table.shape[2]}, got {len(chosen)}")
@@ -397,7 +390,7 @@ class Ballots(Makers):
         number = len(self.signs)
         longest, most = int(np.diff(self.ptr).max()), int(np.diff(self.stages).max())
         if len(self.ballot) != self.n_ballots or number * (longest + most) > MOST_ENTRIES:
-            return self
+            return merge_blocks([self])
         first, which = equal_rows(self, longest, most)
         if len(first) == number:
             return self
@@ -410,18 +403,7 @@ class Ballots(Makers):
 
     def ever(self) -> tuple[BoolArray, BoolArray]:
         """Return which items were ever above another one, and which below one, shape (n,) each."""
-        owner, bucket = rows_of(self.ptr), self.bucket_of_entry()
-        first = bucket == self.stages[owner]
-        # Those that were never chosen come last; where there are none, the last bucket does.
-        rest = np.bincount(owner[bucket < 0], minlength=len(self.signs)) > 0
-        last = (bucket < 0) | ((bucket == self.stages[owner + 1] - 1) & ~rest[owner])
-        turned = self.signs[owner] < 0
-        above, below = np.where(turned, ~first, ~last), np.where(turned, ~last, ~first)
-        cast = self.record_weights[owner] > 0.0
-        won, lost = np.zeros(self.n_items, np.bool_), np.zeros(self.n_items, np.bool_)
-        won[self.items[above & cast]] = True
-        lost[self.items[below & cast]] = True
-        return won, lost
+        return ever_of(self, self.bucket_of_entry())
 
     def graph(self) -> tuple[IntArray, IntArray]:
         """Return who was preferred to whom: edges from items to those below or tied with them.
@@ -452,21 +434,6 @@ def find_item(item: int | str, names: Sequence[str]) -> int:
     if not 0 <= item < len(names):
         raise ValueError(f"item: expected a number from 0 to {len(names) - 1}, got {item}")
     return int(item)
-
-
-def _per_ballot(number: int, clusters: ArrayLike | None, times: ArrayLike | None) -> dict[str, Any]:
-    """Check what may be given for every ballot; what is None is left out."""
-    found: dict[str, Any] = {}
-    if clusters is not None:
-        labels = np.asarray(clusters)
-        if labels.shape != (number,):
-            raise ValueError(f"clusters: expected {number} labels, got shape {labels.shape}")
-        found["clusters"] = np.unique(labels, return_inverse=True)[1].astype(np.int64)
-    if times is not None:
-        found["times"] = finite("times", times, ndim=1)
-        if len(found["times"]) != number:
-            raise ValueError(f"times: expected {number} times, got {len(found['times'])}")
-    return found
 
 
 offer_strategy(Ballots, "ballots")

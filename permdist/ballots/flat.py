@@ -10,7 +10,7 @@ from permdist._kernels import kernel
 from permdist._ragged import rows_of
 
 if TYPE_CHECKING:
-    from permdist._typing import FloatArray, IntArray
+    from permdist._typing import BoolArray, FloatArray, IntArray
     from permdist.ballots.ballots import Ballots
 
 
@@ -49,6 +49,54 @@ def _counted(codes: IntArray, most: int) -> tuple[IntArray, IntArray]:
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     present = first >= 0
     return first[present], (np.cumsum(present) - 1)[codes]
+
+
+def ever_of(ballots: Ballots, bucket: IntArray) -> tuple[BoolArray, BoolArray]:
+    """Return which items were ever above another one, and which below one.
+
+    `bucket` is that of each entry, -1 for those that were never chosen.
+    """
+    owner = rows_of(ballots.ptr)
+    first = bucket == ballots.stages[owner]
+    # Those that were never chosen come last; where there are none, the last bucket does.
+    rest = np.bincount(owner[bucket < 0], minlength=len(ballots.signs)) > 0
+    last = (bucket < 0) | ((bucket == ballots.stages[owner + 1] - 1) & ~rest[owner])
+    turned = ballots.signs[owner] < 0
+    above, below = np.where(turned, ~first, ~last), np.where(turned, ~last, ~first)
+    cast = ballots.record_weights[owner] > 0.0
+    won, lost = np.zeros(ballots.n_items, np.bool_), np.zeros(ballots.n_items, np.bool_)
+    won[ballots.items[above & cast]] = True
+    lost[ballots.items[below & cast]] = True
+    return won, lost
+
+
+def entries_of(ballots: Ballots, name: str, table: FloatArray) -> FloatArray:
+    """Return what a table has for each entry of `items`.
+
+    Parameters
+    ----------
+    ballots : Ballots
+    name : str
+        Of the argument, for errors.
+    table : array of float, shape (ballots, n) or (ballots, n, q)
+        NaN where an item was not on a ballot, or anything else.
+    """
+    if table.shape[:2] != (ballots.n_ballots, ballots.n_items):
+        rest = ", q" if table.ndim == 3 else ""
+        raise ValueError(
+            f"{name}: expected shape ({ballots.n_ballots}, {ballots.n_items}{rest}), "
+            f"got {table.shape}"
+        )
+    owner = ballots.ballot[rows_of(ballots.ptr)]
+    found = table[owner, ballots.items]
+    missing = np.isnan(found.reshape(len(found), -1)).any(axis=1)
+    if missing.any():
+        at = int(np.argmax(missing))
+        raise ValueError(
+            f"{name}: expected a number for {ballots.names[ballots.items[at]]!r} on ballot "
+            f"{owner[at]}, got nan"
+        )
+    return found
 
 
 @kernel

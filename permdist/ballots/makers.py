@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 from permdist.ballots import reading
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike
+
+    from permdist.ballots.ballots import Ballots
 
 
 class Makers(ABC):
@@ -229,3 +231,36 @@ class Makers(ABC):
         """
         flat = reading.read_pairs(winners, losers, ties, n_items, names, features, feature_names)
         return cls._from_flat(flat, weights, clusters, times)
+
+    @classmethod
+    def from_blocks(cls, blocks: Iterable[Any]) -> Ballots:
+        """Make ballots from blocks of them, read one after the other; equal ones are counted.
+
+        Memory is needed for one block and for the different ballots, however many were cast: a
+        hundred million battles of 500 competitors are at most 374,250 different ones, two wins
+        and a tie for each pair. `fit` accepts the blocks, too.
+
+        Parameters
+        ----------
+        blocks : iterable of Ballots or Battles
+            Names decide which items are the same; items without names are numbered alike in all
+            blocks, and there are as many as in the largest of them. Clusters, times and
+            covariates are refused: ballots that have them are not equal. Errors of the kind
+            ``"sandwich"`` treat all ballots as independent, then.
+
+        Returns
+        -------
+        Ballots
+            Different ones, in the order of their first occurrence. Where the sequence was cut
+            into blocks makes no difference, not even of rounding.
+
+        Examples
+        --------
+        >>> from permdist import Ballots
+        >>> days = (Ballots.from_pairs(["tea"] * 9, ["milk"] * 9) for day in range(100))
+        >>> Ballots.from_blocks(days).weights
+        array([900.])
+        """
+        from permdist.ballots.blocks import merge_blocks
+
+        return merge_blocks(blocks)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from permdist._typing import BoolArray, FloatArray, IntArray
+    from permdist.ballots.ballots import Ballots
 
 # Sums and products of weights stay far from the ends of the range of floats.
 SMALLEST_TOTAL, LARGEST_TOTAL = 1e-200, 1e200
@@ -134,6 +135,20 @@ class Rankings:
         self.weights = check_weights(weights, len(sizes))
         if not ragged:
             self._merge(int(sizes[0]))
+
+    @classmethod
+    def of(cls, ballots: Ballots) -> Rankings:
+        """Return ballots that rank some items completely, without ties, as rankings.
+
+        Parameters
+        ----------
+        ballots : Ballots
+            Each has one record, whose alternatives are all chosen but perhaps the last.
+        """
+        result = cls.__new__(cls)
+        result.items, result.ptr = ballots.items.copy(), ballots.ptr.copy()
+        result.n_items, result.weights, result.rest = ballots.n_items, ballots.weights.copy(), False
+        return result
 
     def _merge(self, k: int) -> None:
         """Count equal rankings once, with their weights added up."""

@@ -381,3 +381,18 @@ def _flat(
         "ballot": np.arange(number),
         "names": tuple(names),
     }
+
+
+def per_ballot(number: int, clusters: ArrayLike | None, times: ArrayLike | None) -> dict[str, Any]:
+    """Check what may be given for every ballot; what is None is left out."""
+    found: dict[str, Any] = {}
+    if clusters is not None:
+        labels = np.asarray(clusters)
+        if labels.shape != (number,):
+            raise ValueError(f"clusters: expected {number} labels, got shape {labels.shape}")
+        found["clusters"] = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    if times is not None:
+        found["times"] = finite("times", times, ndim=1)
+        if len(found["times"]) != number:
+            raise ValueError(f"times: expected {number} times, got {len(found['times'])}")
+    return found

@@ -1,5 +1,6 @@
 """Collections of queries and folds of them, battles; LETOR, TREC, PrefLib and CSV files."""
 
+from permdist.data.battle_blocks import BattleBlocks, read_battles
 from permdist.data.battle_description import BattleDescription
 from permdist.data.battles import Battles, load_battles
 from permdist.data.folds import Fold, load_letor_folds, make_folds
@@ -21,6 +22,7 @@ from permdist.data.simulate_battles import make_battles
 from permdist.data.trec import JudgedRun, Qrels, Run
 
 __all__ = [
+    "BattleBlocks",
     "BattleDescription",
     "Battles",
     "Description",
@@ -44,6 +46,7 @@ __all__ = [
     "make_battles",
     "make_folds",
     "make_letor",
+    "read_battles",
     "save_letor",
     "save_run",
     "save_scores",

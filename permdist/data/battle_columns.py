@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -157,6 +158,7 @@ def read_outcomes(
     sides: tuple[str, str],
     spellings: Mapping[str, str] | None,
     where: Callable[[int], str],
+    earlier: Earlier | None = None,
 ) -> IntArray:
     """Return who won each battle, from the winner as it is spelled.
 
@@ -176,14 +178,27 @@ def read_outcomes(
         The meaning of other spellings.
     where : callable
         Returns the place of a row, for errors.
+    earlier : Earlier, optional
+        How the blocks of the table before this one spelled the winner.
     """
     words = _words_for(labels, sides, spellings)
+    if earlier is not None:
+        before = _words_for(sorted(earlier.labels), sides, spellings)
+        words = _words_for([*labels, *sorted(earlier.labels)], sides, spellings)
+        turned = [key for key in map(_key, earlier.labels) if words.get(key) != before.get(key)]
+        if turned:
+            earlier.refuse(where, turned[0])
     number = {name: item for item, name in enumerate(names)}
     named = np.array([number.get(label, -1) for label in labels], dtype=np.int64)[codes]
     meant = np.array([words.get(_key(label), -1) for label in labels], dtype=np.int64)[codes]
     by_name = np.where(named == first, FIRST, np.where(named == second, SECOND, -1))
     # A model may be called "a" or "1": names count where they explain every row.
-    if not ((by_name >= 0) | (meant >= TIE)).all():
+    names_first = bool(((by_name >= 0) | (meant >= TIE)).all())
+    if earlier is not None:
+        unclear = (by_name >= 0) & (meant >= 0) & (meant < TIE) & (by_name != meant)
+        unclear_label = labels[codes[int(np.argmax(unclear))]] if unclear.any() else ""
+        names_first = earlier.go_on(labels, names_first, unclear_label, where)
+    if not names_first:
         by_name, meant = meant, by_name
     outcome = np.where(by_name >= 0, by_name, meant)
     if (outcome < 0).any():
@@ -197,6 +212,47 @@ def read_outcomes(
             f"...) or a tie, got {got[:80]!r}{near}"
         )
     return outcome
+
+
+@dataclass
+class Earlier:
+    """How the blocks of a table so far spelled the winner; what they said must stay true.
+
+    Attributes
+    ----------
+    labels : set of str
+        The spellings.
+    names_first : bool
+        Whether names explain every row.
+    unclear : str
+        A spelling that was read as a name and could be a side; empty if there was none.
+    """
+
+    labels: set[str] = field(default_factory=set)
+    names_first: bool = True
+    unclear: str = ""
+
+    def go_on(
+        self,
+        labels: Sequence[str],
+        names_first: bool,
+        unclear: str,
+        where: Callable[[int], str],
+    ) -> bool:
+        """Take note of a block; return whether names count before sides."""
+        self.labels.update(labels)
+        if self.names_first and not names_first and self.unclear:
+            self.refuse(where, self.unclear)
+        self.names_first = self.names_first and names_first
+        self.unclear = self.unclear or (unclear if self.names_first else "")
+        return self.names_first
+
+    def refuse(self, where: Callable[[int], str], label: str) -> NoReturn:
+        """Say that a spelling has another meaning from some block on."""
+        raise ValueError(
+            f"{where(0)}, or soon after: the winner {label!r} means something else from here on "
+            "than in the blocks before; read the table as a whole (load_battles), or pass spellings"
+        )
 
 
 def _words_for(

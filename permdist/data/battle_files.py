@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -15,7 +16,7 @@ from permdist._files import read_bytes
 from permdist._limits import need_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pandas import DataFrame
 
@@ -117,11 +118,7 @@ class Separated:
         kinds: Any = dict.fromkeys(words, "category")
         # One more column holds what is too much in a line, which pandas would drop.
         frame = self._read(self._parts[1], usecols=[*columns, EXCESS], dtype=kinds)
-        excess = frame.pop(EXCESS).notna().to_numpy()
-        if excess.any():
-            number = len(self.columns)
-            where = self.where(int(excess.argmax()))
-            raise ValueError(f"{where}: expected {number} fields, got more")
+        refuse_excess(frame, len(self.columns), self.where)
         return frame
 
     def where(self, row: int) -> str:
@@ -138,18 +135,34 @@ class Separated:
 
     def _read(self, rest: bytes, **options: Any) -> DataFrame:
         from pandas import read_csv
-        from pandas.errors import ParserError
 
         source = io.BytesIO(self._parts[0] + f"{self.separator}{EXCESS}\n".encode() + rest)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                return read_csv(
-                    source, sep=self.separator, index_col=False, low_memory=False, **options
-                )
-        except (ParserError, Warning) as error:
-            message = " ".join(str(error).split())
-            raise ValueError(f"{self.name}: cannot be read as a table ({message})") from None
+        with readable(self.name):
+            return read_csv(
+                source, sep=self.separator, index_col=False, low_memory=False, **options
+            )
+
+
+def refuse_excess(frame: DataFrame, fields: int, where: Callable[[int], str]) -> None:
+    """Refuse rows with more fields than the header has; drop the column that tells."""
+    excess = frame.pop(EXCESS).notna().to_numpy()
+    if excess.any():
+        place = where(int(excess.argmax()))
+        raise ValueError(f"{place}: expected {fields} fields, got more")
+
+
+@contextlib.contextmanager
+def readable(name: str) -> Iterator[None]:
+    """Say of what cannot be read as a table that it cannot."""
+    from pandas.errors import ParserError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            yield
+    except (ParserError, Warning) as error:
+        message = " ".join(str(error).split())
+        raise ValueError(f"{name}: cannot be read as a table ({message})") from None
 
 
 def open_table(source: Any) -> Frame | Separated:

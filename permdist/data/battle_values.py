@@ -9,7 +9,15 @@ import numpy as np
 
 from permdist._check import frozen
 from permdist._text import plural
-from permdist.data.battle_columns import BOTH_BAD, FIRST, TIE, Roles, find_column, read_outcomes
+from permdist.data.battle_columns import (
+    BOTH_BAD,
+    FIRST,
+    TIE,
+    Earlier,
+    Roles,
+    find_column,
+    read_outcomes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -104,12 +112,13 @@ def outcomes(
     two: IntArray,
     spellings: Mapping[str, str] | None,
     where: Callable[[int], str],
+    earlier: Earlier | None = None,
 ) -> IntArray:
     """Return who won each battle."""
     if roles.winner is not None:
         codes, labels = coded(frame[roles.winner])
         sides = (roles.first, roles.second)
-        return read_outcomes(codes, labels, one, two, names, sides, spellings, where)
+        return read_outcomes(codes, labels, one, two, names, sides, spellings, where, earlier)
     if roles.shares:
         shares = np.stack([numbers(frame, c, where) if c else 0 * one for c in roles.shares])
         bad = (np.sort(shares, axis=0) != [[0], [0], [1]]).any(axis=0)

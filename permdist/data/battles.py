@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from permdist._typing import BoolArray, FloatArray, IntArray
     from permdist.ballots import Ballots
+    from permdist.data.battle_columns import Earlier
     from permdist.data.battle_description import BattleDescription
 
 
@@ -309,8 +310,47 @@ def load_battles(
     ...
     ValueError: battles, row 0: 'x' is matched against itself
     """
+    return battles_in(
+        open_table(source),
+        first=first,
+        second=second,
+        winner=winner,
+        loser=loser,
+        ties=ties,
+        by=by,
+        weight=weight,
+        cluster=cluster,
+        time=time,
+        covariates=covariates,
+        id=id,
+        missing=missing,
+        spellings=spellings,
+    )
+
+
+def battles_in(
+    table: Any,
+    *,
+    first: str | None = None,
+    second: str | None = None,
+    winner: str | None = None,
+    loser: str | None = None,
+    ties: str | None = None,
+    by: str | None = None,
+    weight: str | None = None,
+    cluster: str | None = None,
+    time: str | None = None,
+    covariates: str | Sequence[str] = (),
+    id: str | None = None,
+    missing: str = "error",
+    spellings: Mapping[str, str] | None = None,
+    earlier: Earlier | None = None,
+) -> Battles:
+    """Return the battles of an open table, or of one block of it; see `load_battles`.
+
+    `earlier` is what the blocks before this one have said about the winner.
+    """
     choice("missing", missing, ("error", "drop"))
-    table = open_table(source)
     roles = find_roles(
         table.columns,
         first=first,
@@ -350,7 +390,7 @@ def load_battles(
 
     items, one, two = values.items_of(frame, roles)
     values.refuse(one == two, where, lambda row: f"{items[one[row]]!r} is matched against itself")
-    outcome = values.outcomes(frame, roles, items, one, two, spellings, where)
+    outcome = values.outcomes(frame, roles, items, one, two, spellings, where, earlier)
     if wanted["id"] is not None:
         values.check_repeats(table, frame[wanted["id"]], one, two, outcome, roles, kept)
     weights = None if wanted["weight"] is None else values.numbers(frame, wanted["weight"], where)

@@ -278,8 +278,8 @@ class DavidsonLuce(TiedRankings):
         ----------
         ballots : Ballots, Preferences, array, or sequence of rankings
             Rankings with or without ties, of all items or of some, choices, contests, in any
-            mixture, as `permdist.Ballots.of` accepts them. Ties of the sizes that occur are
-            part of the model.
+            mixture, as `permdist.Ballots.of` accepts them, and blocks of ballots. Ties of the
+            sizes that occur are part of the model.
         n_items, subset, weights, names
             As in `permdist.Ballots.from_orders`.
         clusters : array of shape (ballots,), optional
@@ -288,8 +288,8 @@ class DavidsonLuce(TiedRankings):
         features : array of float or data frame, shape (n, k), optional
             Features of the items: scores are their products with coefficients, which are
             estimated.
-        offset : array of float, shape (n,), optional
-            Known parts of the scores.
+        offset : array of float, shape (n,) or (ballots, n), optional
+            Known parts of the scores; those of single ballots are beside the scores.
         times : array of float, shape (ballots,), optional
             When each ballot was cast, in any unit.
         half_life : float, optional

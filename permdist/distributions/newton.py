@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from scipy import linalg
 
 from permdist._check import finite
+from permdist._conjugate import descend
 from permdist._kernels import kernel
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray
 
 MAX_TOL = 0.01
-EPSILON, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
+EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Equations(Protocol):
@@ -251,41 +251,15 @@ class Products:
 
     def _descend(self, right: FloatArray, precision: float) -> tuple[FloatArray, float]:
         """Return the solution and the least eigenvalue met on the way, relative to `roughly`."""
-        residual = right.copy()
-        residual[self.firm] -= right.sum()  # rounding, which the weaker ones must not bear
-        result = np.zeros(len(right))
-        remains = self.roughly(residual)
-        direction, energy = remains.copy(), float((residual * remains).sum())
-        lengths: list[float] = []
-        ratios: list[float] = []
-        for _ in range(10 * len(right)):
+        balanced = right.copy()
+        balanced[self.firm] -= right.sum()  # rounding, which the weaker ones must not bear
+
+        def is_done(result: FloatArray, residual: FloatArray, remains: FloatArray) -> bool:
             small = max(precision * float(np.abs(result).max()), self.neglected)
-            if np.abs(remains).max() <= small or (np.abs(residual) <= self.errors).all():
-                return result - result.mean(), _least(lengths, ratios)
-            image = self.product(direction)
-            curvature = float((direction * image).sum())
-            if not 0.0 < curvature < np.inf:
-                break
-            length = energy / curvature
-            result += length * direction
-            residual -= length * image
-            remains = self.roughly(residual)
-            before, energy = energy, float((residual * remains).sum())
-            lengths.append(length)
-            ratios.append(energy / before)
-            direction = remains + ratios[-1] * direction
-        return np.full(len(right), np.nan), TINY
+            return bool(np.abs(remains).max() <= small or (np.abs(residual) <= self.errors).all())
 
-
-def _least(lengths: list[float], ratios: list[float]) -> float:
-    """Return the least eigenvalue that conjugate gradients have met, from their coefficients."""
-    if not lengths:
-        return 1.0
-    inverse, ratio = 1.0 / np.array(lengths), np.array(ratios)
-    diagonal, beside = inverse.copy(), np.sqrt(ratio[:-1]) * inverse[:-1]
-    diagonal[1:] += ratio[:-1] * inverse[:-1]
-    values = linalg.eigh_tridiagonal(diagonal, beside, True, "i", (0, 0))
-    return max(float(values[0]), TINY)
+        found = descend(self.product, self.roughly, balanced, is_done, 10 * len(right))
+        return found.solution - found.solution.mean(), found.least
 
 
 # ---- kernels: conductances (n, n), of which the part above the diagonal counts -----------------

@@ -13,7 +13,14 @@ from permdist._check import as_rng, batch_shape, count
 from permdist._interrupts import parts
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
-from permdist.ballots import Ballots, Collection, check_penalty, default_to, is_item_lists
+from permdist.ballots import (
+    Ballots,
+    Collection,
+    check_penalty,
+    default_to,
+    is_item_lists,
+    whole,
+)
 from permdist.distributions.gaps import narrowed
 from permdist.distributions.random_utility import RandomUtility
 from permdist.inference.likelihood import ballot_log_prob
@@ -270,9 +277,10 @@ class PlackettLuce(RandomUtility):
         ----------
         ballots : array of int, shape (rankings, k), sequence of lists or TopK, or Ballots
             Full rankings, top-k lists or (with `subset`) rankings of some of the items, given by
-            number or name; choices, contests and mixtures as `permdist.Ballots`. Ballots
-            from `permdist.data.load_preflib` bring their weights and names; what they leave out
-            is below what they list, unless `subset` says otherwise.
+            number or name; choices, contests and mixtures as `permdist.Ballots`, or as an
+            iterable of blocks of these, which are merged as by `Ballots.from_blocks`. Ballots
+            from `permdist.data.load_preflib` bring weights and names; what they leave out is
+            below what they list, unless `subset` says otherwise.
         n_items : int, optional
             The number of items; by default the largest number in the data plus one.
         subset : bool, optional
@@ -290,10 +298,10 @@ class PlackettLuce(RandomUtility):
             Labels; rankings with one label, a voter's, need not be independent. For errors of
             the kinds ``"sandwich"`` and ``"bootstrap"``.
         features : array of float or data frame, shape (n, k), optional
-            Features of the items: scores are their products with coefficients, which are
-            estimated. `permdist.inference.team_features` makes those of teams.
-        offset : array of float, shape (n,), optional
-            Known parts of the scores.
+            Of the items: scores are their products with coefficients, which are estimated.
+            `permdist.inference.team_features` makes those of teams.
+        offset : array of float, shape (n,) or (rankings, n), optional
+            Known parts of the scores; those of single rankings are beside the scores.
         times : array of float, shape (rankings,), optional
             When each ranking was made, in any unit.
         half_life : float, optional
@@ -337,14 +345,15 @@ class PlackettLuce(RandomUtility):
         >>> PlackettLuce.fit(games, subset=True).scores.round(2)
         array([ 0.13,  0.31, -0.44])
         """
+        from permdist.distributions.plackett_luce_ballots import fit_any, ridge_strength
         from permdist.distributions.plackett_luce_fit import fit_scores
-        from permdist.inference.fit import fit_ballots, named_features
         from permdist.inference.priors import as_prior
 
         if regularization and prior is not None:
             raise ValueError("regularization: expected one of regularization and prior, got both")
+        ballots = whole(ballots, weights=weights, clusters=clusters, times=times)
         chosen = as_prior(check_penalty(regularization) if prior is None else prior)
-        strength = _strength(chosen)
+        strength = ridge_strength(chosen)
         result: Fit
         plain = strength is not None and is_item_lists(ballots)
         if plain and all(each is None for each in (clusters, features, offset, half_life)):
@@ -366,14 +375,9 @@ class PlackettLuce(RandomUtility):
                 clusters=clusters,
                 times=times,
             )
-            if data.tie_sizes:
-                raise ValueError("ballots: some have ties; fit permdist.DavidsonLuce to these")
-            design, feature_names = named_features(features)
-            result = fit_ballots(
+            result = fit_any(
                 data,
-                (),
-                features=design,
-                feature_names=feature_names,
+                features=features,
                 offset=offset,
                 half_life=half_life,
                 prior=chosen,
@@ -429,15 +433,6 @@ class PlackettLuce(RandomUtility):
 
     def _target(self) -> Target:
         return plackett_luce_target(self._centered)
-
-
-def _strength(prior: Any) -> float | None:
-    """Return the strength of a ridge on the scores, 0 without a prior, None for other priors."""
-    from permdist.inference.priors import Ridge
-
-    if prior is None:
-        return 0.0
-    return prior.strength if isinstance(prior, Ridge) and not prior.covariates else None
 
 
 offer_strategy(PlackettLuce, "plackett_luces")

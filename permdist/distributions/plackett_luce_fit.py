@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import count
+from permdist._conjugate import TINY
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist.ballots import Ballots, Rankings, check_existence, check_names, check_penalty
 from permdist.distributions.newton import (
     EPSILON,
-    TINY,
     Equations,
     Network,
     Products,
     check_tol,
     minimize,
 )
+from permdist.inference.large import LargeFit
 from permdist.inference.likelihood import Likelihood
 from permdist.inference.priors import Ridge
 from permdist.inference.results import MAX_MATRIX, Fit
+from permdist.inference.sparse import SparseLikelihood, ridge_terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,6 +50,23 @@ def fit_scores(
     max_iter = count("max_iter", max_iter)
     data = Rankings(orders, n_items, weights, subset, penalized=penalty > 0.0)
     names = check_names(names, data.n_items)
+    kind = Likelihood if data.n_items <= MAX_MATRIX else SparseLikelihood
+    make = partial(_likelihood_of, kind, orders, data.n_items, subset, names, weights)
+    return fit_rankings(data, names, penalty, max_iter, tol, make)
+
+
+def fit_rankings(
+    data: Rankings,
+    names: Sequence[str] | None,
+    penalty: float,
+    max_iter: int,
+    tol: float,
+    make: Callable[[], Likelihood],
+) -> Fit:
+    """Maximize the penalized likelihood of rankings, in time proportional to their length.
+
+    `make` returns their likelihood as that of ballots, for errors of other kinds.
+    """
     if penalty == 0.0:
         check_existence(data, names)
     n = data.n_items
@@ -93,7 +112,11 @@ def fit_scores(
     found.scores.flags.writeable = False
     worst = float(np.abs(slope).max()) / float(flat[2].sum())
 
-    return Fit(
+    ridge = None
+    if penalty > 0.0:
+        small = partial(_ridge, penalty * unit)
+        ridge = small if n <= MAX_MATRIX else partial(ridge_terms, penalty * unit, 0.0, n, 0)
+    return (Fit if n <= MAX_MATRIX else LargeFit)(
         tuple(names) if names else tuple(map(str, range(n))),
         found.scores,
         np.zeros(0),
@@ -102,15 +125,14 @@ def fit_scores(
         worst,
         found.accuracy,
         parameters=found.scores,
-        penalty=partial(_ridge, penalty * unit) if penalty > 0.0 else None,
-        _make=partial(_likelihood_of, orders, n, subset, names, weights)
-        if n <= MAX_MATRIX
-        else None,
+        penalty=ridge,
+        _make=make,
         _observed=covariance,
     )
 
 
 def _likelihood_of(
+    kind: type[Likelihood],
     orders: Any,
     n_items: int,
     subset: bool | None,
@@ -119,12 +141,13 @@ def _likelihood_of(
 ) -> Likelihood:
     """Return the likelihood of orders as ballots, for errors of other kinds."""
     ballots = Ballots.of(orders, n_items=n_items, subset=subset, names=names, weights=weights)
-    return Likelihood(ballots.merged(), ())
+    return kind(ballots.merged(), ())
 
 
 def _ridge(strength: float, scores: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     """Return the penalty of scores that add up to 0, with its derivatives."""
-    return Ridge(strength).terms(scores - scores.mean(), np.zeros(0))
+    value, gradient, second = Ridge(strength).terms(scores - scores.mean(), np.zeros(0))
+    return value, gradient, second - strength / len(scores)
 
 
 # ---- kernels: items, ptr and rest as in Rankings, weights (rankings,), scores (n,) -------------

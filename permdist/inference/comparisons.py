@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import special
 
-from permdist._check import choice, integers
+from permdist._check import choice, finite, integers
 from permdist._kernels import kernel
 from permdist.inference.adjustments import adjust as adjust_p
 from permdist.inference.normal import (
@@ -104,8 +104,19 @@ def compare(
     first, second = (_item(name, item, len(values)) for name, item in (("i", i), ("j", j)))
     pair = [first, second]
     error = float(difference_errors(matrix[np.ix_(pair, pair)])[0, 1]) if first != second else 0.0
-    estimate = float(values[first] - values[second])
-    reach = float(special.ndtri(0.5 + 0.5 * check_level(level))) * error
+    return difference_of(float(values[first] - values[second]), error, check_level(level))
+
+
+def difference_of(estimate: float, error: float, level: float) -> Difference:
+    """Return a difference with its interval and test, from its standard error.
+
+    Parameters
+    ----------
+    estimate, error : float
+    level : float
+        Of the interval.
+    """
+    reach = float(special.ndtri(0.5 + 0.5 * level)) * error
     z = float(z_values(np.array(estimate), np.array(error)))
     p = 2.0 * float(special.ndtr(-abs(z)))
     return Difference(estimate, error, z, p, estimate - reach, estimate + reach)
@@ -285,6 +296,19 @@ def names_of(names: Sequence[str] | None, n: int) -> list[str]:
     if len(labels) != n:
         raise ValueError(f"names: expected {n}, one per score, got {len(labels)}")
     return labels
+
+
+def check_contrasts(contrasts: ArrayLike, n_items: int) -> FloatArray:
+    """Return weights of scores, or say what is wrong with them."""
+    rows = finite("contrasts", contrasts, ndim=2)
+    if rows.shape[1] != n_items:
+        raise ValueError(f"contrasts: expected shape (r, {n_items}), got {rows.shape}")
+    sizes, sums = np.abs(rows).sum(axis=1), rows.sum(axis=1)
+    wrong = np.abs(sums) > 1e-9 * np.maximum(sizes, 1e-300)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"contrasts: expected rows that add up to 0, got {sums[row]:g} in {row}")
+    return rows
 
 
 def _item(name: str, item: int, n: int) -> int:

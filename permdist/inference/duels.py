@@ -36,6 +36,7 @@ class Duels(NamedTuple):
             or likelihood.design is not None
             or likelihood.n_covariates
             or likelihood.offset.any()
+            or likelihood.shift is not None
             or likelihood.tie_sizes not in ((), (2,))
             or (likelihood.importance != 1.0).any()
             or (np.diff(data.ptr) != 2).any()

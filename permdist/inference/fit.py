@@ -13,7 +13,9 @@ from scipy.sparse import csgraph
 from permdist._check import count, finite
 from permdist._limits import need_memory
 from permdist.ballots import fading
+from permdist.ballots.flat import entries_of
 from permdist.ballots.rankings import listing
+from permdist.inference.large import LargeFit
 from permdist.inference.likelihood import (
     Likelihood,
     Penalty,
@@ -23,6 +25,7 @@ from permdist.inference.likelihood import (
 )
 from permdist.inference.priors import PseudoWins, as_prior
 from permdist.inference.results import Fit
+from permdist.inference.sparse import DENSE_ITEMS, Information, SparseLikelihood, SparsePenalty
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +44,8 @@ LONGEST = 3.0
 # Pivots of equations, relative to the diagonal, that are 0 but for rounding.
 SINGULAR = 1e-13
 NO_ESTIMATE = "fit: no maximum likelihood estimate exists"
+# The precision of steps that are solved for by conjugate gradients, and of the last one.
+LOOSE, TIGHT = 1e-3, 1e-8
 REMEDY = "leave these items out (Ballots.without) or set a prior"
 
 
@@ -70,6 +75,7 @@ def fit_ballots(
     prior: Any = None,
     max_iter: int = 100,
     tol: float = 1e-9,
+    start: FloatArray | None = None,
 ) -> Fit:
     """Estimate scores, coefficients and the prevalence of ties.
 
@@ -81,47 +87,70 @@ def fit_ballots(
     features : array of float, shape (n, k), optional
         Features of the items; scores are their products with coefficients then.
     feature_names : tuple of str, optional
-    offset : array of float, shape (n,), optional
-        Known parts of the scores.
+    offset : array of float, shape (n,) or (ballots, n), optional
+        Known parts of the scores, of all ballots or of each; NaN for items that are not on one.
     half_life : float, optional
         The time after which a ballot counts half.
     prior : float, Prior or None
     max_iter : int
     tol : float
         The largest error of a score, or of what covariates add to one.
+    start : array of float, optional
+        The parameters of a similar fit, to begin with; what does not suit is not used.
     """
     max_iter = count("max_iter", max_iter)
     tol = float(finite("tol", tol, ndim=0))
     if not 0.0 < tol <= 0.01:
         raise ValueError(f"tol: expected a number above 0 and up to 0.01, got {tol:g}")
     n = ballots.n_items
-    known = None if offset is None else finite("offset", offset, ndim=1)
-    if known is not None and len(known) != n:
-        raise ValueError(f"offset: expected {n} numbers, got {len(known)}")
-    data = ballots.merged() if half_life is None else ballots
-    likelihood = Likelihood(
+    known, shift = _check_offset(offset, ballots)
+    data = ballots.merged() if half_life is None and shift is None else ballots
+    many = n > DENSE_ITEMS
+    likelihood = (SparseLikelihood if many else Likelihood)(
         data,
         tie_sizes,
         design=check_design(features, n),
         offset=known,
         importance=fading(ballots.times, half_life),
+        shift=shift,
     )
-    need_memory(f"n_items: equations of {likelihood.size:,} parameters", 40.0 * likelihood.size**2)
+    if not many or likelihood.design is not None:
+        what = f"n_items: equations of {likelihood.size:,} parameters"
+        need_memory(what, 40.0 * likelihood.size**2)
     chosen = as_prior(prior)
     if chosen is None and likelihood.design is None:
         check_connected(data)
     bound = likelihood.with_ghost() if isinstance(chosen, PseudoWins) else likelihood
-    penalty = None if chosen is None else Penalty(chosen, bound)
+    penalty = None
+    if chosen is not None:
+        penalty = SparsePenalty(chosen, bound) if many else Penalty(chosen, bound)
+    if start is None or len(start) != bound.size:
+        start = np.zeros(bound.size)
     try:
-        found = maximize(bound, penalty, np.zeros(bound.size), max_iter, tol)
+        found = maximize(bound, penalty, start, max_iter, tol)
     except NoEstimateError:
         _explain(data, likelihood)
-    return Fit.of(bound, penalty, found, data, feature_names)
+    return (LargeFit if many else Fit).of(bound, penalty, found, data, feature_names)
+
+
+def _check_offset(
+    offset: ArrayLike | None, ballots: Ballots
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Return known parts of the scores of items, or of the alternatives on each ballot."""
+    if offset is None:
+        return None, None
+    n, table = ballots.n_items, finite("offset", offset, nan=True)
+    if table.ndim == 2:
+        return None, entries_of(ballots, "offset", table)
+    known = finite("offset", table, ndim=1)
+    if len(known) != n:
+        raise ValueError(f"offset: expected {n} numbers, got {len(known)}")
+    return known, None
 
 
 def maximize(
     likelihood: Likelihood,
-    penalty: Callable[[FloatArray], tuple[float, FloatArray, FloatArray]] | None,
+    penalty: Callable[[FloatArray], tuple[float, FloatArray, Any]] | None,
     start: FloatArray,
     max_iter: int,
     tol: float,
@@ -137,7 +166,7 @@ def maximize(
     free = free_directions(likelihood, penalty)
     parameters = start.copy()
 
-    def derivatives(at: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+    def derivatives(at: FloatArray) -> tuple[float, FloatArray, Any]:
         value, gradient, information = likelihood(at, weights)
         if penalty is not None:
             less, slope, second = penalty(at)
@@ -146,19 +175,29 @@ def maximize(
 
     value, gradient, information = derivatives(parameters)
     if likelihood.n_covariates and penalty is None:
-        idle = idle_covariates(likelihood, information)
+        idle = idle_covariates(likelihood, _diagonal(information))
         if idle.any():
             name = likelihood.ballots.feature_names[int(np.argmax(idle))]
             raise ValueError(f"covariates: {name!r} never differs within a ballot; leave it out")
+    precision = LOOSE
     for iteration in range(max_iter + 1):
-        step, pivot = _solve(information, gradient, free, fixed)
+        step, pivot, error = _solve(information, gradient, free, fixed, precision)
         largest = likelihood.reach(step)
+        if largest <= tol and error > 0.0:
+            step, pivot, error = _solve(information, gradient, free, fixed, TIGHT)
+            largest = likelihood.reach(step)
+            if error > tol:
+                raise RuntimeError(
+                    f"fit: equations cannot be solved to less than {error:.1g}, more than the "
+                    f"{tol:g} tolerated; raise tol or set a prior"
+                )
+        precision = min(LOOSE, max(largest, 1e-3 * LOOSE))
         if largest <= tol:
             # Where the supremum is at infinity, the curvature vanishes on the way there.
             if pivot < SINGULAR:
                 raise NoEstimateError
             parameters = parameters + step
-            return Optimum(parameters, value, gradient, iteration, largest)
+            return Optimum(parameters, value, gradient, iteration, largest + error)
         if iteration == max_iter:
             break
         size, slope = min(1.0, LONGEST / largest), float(gradient @ step)
@@ -186,10 +225,30 @@ def maximize(
     )
 
 
+def _diagonal(information: Any) -> FloatArray:
+    sparse_one = isinstance(information, Information)
+    return information.diagonal if sparse_one else np.diagonal(information)
+
+
 def _solve(
-    information: FloatArray, gradient: FloatArray, free: FloatArray, fixed: FloatArray | None
-) -> tuple[FloatArray, float]:
-    """Return the Newton step, off the free and fixed directions, and the least pivot."""
+    information: Any,
+    gradient: FloatArray,
+    free: FloatArray,
+    fixed: FloatArray | None,
+    precision: float,
+) -> tuple[FloatArray, float, float]:
+    """Return the Newton step, off the free and fixed directions, the least pivot, and its error.
+
+    `precision` is for a sparse information; the others are solved as they are, with error 0.
+    """
+    if isinstance(information, Information):
+        found = information.solve(gradient, precision, certified=precision == TIGHT)
+        if np.isnan(found.step).any():
+            raise RuntimeError(
+                "fit: conjugate gradients have not converged: items are connected by long chains "
+                "of comparisons, or by very few; set a prior"
+            )
+        return found
     # In units in which the diagonal is 1; these directions are held by a term of that size.
     diagonal = np.diagonal(information)
     largest = max(float(diagonal.max()), 1e-300)
@@ -206,7 +265,7 @@ def _solve(
     if fault:
         raise NoEstimateError
     step: FloatArray = scale * solution
-    return step - free @ (free.T @ step), float(np.diagonal(factor).min()) ** 2
+    return step - free @ (free.T @ step), float(np.diagonal(factor).min()) ** 2, 0.0
 
 
 def check_connected(ballots: Ballots) -> None:

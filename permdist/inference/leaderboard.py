@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from permdist._check import choice, finite
+from permdist._check import choice, count, finite
 from permdist._files import write_atomically
 from permdist._text import html_table, plural, text_table, to_tex
 from permdist.inference.comparisons import names_of
 from permdist.inference.normal import DRAWS, check_estimate, check_level
-from permdist.inference.ranks import prob_best, rank_sets
+from permdist.inference.ranks import error_draws, prob_best, rank_sets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 ELO_SCALE = 400.0 / np.log(10.0)
 ELO_ANCHOR = 1000.0
+# Rows of a table that is printed.
+MOST_SHOWN = 1000
 
 # How the columns are headed where a person reads, and the digits they are shown with.
 _HEADS = {
@@ -63,6 +65,8 @@ class Leaderboard:
         The level of the intervals, and of the sets of places.
     kind : str
         The kind of the errors.
+    missing : str
+        What is not computed, for the caption; empty where the table is complete.
 
     Examples
     --------
@@ -78,6 +82,7 @@ class Leaderboard:
     frame: pd.DataFrame
     level: float
     kind: str
+    missing: str = ""
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -86,6 +91,9 @@ class Leaderboard:
     def caption(self) -> str:
         """What the table shows, in one line."""
         percent = f"{100.0 * self.level:g}%"
+        if self.missing:
+            errors = f"errors: {self.kind}; {percent} intervals; " if "low" in self.frame else ""
+            return f"{plural(len(self), 'item')}; {errors}not computed: {self.missing}"
         return (
             f"{plural(len(self), 'item')}; errors: {self.kind}; {percent} intervals; "
             f"best, worst: true places, simultaneous at {percent}"
@@ -103,11 +111,13 @@ class Leaderboard:
         return self.frame.copy()
 
     def __repr__(self) -> str:
-        head, rows = self._cells()
-        return f"{self.caption}\n{text_table(head, rows, left=['name'])}"
+        head, rows = self._cells(MOST_SHOWN)
+        left_out = len(self) - len(rows)
+        more = f"\n... and {left_out:,} more, in to_frame()" if left_out else ""
+        return f"{self.caption}\n{text_table(head, rows, left=['name'])}{more}"
 
     def _repr_html_(self) -> str:
-        return html_table(self.caption, *self._cells())
+        return html_table(self.caption, *self._cells(MOST_SHOWN))
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return the table as CSV, with all digits, and write it if a path is given.
@@ -164,12 +174,12 @@ class Leaderboard:
         lines += [" & ".join(map(to_tex, row)) + r" \\" for row in rows]
         return _written("\n".join([*lines, r"\hline", r"\end{tabular}"]) + "\n", path)
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        """Return the headings and the rows as they are read by people."""
+    def _cells(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
+        """Return the headings and the rows as they are read by people, so many at most."""
         columns = list(self.frame.columns)
         rows = [
             [_shown(column, value) for column, value in zip(columns, row, strict=True)]
-            for row in self.frame.itertuples(index=False, name=None)
+            for row in self.frame.iloc[:most].itertuples(index=False, name=None)
         ]
         return [_HEADS[column] for column in columns], rows
 
@@ -244,7 +254,9 @@ def make(
     if intervals is not None:
         # Profile intervals of items that never won, or never lost, have an infinite end.
         bounds = _checked_bounds(intervals, len(values))
-    places = rank_sets(values, matrix, level, draws=draws, rng=rng)
+    # One seed gives the same draws twice: they are made once.
+    drawn = error_draws(matrix, count("draws", draws), rng) if isinstance(rng, int) else None
+    places = rank_sets(values, matrix, level, draws=draws, rng=rng, errors=drawn)
     columns: dict[str, Any] = {
         "name": labels,
         "score": values,
@@ -253,21 +265,70 @@ def make(
         "standard_error": errors,
         "rank_low": places[:, 0],
         "rank_high": places[:, 1],
-        "prob_best": prob_best(values, matrix, draws=draws, rng=rng),
+        "prob_best": prob_best(values, matrix, draws=draws, rng=rng, errors=drawn),
     }
     if counts is not None:
         columns["n"] = _checked_counts(counts, len(values))
     if elo or anchor is not None:
         zero = 0.0 if anchor is None else values[_anchor(anchor, labels)]
-        for column, points in (
-            ("elo", values),
-            ("elo_low", bounds[:, 0]),
-            ("elo_high", bounds[:, 1]),
-        ):
-            columns[column] = ELO_ANCHOR + ELO_SCALE * (points - zero)
+        _add_elo(columns, zero)
     frame = pd.DataFrame(columns).iloc[np.argsort(-values, kind="stable")].reset_index(drop=True)
     frame.insert(0, "place", np.arange(1, len(values) + 1))
     return Leaderboard(frame, level, kind)
+
+
+def make_large(
+    names: Sequence[str],
+    scores: FloatArray,
+    *,
+    level: float,
+    counts: FloatArray,
+    elo: bool,
+    anchor: str | None,
+    which: IntArray | None,
+    errors: FloatArray | None,
+    kind: str,
+) -> Leaderboard:
+    """Make a leaderboard of many items, without what needs a matrix of items by items.
+
+    Parameters
+    ----------
+    names, scores, level, counts, elo, anchor, kind
+        As in `make`.
+    which : array of int, or None
+        The items to show; None for all.
+    errors : array of float, or None
+        Their standard errors; None where there are none.
+    """
+    import pandas as pd
+
+    places = np.empty(len(scores), dtype=np.int64)
+    places[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    shown = np.arange(len(scores)) if which is None else which
+    columns: dict[str, Any] = {
+        "place": places[shown],
+        "name": [names[item] for item in shown.tolist()],
+        "score": scores[shown],
+    }
+    missing = "rank sets, P(best)"
+    if errors is None:
+        missing = "errors (ask for them by items=...), " + missing
+    else:
+        reach = special.ndtri(0.5 + 0.5 * level) * errors
+        columns["low"], columns["high"] = columns["score"] - reach, columns["score"] + reach
+        columns["standard_error"] = errors
+    columns["n"] = _checked_counts(counts, len(scores))[shown]
+    if elo or anchor is not None:
+        _add_elo(columns, 0.0 if anchor is None else scores[_anchor(anchor, list(names))])
+    frame = pd.DataFrame(columns).sort_values("place", ignore_index=True)
+    return Leaderboard(frame, level, kind, missing)
+
+
+def _add_elo(columns: dict[str, Any], zero: float) -> None:
+    """Add the scores and their intervals, where there are some, on the Elo scale."""
+    for column, points in (("elo", "score"), ("elo_low", "low"), ("elo_high", "high")):
+        if points in columns:
+            columns[column] = ELO_ANCHOR + ELO_SCALE * (columns[points] - zero)
 
 
 def _anchor(anchor: str, labels: list[str]) -> int:

@@ -44,6 +44,8 @@ class Likelihood:
         Known parts of the scores.
     importance : array of float, shape (ballots,), optional
         What each ballot counts, beside how often it was cast.
+    shift : array of float, shape (len(ballots.items),), optional
+        Known parts of the utilities of alternatives on single ballots.
 
     Attributes
     ----------
@@ -59,8 +61,10 @@ class Likelihood:
         design: FloatArray | None = None,
         offset: FloatArray | None = None,
         importance: FloatArray | None = None,
+        shift: FloatArray | None = None,
     ) -> None:
         self.ballots, self.tie_sizes, self.design = ballots, tie_sizes, design
+        self.shift = shift
         self.importance = np.ones(ballots.n_ballots) if importance is None else importance
         n, entries = ballots.n_items, len(ballots.items)
         features = ballots.features
@@ -71,13 +75,13 @@ class Likelihood:
         self._most = max(tie_sizes, default=1)
         # Where the parameters stand among all scores, covariates and sizes up to the largest.
         start = n + self.n_covariates - 2
-        self._ties = np.array([start + size for size in tie_sizes], dtype=np.int64)
+        self.tie_places = np.array([start + size for size in tie_sizes], dtype=np.int64)
         self._plain = design is None and tie_sizes == tuple(range(2, self._most + 1))
         signs = ballots.signs
         self._signs = None if (signs > 0).all() else signs[rows_of(ballots.ptr)]
         self._blocks = _blocks(ballots, 3 * self._most * self._most)
         widths = np.diff(ballots.ptr).astype(np.float64)
-        self._cost = float((widths**2).sum()) * (10.0 + self.n_covariates) / len(self._blocks)
+        self.cost = float((widths**2).sum()) * (10.0 + self.n_covariates) / len(self._blocks)
 
     @property
     def size(self) -> int:
@@ -110,8 +114,8 @@ class Likelihood:
         scores, gamma, deltas = self.split(parameters)
         counts = ((data.weights if weights is None else weights) * self.importance)[data.ballot]
         n, q = data.n_items, self.n_covariates
-        size = n + q + len(deltas) - 2
-        value, gradient, information = 0.0, np.zeros(size), np.zeros((size, size))
+        value, gradient = 0.0, np.zeros(n + q + len(deltas) - 2)
+        second = self._second_derivatives(len(gradient))
         utilities = self._utilities(scores, gamma)
         for a, b in self._blocks:
             found = self._terms(utilities, deltas, a, b)
@@ -124,27 +128,20 @@ class Likelihood:
             if q:
                 gradient[n : n + q] += self.features[rows].T @ (pull * found.slopes)
             gradient[n + q :] += counts[a:b] @ found.tie_slopes[:, 2:]
-            information[: n + q, : n + q] += patiently(
-                self._cost,
-                davidson.gather,
-                found.covariances,
-                found.starts,
-                data.items,
-                data.ptr[a : b + 1],
-                counts[a:b],
-                self.features,
-                n,
-            )
+            border, corner = second.add(found, a, b, counts[a:b])
             for t, r in itertools.product(range(2, len(deltas)), repeat=2):
                 both = float(counts[a:b] @ found.tie_covariances[:, t, r])
-                information[n + q + t - 2, n + q + r - 2] += both
+                corner[q + t - 2, q + r - 2] += both
             for t in range(2, len(deltas)):
                 column = pull * found.crossed[:, t]
-                information[:n, n + q + t - 2] += np.bincount(data.items[rows], column, n)
+                border[:, q + t - 2] += np.bincount(data.items[rows], column, n)
                 if q:
-                    information[n : n + q, n + q + t - 2] += self.features[rows].T @ column
-        information[n + q :, : n + q] = information[: n + q, n + q :].T
-        return value, self._pulled(gradient), self._pulled(self._pulled(information).T)
+                    corner[:q, q + t - 2] += self.features[rows].T @ column
+        return value, self.pulled(gradient), second.finished()
+
+    def _second_derivatives(self, size: int) -> Any:
+        """Return what adds up minus the second derivatives."""
+        return _Full(self, size)
 
     def _utilities(self, scores: FloatArray, gamma: FloatArray) -> FloatArray:
         """Return the utility of each alternative, with the sign of its record."""
@@ -152,6 +149,8 @@ class Likelihood:
         result = scores[data.items]
         if self.n_covariates:
             result = result + self.features @ gamma
+        if self.shift is not None:
+            result = result + self.shift
         return result if self._signs is None else self._signs * result
 
     def reach(self, step: FloatArray) -> float:
@@ -167,7 +166,7 @@ class Likelihood:
         """Return log-probabilities and derivatives of records a to b."""
         data = self.ballots
         return patiently(
-            self._cost,
+            self.cost,
             davidson.terms,
             utilities[data.ptr[a] : data.ptr[b]],
             deltas,
@@ -176,13 +175,13 @@ class Likelihood:
             data.stages[a : b + 1],
         )
 
-    def _pulled(self, matrix: FloatArray) -> FloatArray:
+    def pulled(self, matrix: FloatArray) -> FloatArray:
         """Turn derivatives by scores, covariates and sizes (axis 0) into those by parameters."""
         if self._plain:
             return matrix
         n, q = self.ballots.n_items, self.n_covariates
         top = matrix[:n] if self.design is None else self.design.T @ matrix[:n]
-        return np.concatenate([top, matrix[n : n + q], matrix[self._ties]])
+        return np.concatenate([top, matrix[n : n + q], matrix[self.tie_places]])
 
     def log_likelihoods(self, parameters: FloatArray) -> FloatArray:
         """Return the log-probability of each ballot, once cast, shape (ballots,)."""
@@ -220,13 +219,18 @@ class Likelihood:
         by_record = np.column_stack([_row_sums(self.features * slopes[:, None], data.ptr), ties])
         return sparse.hstack([by_item, sparse.csr_matrix(adder @ by_record)]).tocsr()
 
+    def weighted_slopes(self, parameters: FloatArray) -> sparse.csr_matrix:
+        """Return rows whose outer squares add up to those of all ballots or clusters."""
+        rows = self.slopes(parameters)
+        if self.ballots.clusters is not None:
+            return rows
+        return sparse.diags(np.sqrt(self.ballots.weights)) @ rows
+
     def spread(self, parameters: FloatArray) -> FloatArray:
         """Return the sum of outer squares of the slopes of independent ballots or clusters."""
-        rows = self.slopes(parameters)
-        if self.ballots.clusters is None:
-            rows = sparse.diags(np.sqrt(self.ballots.weights)) @ rows
+        rows = self.weighted_slopes(parameters)
         full = np.asarray((rows.T @ rows).todense())
-        return self._pulled(self._pulled(full).T)
+        return self.pulled(self.pulled(full).T)
 
     def free_directions(self) -> FloatArray:
         """Return an orthonormal basis (p, r) of the directions in which nothing changes."""
@@ -234,8 +238,8 @@ class Likelihood:
         if self.design is None:
             basis = np.full((n, 1), 1.0 / np.sqrt(n))
         else:
-            centered = self.design - self.design.mean(axis=0)
-            _, values, rows = np.linalg.svd(centered, full_matrices=True)
+            triangle = np.linalg.qr(self.design - self.design.mean(axis=0), mode="r")
+            _, values, rows = np.linalg.svd(triangle, full_matrices=True)
             rank = int((values > 1e-10 * max(values.max(initial=0.0), 1e-300)).sum())
             basis = rows[rank:].T
         result = np.zeros((self.size, basis.shape[1]))
@@ -250,10 +254,47 @@ class Likelihood:
             wider = np.zeros((design.shape[0] + 1, design.shape[1] + 1))
             wider[:-1, :-1], wider[-1, -1] = design, 1.0
             design = wider
-        offset = np.append(self.offset, 0.0)
-        return Likelihood(
-            data, self.tie_sizes, design=design, offset=offset, importance=self.importance
+        return type(self)(
+            data,
+            self.tie_sizes,
+            design=design,
+            offset=np.append(self.offset, 0.0),
+            importance=self.importance,
+            shift=self.shift,
         )
+
+
+class _Full:
+    """Minus the second derivatives of a likelihood as a matrix, block after block."""
+
+    def __init__(self, likelihood: Likelihood, size: int) -> None:
+        self.likelihood, self.matrix = likelihood, np.zeros((size, size))
+
+    def add(
+        self, found: davidson.Terms, a: int, b: int, counts: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Add those of records a to b; return the parts by scores and by the rest, for ties."""
+        likelihood = self.likelihood
+        data, q = likelihood.ballots, likelihood.n_covariates
+        n = data.n_items
+        self.matrix[: n + q, : n + q] += patiently(
+            likelihood.cost,
+            davidson.gather,
+            found.covariances,
+            found.starts,
+            data.items,
+            data.ptr[a : b + 1],
+            counts,
+            likelihood.features,
+            n,
+        )
+        return self.matrix[:n, n:], self.matrix[n:, n:]
+
+    def finished(self) -> FloatArray:
+        """Return the matrix by parameters, (p, p)."""
+        n, q = self.likelihood.ballots.n_items, self.likelihood.n_covariates
+        self.matrix[n + q :, : n + q] = self.matrix[: n + q, n + q :].T
+        return self.likelihood.pulled(self.likelihood.pulled(self.matrix).T)
 
 
 class Penalty:
@@ -285,7 +326,7 @@ class Penalty:
                     features=np.zeros((len(ballots.items), width)),
                     feature_names=likelihood.ballots.feature_names,
                 )
-            self.contests = Likelihood(
+            self.contests = type(likelihood)(
                 ballots, likelihood.tie_sizes, design=likelihood.design, offset=likelihood.offset
             )
 
@@ -300,6 +341,12 @@ class Penalty:
         if not self.settles:
             own = own - own.mean()
         value, gradient, second = prior.terms(own, parameters[k : k + q])
+        if not self.settles:
+            # Derivatives by scores that need not add up to 0: those of their deviations.
+            gradient, second = gradient.copy(), second.copy()
+            gradient[:k] -= gradient[:k].mean()
+            second[:k] -= second[:k].mean(axis=0)
+            second[:, :k] -= second[:, :k].mean(axis=1)[:, None]
         full_gradient, full = np.zeros(len(parameters)), np.zeros((len(parameters),) * 2)
         full_gradient[: k + q], full[: k + q, : k + q] = gradient, second
         return value, full_gradient, full
@@ -336,10 +383,13 @@ def check_design(features: ArrayLike | None, n_items: int) -> FloatArray | None:
     return design
 
 
-def idle_covariates(likelihood: Likelihood, information: FloatArray) -> BoolArray:
-    """Return which covariates never differ between the alternatives of a ballot."""
+def idle_covariates(likelihood: Likelihood, diagonal: FloatArray) -> BoolArray:
+    """Return which covariates never differ between the alternatives of a ballot.
+
+    `diagonal` is that of the information.
+    """
     k, q = likelihood.n_scores, likelihood.n_covariates
-    spread = np.diagonal(information)[k : k + q]
+    spread = diagonal[k : k + q]
     scale = (likelihood.features**2).sum(axis=0) if q else np.zeros(0)
     return spread <= 1e-12 * np.maximum(scale, 1e-300)
 

@@ -24,6 +24,8 @@ from permdist.inference.normal import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
     from permdist._typing import BoolArray, FloatArray, IntArray, RandomState
@@ -37,6 +39,7 @@ def rank_sets(
     step_down: bool = True,
     draws: int = DRAWS,
     rng: RandomState = 0,
+    errors: Sequence[FloatArray] | None = None,
 ) -> IntArray:
     """Compute the best and the worst true place that each item can have, for all items at once.
 
@@ -62,6 +65,8 @@ def rank_sets(
         The size of the simulation of the critical values.
     rng : int, numpy.random.Generator or None
         Of the simulation.
+    errors : sequence of arrays of float, shape (draws, n), optional
+        Simulated errors of the scores, where there are some already.
 
     Returns
     -------
@@ -82,9 +87,9 @@ def rank_sets(
     """
     values, matrix = check_estimate(scores, covariance)
     level, n = check_level(level), len(values)
-    need_memory(f"draws: {draws:,} of {n:,} scores", 8.0 * draws * n, "use fewer")
+    if errors is None:
+        errors = error_draws(matrix, draws, rng)
     z = z_values(np.subtract.outer(values, values), difference_errors(matrix))
-    errors = list(draw_blocks(matrix, draws, rng))
     undecided = ~np.eye(n, dtype=bool)
     above = np.zeros((n, n), dtype=bool)
     while undecided.any():
@@ -95,6 +100,13 @@ def rank_sets(
         if not step_down or not found.any():
             break
     return np.column_stack([1 + above.sum(axis=0), n - above.sum(axis=1)])
+
+
+def error_draws(matrix: FloatArray, draws: int, rng: RandomState) -> list[FloatArray]:
+    """Return simulated errors of scores with a covariance, all at once."""
+    n = len(matrix)
+    need_memory(f"draws: {draws:,} of {n:,} scores", 8.0 * draws * n, "use fewer")
+    return list(draw_blocks(matrix, draws, rng))
 
 
 def prob_above(scores: ArrayLike, covariance: ArrayLike) -> FloatArray:
@@ -128,7 +140,12 @@ def prob_above(scores: ArrayLike, covariance: ArrayLike) -> FloatArray:
 
 
 def prob_best(
-    scores: ArrayLike, covariance: ArrayLike, *, draws: int = DRAWS, rng: RandomState = 0
+    scores: ArrayLike,
+    covariance: ArrayLike,
+    *,
+    draws: int = DRAWS,
+    rng: RandomState = 0,
+    errors: Sequence[FloatArray] | None = None,
 ) -> FloatArray:
     """Compute how sure it is that each item has the highest true score.
 
@@ -145,6 +162,8 @@ def prob_best(
     draws : int
         The standard error of a share p is ``sqrt(p (1 - p) / draws)``, at most 0.0036 by default.
     rng : int, numpy.random.Generator or None
+    errors : sequence of arrays of float, shape (draws, n), optional
+        Simulated errors of the scores, where there are some already.
 
     Returns
     -------
@@ -160,7 +179,7 @@ def prob_best(
     """
     values, matrix = check_estimate(scores, covariance)
     totals = np.zeros(len(values))
-    for block in draw_blocks(matrix, draws, rng):
+    for block in draw_blocks(matrix, draws, rng) if errors is None else errors:
         first = np.argmax(values + block, axis=1)
         totals += np.bincount(first, minlength=len(values))
     return totals / totals.sum()

@@ -11,15 +11,17 @@ from scipy import linalg, stats
 
 from permdist._check import choice
 from permdist.inference.answers import Answers
+from permdist.inference.comparisons import check_contrasts
 from permdist.inference.likelihood import free_directions
 from permdist.inference.normal import check_level
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import pandas as pd
+    from numpy.typing import ArrayLike
 
-    from permdist._typing import FloatArray, RandomState
+    from permdist._typing import FloatArray, IntArray, RandomState
     from permdist.ballots import Ballots
     from permdist.inference.bootstrap import Bootstrap
     from permdist.inference.fit import Optimum
@@ -112,9 +114,7 @@ class Fit(Answers):
     def likelihood(self) -> Likelihood:
         """The likelihood that was maximized, as a function of all parameters."""
         if self._make is None:
-            raise ValueError(
-                f"fit_result: errors need a matrix of items by items, up to {MAX_MATRIX} items"
-            )
+            raise ValueError("fit_result: the ballots behind these estimates are not known")
         return self._make()
 
     @property
@@ -177,13 +177,17 @@ class Fit(Answers):
         if kind == "penalized":
             return bread
         result: FloatArray = bread @ likelihood.spread(self.parameters) @ bread
+        return result * self._group_factor()
+
+    def _group_factor(self) -> float:
+        """Return what makes up for the number of clusters in a sandwich."""
         clusters = self.ballots.clusters
-        if clusters is not None:
-            groups = len(np.unique(clusters))
-            if groups < 2:
-                raise ValueError("kind: a sandwich needs at least two clusters, got one")
-            result *= groups / (groups - 1.0)
-        return result
+        if clusters is None:
+            return 1.0
+        groups = len(np.unique(clusters))
+        if groups < 2:
+            raise ValueError("kind: a sandwich needs at least two clusters, got one")
+        return groups / (groups - 1.0)
 
     @property
     def _ghost(self) -> int | None:
@@ -222,6 +226,47 @@ class Fit(Answers):
         """
         return np.sqrt(np.maximum(np.diagonal(self.covariance(kind)), 0.0))
 
+    def errors_of(self, items: Sequence[int | str], kind: str = "observed") -> FloatArray:
+        """Return the standard errors of the scores of some items.
+
+        With many items, where there is no `covariance`, each of them takes a solution of the
+        equations.
+
+        Parameters
+        ----------
+        items : sequence of int or str
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+        """
+        which = [self.index(item) for item in items]
+        contrasts = np.full((len(which), self.n_items), -1.0 / self.n_items)
+        contrasts[np.arange(len(which)), which] += 1.0
+        return np.sqrt(np.maximum(np.diagonal(self.contrast_covariance(contrasts, kind)), 0.0))
+
+    def contrast_covariance(self, contrasts: ArrayLike, kind: str = "observed") -> FloatArray:
+        """Return the covariance of weighted sums of the scores, shape (r, r).
+
+        Parameters
+        ----------
+        contrasts : array of float, shape (r, n)
+            The weights; only differences of scores are estimated, so that each row adds up to 0.
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+
+        Examples
+        --------
+        >>> from permdist import PlackettLuce
+        >>> found = PlackettLuce.fit([[0, 1, 2], [1, 0, 2], [2, 1, 0], [0, 2, 1]]).fit_result
+        >>> first_two = found.contrast_covariance([[1.0, -1.0, 0.0]])
+        >>> bool(abs(first_two[0, 0] ** 0.5 - found.compare(0, 1).standard_error) < 1e-9)
+        True
+        """
+        rows = check_contrasts(contrasts, self.n_items)
+        result: FloatArray = rows @ self._covariance_times(rows.T, kind)
+        return (result + result.T) / 2.0
+
+    def _covariance_times(self, columns: FloatArray, kind: str) -> FloatArray:
+        """Multiply the covariance of the scores with columns that add up to 0, (n, r)."""
+        return self.covariance(kind) @ columns
+
     def contrast_errors(self, reference: int | str, kind: str = "observed") -> FloatArray:
         """Return the standard error of each score's difference to that of one item.
 
@@ -242,12 +287,15 @@ class Fit(Answers):
         kind : {"observed", "penalized", "sandwich", "bootstrap"}
         """
         likelihood = self.likelihood
-        errors = np.sqrt(np.diagonal(self.parameter_covariance(kind)))
         result = np.full(len(self.ties), np.nan)
-        first = likelihood.size - likelihood.n_ties
-        for place, size in enumerate(likelihood.tie_sizes):
-            result[size - 2] = errors[first + place]
+        which = np.arange(likelihood.size - likelihood.n_ties, likelihood.size)
+        sizes = np.array(likelihood.tie_sizes, dtype=np.int64)
+        result[sizes - 2] = self._errors_at(which, kind)
         return result
+
+    def _errors_at(self, which: IntArray, kind: str) -> FloatArray:
+        """Return the standard errors of some parameters that are no scores."""
+        return np.sqrt(np.diagonal(self.parameter_covariance(kind))[which])
 
     def intervals(self, level: float = 0.95, kind: str = "observed") -> FloatArray:
         """Return an interval for each score, shape (n, 2).
@@ -298,7 +346,7 @@ class Fit(Answers):
             own = k - (self._ghost is not None)
             names = [*self.feature_names[:own], *names]
             which = np.concatenate([np.arange(own), which])
-        errors = np.sqrt(np.diagonal(self.parameter_covariance(kind))[which])
+        errors = self._errors_at(which, kind)
         estimate = self.parameters[which]
         with np.errstate(divide="ignore", invalid="ignore"):
             z = estimate / errors

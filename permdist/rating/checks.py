@@ -117,8 +117,7 @@ def _predictions(
     """Return the calibration of predictions of held-out battles, and log losses."""
     if count("folds", folds, minimum=0) == 0:
         return None, np.nan, np.nan
-    sizes = fit.likelihood.tie_sizes
-    chances, part = _held_out(battles, weights, sizes, prior, half_life, folds, rng)
+    chances, part = _held_out(battles, weights, fit, prior, half_life, folds, rng)
     if not part.any():
         return None, np.nan, np.nan
     outcome = np.tile(battles.outcome, folds)
@@ -134,7 +133,7 @@ def _predictions(
 def _held_out(
     battles: Battles,
     weights: FloatArray,
-    tie_sizes: tuple[int, ...],
+    whole: Fit,
     prior: Any,
     half_life: float | None,
     folds: int,
@@ -145,7 +144,7 @@ def _held_out(
     Every battle is in one of the parts at random; clusters stay together. Returns the chances of
     all battles by fits without part 0, without part 1, ..., and how much of them was held out.
     """
-    generator = as_rng(rng)
+    generator, tie_sizes = as_rng(rng), whole.likelihood.tie_sizes
     if battles.clusters is None and (weights == np.floor(weights)).all():
         # Battles that were counted together are dealt one by one.
         dealt = generator.multinomial(weights.astype(np.int64), np.full(folds, 1.0 / folds))
@@ -165,7 +164,9 @@ def _held_out(
         try:
             if chosen.tie_sizes != tie_sizes:
                 raise NoEstimateError
-            fit = fit_ballots(chosen, tie_sizes, half_life=half_life, prior=weak)
+            fit = fit_ballots(
+                chosen, tie_sizes, half_life=half_life, prior=weak, start=whole.parameters
+            )
             chances = battle_chances(fit, battles)
         except NoEstimateError:  # the only ties were held out: no prediction of this part
             parts[:, k] = 0.0

@@ -10,7 +10,7 @@ import numpy as np
 from permdist._check import choice, count
 from permdist._text import aligned
 from permdist.ballots import Ballots
-from permdist.data import Battles
+from permdist.data import BattleBlocks, Battles
 from permdist.inference.fit import NoEstimateError, fit_ballots
 from permdist.inference.goodness import pair_chances
 from permdist.inference.leaderboard import make
@@ -180,7 +180,7 @@ def rate(
 
     Parameters
     ----------
-    data : Battles, or ballots of any kind that `Ballots.of` takes
+    data : Battles, BattleBlocks, or ballots of any kind that `Ballots.of` takes
         Davidson's model of ties is fitted if there are any, else that of Bradley and Terry or of
         Plackett and Luce.
     prior : float, Ridge, Normal, PseudoWins or None
@@ -221,6 +221,8 @@ def rate(
     >>> round(found.tie_chance, 3)
     0.238
     """
+    if isinstance(data, BattleBlocks):
+        data = data.merged()
     battles = data.merged() if isinstance(data, Battles) and half_life is None else data
     whole = isinstance(battles, Battles)
     ballots = battles.ballots if whole else Ballots.of(battles)
