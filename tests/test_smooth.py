@@ -168,7 +168,7 @@ def test_the_length_of_the_pilot_is_chosen_by_the_own_objective():
     pilot = ListNet(target="label", C=100.0, tol=1e-4).fit(queries).coef_
     cosine = np.corrcoef(features @ start, features @ pilot)[0, 1]
     assert cosine > 0.999
-    larger = Queries(queries.X * 1e3, queries.y, queries.qid)
+    larger = data.Queries(queries.X * 1e3, queries.y, queries.qid)
     again = learner._start(learner.training_table(larger))
     assert features @ (again * 1e3) == pytest.approx(features @ start, rel=1e-6)
 
