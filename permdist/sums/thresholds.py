@@ -6,18 +6,18 @@ x bads cells, and a query with L labels has L - 1 of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permdist._limits import need_memory
 from permdist._ragged import bounds, pack, pointers
 from permdist.measures import NDCG
-from permdist.sums.batch import BatchInterleavings
+from permdist.sums.batch import BatchInterleavings, refuse_cells
 from permdist.sums.shape import cells_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from permdist._typing import FloatArray, IntArray
     from permdist.measures import Measure
@@ -35,6 +35,7 @@ def interleave(
     n_orders: int = 0,
     *,
     grades: str = "auto",
+    shared: dict[Any, Any] | None = None,
 ) -> BatchInterleavings | BatchThresholds:
     """Return the interleavings of the classes of every query of a batch.
 
@@ -48,13 +49,36 @@ def interleave(
         the latter for all queries where the former has more than 2 million cells in all. Queries
         of two labels are the same in both, but for the weight of a query of NDCG whose lowest
         label has a gain.
+    shared : dict, optional
+        As in `BatchInterleavings`.
     """
-    if grades == "auto":
-        totals = [np.unique(labels[a:b], return_counts=True)[1] for a, b in bounds(ptr)]
-        cells = sum(cells_of(total) for total in totals if len(total) > 2)
-        grades = "levels" if cells * max(1, n_orders) <= AFFORDABLE else "thresholds"
+    grades = choose_grades(labels, ptr, n_orders, grades=grades)
     kind = BatchInterleavings if grades == "levels" else BatchThresholds
-    return kind(labels, ptr, scale, measure, n_orders)
+    return kind(labels, ptr, scale, measure, n_orders, shared=shared)
+
+
+def choose_grades(
+    labels: IntArray, ptr: IntArray, n_orders: int = 0, *, grades: str = "auto"
+) -> str:
+    """Return ``"levels"`` or ``"thresholds"``: `grades` itself, or what it means for all queries.
+
+    More than 50 million cells of all levels are refused.
+
+    Parameters
+    ----------
+    labels, ptr, n_orders
+        As in `BatchInterleavings`.
+    grades : {"auto", "levels", "thresholds"}
+    """
+    if grades == "thresholds":
+        return grades
+    totals = [np.unique(labels[a:b], return_counts=True)[1] for a, b in bounds(ptr)]
+    cells = np.array([cells_of(total) if len(total) > 2 else 0.0 for total in totals])
+    if grades == "auto":
+        affordable = float(cells.sum()) * max(1, n_orders) <= AFFORDABLE
+        return "levels" if affordable else "thresholds"
+    refuse_cells(cells, totals, n_orders)
+    return grades
 
 
 class BatchThresholds:
@@ -67,7 +91,7 @@ class BatchThresholds:
 
     Parameters
     ----------
-    labels, ptr, scale, measure, n_orders
+    labels, ptr, scale, measure, n_orders, shared
         As in `BatchInterleavings`.
 
     Attributes
@@ -83,6 +107,8 @@ class BatchThresholds:
         scale: FloatArray,
         measure: Measure,
         n_orders: int = 0,
+        *,
+        shared: dict[Any, Any] | None = None,
     ) -> None:
         _need_memory(labels, ptr)
         rows, above, weights, factors, counts = [], [], [], [], []
@@ -102,13 +128,20 @@ class BatchThresholds:
         self._by_row = np.repeat(self._weights, np.diff(inner))
         self._first = pointers(counts)[:-1]
         self._parts = BatchInterleavings(
-            np.concatenate(above), inner, np.concatenate(factors), measure, n_orders
+            np.concatenate(above),
+            inner,
+            np.concatenate(factors),
+            measure,
+            n_orders,
+            shared=shared,
         )
         self.offsets = 1.0 - self._add(1.0 - self._parts.offsets)
 
-    def draw_orders(self, rng: np.random.Generator) -> None:
-        """Draw the fixed orders of both classes of every threshold."""
-        self._parts.draw_orders(rng)
+    def draw_orders(self, streams: Sequence[np.random.Generator]) -> None:
+        """Draw the fixed orders of both classes of every threshold; see `BatchInterleavings`."""
+        counts = np.diff(np.append(self._first, len(self._weights))).tolist()
+        pairs = zip(streams, counts, strict=True)
+        self._parts.draw_orders([stream for stream, count in pairs for _ in range(count)])
 
     def log_sums(
         self, scores: FloatArray, weight: float, spread: Spread
