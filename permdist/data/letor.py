@@ -109,8 +109,9 @@ def load_letor(
     qid: NDArray[Any] | None = found.qid
     if companion is not None:
         qid = query_numbers(file, *companion, lines)
-    table = fill_nulls(file, found, np.zeros(lines) if qid is None else qid, null)
     line_of = found.line_of
+    ids = np.zeros(lines) if qid is None else qid
+    table = fill_nulls(found.X, ids, null, lambda row: f"{file}, line {line_of[row]}")
     try:
         return Queries(
             table,

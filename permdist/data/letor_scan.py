@@ -108,7 +108,7 @@ def scan_lines(
     with_ids: bool,
     base: int,
     nan: bool,
-) -> tuple[int, int, int, int, bool]:
+) -> tuple[int, int, int, int, bool, int]:
     """Fill the arrays with what the lines say.
 
     table (documents, features); labels, numbers (query ids as numbers) and line_of (documents,);
@@ -119,7 +119,8 @@ def scan_lines(
 
     There must be as many rows as lines that are not blank; more do no harm.
 
-    Returns (documents, line, fault, number of late values, whether all query ids are numbers).
+    Returns (documents, line, fault, number of late values, whether all query ids are numbers,
+    number of columns up to the last one that any line has).
     """
     n, row, line, i = len(text), 0, 0, 0
     n_late = 0
@@ -138,9 +139,9 @@ def scan_lines(
         end = _token_end(text, i)
         value, kind = _number(text, i, end)
         if kind != 0 or value != np.floor(value) or value > 2.0**53:
-            return row, line, LABEL, n_late, numeric
+            return row, line, LABEL, n_late, numeric, 0
         if value < 0:
-            return row, line, NEGATIVE, n_late, numeric
+            return row, line, NEGATIVE, n_late, numeric, 0
         labels[row] = int(value)
         line_of[row] = line
         i = _skip_blanks(text, end)
@@ -149,7 +150,7 @@ def scan_lines(
         is_qid = end - i > 4 and text[i] == 113 and text[i + 1] == 105
         is_qid = is_qid and text[i + 2] == 100 and text[i + 3] == COLON
         if is_qid != with_ids:
-            return row, line, QID if with_ids else MIXED, n_late, numeric
+            return row, line, QID if with_ids else MIXED, n_late, numeric, 0
         places[row, 0], places[row, 1] = i, i
         if with_ids:
             places[row, 0], places[row, 1] = i + 4, end
@@ -183,14 +184,14 @@ def scan_lines(
                 colon += 1
             if colon == i or colon >= end or text[colon] != COLON:
                 negative = text[i] == MINUS and end - i > 2
-                return row, line, INDEX if negative else PAIR, n_late, numeric
+                return row, line, INDEX if negative else PAIR, n_late, numeric, 0
             if index < base:
-                return row, line, INDEX, n_late, numeric
+                return row, line, INDEX, n_late, numeric, 0
             column = index - base
             if column >= table.shape[1]:
-                return row, line, WIDE, n_late, numeric
+                return row, line, WIDE, n_late, numeric, 0
             if given_in[column] == row:
-                return row, line, TWICE, n_late, numeric
+                return row, line, TWICE, n_late, numeric, 0
             given_in[column] = row
             value, kind = _number(text, colon + 1, end)
             null = kind == VALUE and _is_null(text, colon + 1, end)
@@ -201,13 +202,16 @@ def scan_lines(
                 late[n_late, 2], late[n_late, 3] = colon + 1, end
                 n_late += 1
             elif kind != 0:
-                return row, line, kind, n_late, numeric
+                return row, line, kind, n_late, numeric, 0
             table[row, column] = value
             places[row, 3] += 1
             i = _skip_blanks(text, end)
         row += 1
         i += 1
-    return row, 0, 0, n_late, numeric
+    used = table.shape[1]
+    while used and given_in[used - 1] < 0:
+        used -= 1
+    return row, 0, 0, n_late, numeric, used
 
 
 @kernel

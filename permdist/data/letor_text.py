@@ -20,6 +20,7 @@ from permdist.data.letor_scan import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -72,6 +73,8 @@ class Lines(NamedTuple):
         The number of the line in the file.
     places : array of int, shape (documents, 4)
         See `scan_lines`.
+    used : int
+        The number of columns up to the last one that any line has.
     """
 
     X: FloatArray
@@ -79,6 +82,7 @@ class Lines(NamedTuple):
     qid: NDArray[Any] | None
     line_of: IntArray
     places: IntArray
+    used: int
 
 
 def count_text(text: Text, n_features: int | None) -> tuple[int, int, int]:
@@ -158,7 +162,7 @@ def _scan(text: Text, lines: int, width: int, slow: int) -> tuple[Lines, int, in
     into = X, labels, numbers, line_of, places, late
     how = text.with_ids, text.base, text.nan
     cost = 2.0 * len(buffer)
-    rows, line, fault, n_late, numeric = patiently(cost, scan_lines, buffer, *into, *how)
+    rows, line, fault, n_late, numeric, used = patiently(cost, scan_lines, buffer, *into, *how)
     X, labels, numbers, line_of, places = (
         one[:rows] for one in (X, labels, numbers, line_of, places)
     )
@@ -174,7 +178,7 @@ def _scan(text: Text, lines: int, width: int, slow: int) -> tuple[Lines, int, in
     if text.with_ids and not numeric and not fault:
         raw_ids = (text.raw[low:high] for low, high in places[:, :2].tolist())
         qid = np.array([raw_id.decode(errors="replace") for raw_id in raw_ids])
-    return Lines(X, labels, qid, line_of, places), line, fault
+    return Lines(X, labels, qid, line_of, places, used), line, fault
 
 
 def bad_line(text: Text, line: int, fault: int) -> ValueError:
@@ -219,30 +223,30 @@ def cut_short(raw: bytes, lines: Lines, full: bool, n_documents: int) -> str | N
     return None
 
 
-def fill_nulls(file: Path, lines: Lines, qid: NDArray[Any], null: str) -> FloatArray:
-    """Return the features with NULL replaced by 0 or by the lowest value in its query, or refused.
+def fill_nulls(
+    table: FloatArray, qid: NDArray[Any], null: str, place: Callable[[int], str]
+) -> FloatArray:
+    """Replace NULL, which is NaN here, by 0 or by the lowest value in its query, or refuse it.
 
     Parameters
     ----------
-    file : Path
-    lines : Lines
+    table : array of float, shape (documents, features)
     qid : array, shape (documents,)
     null : {"min", "zero", "error", "missing"}
         See `load_letor`.
+    place : callable
+        Returns the place of a document, for messages.
     """
-    table = lines.X
     if null == "missing" or not (table.size and np.isnan(table.min())):
         return table
     missing = np.isnan(table)
     if null == "error":
         row = int(np.argmax(missing.any(axis=1)))
-        raise ValueError(
-            f"{file}, line {lines.line_of[row]}: a feature is NULL; null='missing' keeps it so"
-        )
+        raise ValueError(f"{place(row)}: a feature is NULL; null='missing' keeps it so")
     if null == "zero":
         return np.where(missing, 0.0, table)
     _, query = np.unique(qid, return_inverse=True)
-    lowest = np.full((query.max() + 1, table.shape[1]), np.inf)
+    lowest = np.full((query.max() + 1, table.shape[1]), np.inf, dtype=table.dtype)
     np.minimum.at(lowest, query, np.where(missing, np.inf, table))
     lowest[np.isinf(lowest)] = 0.0
     return np.where(missing, lowest[query], table)
