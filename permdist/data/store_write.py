@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from permdist._check import choice, count
 from permdist._progress import progress_bar
 from permdist._tables import column_names
@@ -119,15 +117,15 @@ def write_store(
     choice("null", null, NULLS)
     if n_features is not None:
         count("n_features", n_features)
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
-        raise ValueError(f"n_jobs: expected a number of threads or -1, got {n_jobs!r}")
+    if count("n_jobs", n_jobs, minimum=-1024) == 0:
+        raise ValueError("n_jobs: expected a number of threads or -1, got 0")
     columns = Columns(qid, label, doc_id, None if features is None else tuple(features), null)
     text = {"n_features": n_features, "zero_based": zero_based, "query_file": query_file}
     reader = _source(source, columns, text)
     target = Path(os.path.abspath(path))
     identity = {"dtype": dtype, **reader.identity}
     with Draft(target, identity, overwrite=overwrite) as draft:
-        _convert(draft, reader, dtype, int(n_jobs), progress)
+        _convert(draft, reader, dtype, n_jobs, progress)
     return open_store(target)
 
 
