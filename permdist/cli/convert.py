@@ -12,7 +12,7 @@ def convert(
     sources: Annotated[
         list[Path],
         typer.Argument(
-            metavar="IN...",
+            metavar="IN",
             help="LETOR/SVMlight files (plain, .gz or .bz2), or tables (.parquet, .arrow, "
             ".feather, .csv, .tsv), in the order wanted.",
             show_default=False,
