@@ -10,7 +10,7 @@ from permdist.data.normalize import pieces_of
 from permdist.data.store import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -90,7 +90,7 @@ class Source:
         self.total = float("nan")
         self.feature_names: tuple[str, ...] | None = None
 
-    def tasks(self, _position: dict[str, Any] | None) -> Iterator[Task]:
+    def tasks(self, _position: dict[str, Any] | None) -> Generator[Task]:
         """Yield functions that make one block each; several may run at the same time."""
         raise NotImplementedError
 

@@ -23,7 +23,7 @@ from permdist.data.store_tables import Columns, Frames
 from permdist.data.store_text import TextFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
 DTYPES = ("float32", "float64")
 NULLS = ("min", "zero", "error", "missing")
@@ -181,7 +181,7 @@ class Collections(Source):
         self.parts, self.total = parts, total
         self.identity = {"kind": "queries"}
 
-    def tasks(self, _position: dict[str, Any] | None) -> Iterator[Task]:
+    def tasks(self, _position: dict[str, Any] | None) -> Generator[Task]:
         """Yield the blocks of all collections; they are in memory already."""
         done, width = 0, None
         for number, part in enumerate(self.parts):
@@ -236,8 +236,9 @@ def _convert(
                 draft.add(part)
             show(done)
 
+        tasks = source.tasks(position)
         try:
-            for task in source.tasks(position):
+            for task in tasks:
                 waiting.append((pool.submit(_run, task, dtype), task.done))
                 if before is None:  # alone: it compiles, and tells how wide the others are
                     before = _check_room(draft, waiting[0][0].result(), task.done, source)
@@ -247,6 +248,7 @@ def _convert(
             while waiting:
                 take()
         finally:
+            tasks.close()
             for future, _ in waiting:
                 future.cancel()
         source.end()
