@@ -122,7 +122,7 @@ def write_store(
     columns = Columns(qid, label, doc_id, None if features is None else tuple(features), null)
     text = {"n_features": n_features, "zero_based": zero_based, "query_file": query_file}
     reader = _source(source, columns, text)
-    target = Path(os.path.abspath(path))
+    target = Path(path)
     identity = {"dtype": dtype, **reader.identity}
     with Draft(target, identity, overwrite=overwrite) as draft:
         _convert(draft, reader, dtype, n_jobs, progress)
