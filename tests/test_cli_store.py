@@ -27,7 +27,7 @@ def test_commands_take_stores_as_they_take_text(files):
     assert text == "Queries(12 queries, 428 documents, 6 features): data.store\n"
     found = {}
     for name in ("data.txt", "data.store"):
-        fit = ("fit", name, "MLE", "--validation", name, "-o", f"{name}.json", "-j", "1", "--json")
+        fit = ("fit", name, "MLE", "-o", f"{name}.json", "--json")
         said = [permdist("describe", name, cwd=files)]
         said += [permdist("describe", name, "--json", cwd=files)]
         said += [permdist(*fit, cwd=files).replace(f"{name}.json", "")]
