@@ -288,8 +288,7 @@ class Ranker(Declared):
         held_out = None if eval_set is None else self._held_out(as_eval_set(eval_set), queries)
         if held_out is None and self.early_stopping is not None:
             raise ValueError("early_stopping: it needs an eval_set to look at")
-        table = self._table(queries)
-        need_range(table.largest)
+        table = self.training_table(queries)
         watch = Watch(
             type(self).__name__,
             held_out=held_out,
@@ -564,12 +563,15 @@ class Ranker(Declared):
         ----------
         queries : Queries
         """
-        table = self._table(queries)
-        need_range(table.largest)
-        return self._whole(table)
+        return self._whole(self.training_table(queries))
 
-    def _table(self, queries: Queries) -> Table:
-        """Return the queries that the learner learns from, by blocks."""
+    def training_table(self, queries: Queries) -> Table:
+        """Return the queries that the learner learns from, by blocks; see `training_data`.
+
+        Parameters
+        ----------
+        queries : Queries
+        """
         filling = getattr(self, "filling_", None) or self._new_filling(queries)
         need_values(filling.method, queries)
         labels = self._seen(queries.y)
@@ -578,7 +580,7 @@ class Ranker(Declared):
             raise ValueError(
                 "y: no query has documents of different labels, there is nothing to learn from"
             )
-        return Table(
+        table = Table(
             queries,
             filling=filling,
             views=self._views(),
@@ -587,6 +589,8 @@ class Ranker(Declared):
             canonical=self._draws_by_document(),
             n_jobs=getattr(self, "n_jobs", 1),
         )
+        need_range(table.largest)
+        return table
 
     def _whole(self, table: Table) -> tuple[FloatArray, Batch]:
         """Return all features in one array, and the batch of the queries."""
