@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import choice, count, frozen
-from permdist._files import opened
+from permdist._files import reading
 from permdist.data.battle_columns import FIRST, TIE, Earlier, find_column, find_roles
 from permdist.data.battle_files import EXCESS, Frame, Separated, readable, refuse_excess
 from permdist.data.battles import Battles, battles_in
@@ -190,13 +190,13 @@ class _Header(Separated):
 
     @property
     def text(self) -> bytes:  # type: ignore[override]
-        with opened(self.path) as source:
+        with reading(self.path) as (source, _):
             head = next((line for line in source if line.strip(b"\xef\xbb\xbf\r\n ")), b"")
         return _decoded(self.path, head).encode()
 
     def where(self, row: int) -> str:
         """Return the place of a row: the line where it begins."""
-        with opened(self.path) as source:
+        with reading(self.path) as (source, _):
             text = io.TextIOWrapper(source, "utf-8-sig", newline="")
             lines = csv.reader(text, delimiter=self.separator)
             seen, before = -2, 0
@@ -213,7 +213,7 @@ def _separated(path: Path, size: int, wanted: Any) -> Iterator[Frame]:
 
     head = _Header(path)
     columns = wanted(head.columns, head.name)
-    with opened(path) as source:
+    with reading(path) as (source, _):
         # One more column holds what is too much in a line, which pandas would drop.
         while not (line := source.readline()).strip(b"\xef\xbb\xbf\r\n "):
             pass
@@ -266,7 +266,7 @@ class _Joined(io.RawIOBase):
 def _records(path: Path, size: int) -> Iterator[Frame]:
     from pandas import DataFrame
 
-    with opened(path) as source:
+    with reading(path) as (source, _):
         lines = ((number, line) for number, line in enumerate(source, 1) if line.strip())
         while block := list(itertools.islice(lines, size)):
             numbers = [number for number, _ in block]
