@@ -67,6 +67,64 @@ class RecordFile:
             )
         except OSError as error:
             raise self._failed(error) from error
+        try:
+            lock(self._file, f"{name}: {self.path} is in use by another process")
+            data = self._file.read() or b""
+            begin = self._read_header(data)
+            self.header: dict[str, Any] = header if begin is None else begin[0]
+            self.records, whole = ([], 0) if begin is None else _read_records(data, begin[1])
+            self.torn = len(data) - whole
+            if self.torn:
+                self._file.truncate(whole)
+            self._file.seek(whole)
+            if begin is None:
+                self._write(MAGIC + json.dumps(header).encode() + b"\n")
+        except BaseException:
+            self._file.close()
+            raise
+        self._synced = time.monotonic()
+
+    def _read_header(self, data: bytes) -> tuple[dict[str, Any], int] | None:
+        """Return the header and where it ends; None if it has not been written completely."""
+        if not data.startswith(MAGIC):
+            if MAGIC.startswith(data):  # an empty file, or one that was torn at its beginning
+                return None
+            raise ValueError(
+                f"{self._name}: {self.path} is something else, or of another version; nothing was "
+                "written to it"
+            )
+        end = data.find(b"\n", len(MAGIC))
+        if end < 0:
+            return None
+        try:
+            found = json.loads(data[len(MAGIC) : end])
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{self._name}: {self.path}: its header is damaged") from error
+        if not isinstance(found, dict):
+            raise ValueError(f"{self._name}: {self.path}: its header is damaged")
+        return found, end + 1
+
+    def append(self, record: bytes) -> None:
+        """Add a record; the system is asked to bring it to the disk at most once per second.
+
+        Parameters
+        ----------
+        record : bytes
+        """
+        if len(record) > LONGEST:
+            raise ValueError(f"record: expected at most {LONGEST:,} bytes, got {len(record):,}")
+        self._write(_FRAME.pack(len(record), zlib.crc32(record)) + record)
+        if time.monotonic() - self._synced >= SECONDS:
+            self._sync()
+
+    def _write(self, data: bytes) -> None:
+        place = self._file.tell()
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+        except OSError as error:
+            self._file.truncate(place)
+            raise self._failed(error) from error
 
     def _failed(self, error: OSError) -> OSError:
         """Return what the system reported, with the names of the argument and of the file."""
