@@ -82,7 +82,7 @@ class RecordFile:
         except BaseException:
             self._file.close()
             raise
-        self._synced = time.monotonic()
+        self._synced, self._waiting = time.monotonic(), begin is None
 
     def _read_header(self, data: bytes) -> tuple[dict[str, Any], int] | None:
         """Return the header and where it ends; None if it has not been written completely."""
@@ -114,6 +114,7 @@ class RecordFile:
         if len(record) > LONGEST:
             raise ValueError(f"record: expected at most {LONGEST:,} bytes, got {len(record):,}")
         self._write(_FRAME.pack(len(record), zlib.crc32(record)) + record)
+        self._waiting = True
         if time.monotonic() - self._synced >= SECONDS:
             self._sync()
 
@@ -133,12 +134,13 @@ class RecordFile:
 
     def _sync(self) -> None:
         os.fsync(self._file.fileno())
-        self._synced = time.monotonic()
+        self._synced, self._waiting = time.monotonic(), False
 
     def close(self) -> None:
         """Bring everything to the disk, and let other processes use the file."""
         if not self._file.closed:
-            self._sync()
+            if self._waiting:
+                self._sync()
             self._file.close()
 
     def __enter__(self) -> RecordFile:
