@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._records import RecordFile
-from permdist.models.solvers.total import Evaluation
+from permdist.models.solvers.total import Evaluation, Total
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray
     from permdist.data import Queries
     from permdist.models.base import Ranker
-    from permdist.models.solvers.total import Total
 
 KIND = "evaluations of a fit"
 # They decide how fast a fit is, when it ends and what it prints, not what is evaluated on the way.
@@ -95,10 +94,8 @@ class Checkpoint:
         self._file.close()
 
 
-class Recorded:
+class Recorded(Total):
     """An objective whose evaluations are kept in a file, and taken from there.
-
-    It is called like the objective itself, and has its attributes.
 
     Parameters
     ----------
@@ -115,6 +112,8 @@ class Recorded:
 
     def __init__(self, total: Total, checkpoint: Checkpoint, name: str) -> None:
         self.total, self.checkpoint = total, checkpoint
+        self.width, self.n_queries = total.width, total.n_queries
+        self.n_documents = total.n_documents
         self.state = hashlib.sha256(name.encode()).digest()[:_KEY]
 
     def __call__(self, w: FloatArray) -> Evaluation:
@@ -134,11 +133,6 @@ class Recorded:
         w : array of float, shape (columns,)
         """
         self.state = hashlib.sha256(self.state + np.asarray(w).tobytes()).digest()[:_KEY]
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "total":  # not yet set: while it is copied, say
-            raise AttributeError(name)
-        return getattr(self.total, name)
 
 
 def facts_of(learner: Ranker, data: Any, start: FloatArray | None) -> dict[str, Any]:
