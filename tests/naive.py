@@ -945,3 +945,19 @@ def mixture_errors(orders, weights, scores, step=1e-3):
     turn = np.array([np.concatenate([s, *r]) for s, r in map(unfold, np.eye(size))])
     turn = turn - np.concatenate([unfold(np.zeros(size))[0], np.zeros(k * n)])
     return np.sqrt(np.diagonal(turn.T @ covariance @ turn))
+
+
+# ---- sums over blocks ---------------------------------------------------------------------------
+
+
+def tree_sum(rows):
+    """Add up rows along the binary tree over their numbers; of entry 1 the largest counts."""
+    if len(rows) == 1:
+        return rows[0]
+    half = 1
+    while 2 * half < len(rows):
+        half *= 2
+    left, right = tree_sum(rows[:half]), tree_sum(rows[half:])
+    total = left + right
+    total[1] = max(left[1], right[1])
+    return total
