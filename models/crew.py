@@ -12,7 +12,7 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 PER_THREAD = 2  # parts, so that those of a lost worker can be shared out
 
@@ -50,8 +50,18 @@ class Crew:
     """
 
     def __init__(self, recipes: Iterable[Recipe], client: Any = None) -> None:
-        self.client, recipes = client, list(recipes)
-        self._parts = on_workers(client, Part, [(recipe,) for recipe in recipes])
+        self.client = client
+        if client is None:
+            self._parts: list[Any] = [Part(recipe) for recipe in recipes]
+            return
+        # One after the other in turn; where the scheduler is free to choose, it may be lopsided.
+        slots = [address for address, threads in client.nthreads().items() for _ in range(threads)]
+        self._parts = [
+            client.submit(
+                Part, recipe, pure=False, workers=slots[k % len(slots)], allow_other_workers=True
+            )
+            for k, recipe in enumerate(recipes)
+        ]
 
     def __len__(self) -> int:
         return len(self._parts)
@@ -72,7 +82,7 @@ class Crew:
             The results, in the order of the recipes.
         """
         calls = [(part, function, args) for part in self._parts]
-        return gathered(self.client, on_workers(self.client, _asked, calls))
+        return on_workers(self.client, _asked, calls)
 
 
 def _asked(part: Part, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -80,34 +90,17 @@ def _asked(part: Part, function: Callable[..., Any], args: tuple[Any, ...]) -> A
 
 
 def on_workers(
-    client: Any, function: Callable[..., Any], calls: list[tuple[Any, ...]]
+    client: Any, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
 ) -> list[Any]:
-    """Call a function on workers, once for every tuple of arguments; return futures.
-
-    Without a client it is called here, and the results are returned themselves.
+    """Call a function on workers, once for every tuple of arguments, and return the results.
 
     Parameters
     ----------
     client : distributed.Client or None
+        Without it the function is called here.
     function : callable
-    calls : list of tuple
-    """
-    if client is None:
-        return [function(*call) for call in calls]
-    columns = zip(*calls, strict=True)
-    # Not pure: what is in files may change, and parts remember.
-    found: list[Any] = client.map(function, *columns, pure=False, retries=0)
-    return found
-
-
-def gathered(client: Any, futures: list[Any]) -> list[Any]:
-    """Wait for results, and return them.
-
-    Parameters
-    ----------
-    client : distributed.Client or None
-    futures : list
-        As `on_workers` returns them.
+    calls : sequence of tuple
+        Futures among the arguments are replaced by what they stand for.
 
     Raises
     ------
@@ -115,14 +108,16 @@ def gathered(client: Any, futures: list[Any]) -> list[Any]:
         If workers were lost again and again, or the scheduler.
     """
     if client is None:
-        return futures
+        return [function(*call) for call in calls]
     from distributed import KilledWorker
 
     try:
+        # Not pure: what is in files may change, and parts remember.
+        futures = client.map(function, *zip(*calls, strict=True), pure=False)
         found: list[Any] = client.gather(futures)
     except KilledWorker as error:
         raise RuntimeError(
-            f"client: the workers that held a part of the data were lost, one after the other, the "
+            "client: the workers that held a part of the data were lost, one after the other, the "
             f"last of them {error.last_worker.address}; do they have enough memory?"
         ) from error
     except CancelledError as error:
