@@ -17,22 +17,48 @@ from typing import IO, TYPE_CHECKING, Any
 from permdist._limits import need_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 PIECE = 2**22
+MARK = b"\xef\xbb\xbf"
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
 def read_bytes(path: Path) -> bytes:
     """Read a whole file; damage to a compressed one raises an error that says so."""
+    with reading(path) as (source, _):
+        data = _read_all(path, source)
+    data = data.removeprefix(MARK)  # a byte order mark says nothing here
+    if not data:
+        raise ValueError(f"{path}: the file is empty")
+    return data
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Open a file, compressed or not, to be read in the block, with clear errors.
+
+    Parameters
+    ----------
+    path : Path
+
+    Yields
+    ------
+    file, file
+        What is to be read, and the file on the disk under it.
+    """
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file")
     if path.is_dir():
         raise IsADirectoryError(f"{path}: expected a file, this is a directory")
     try:
-        with _OPENERS.get(path.suffix, open)(path, "rb") as source:
-            data = _read_all(path, source)
+        with open(path, "rb") as below:
+            if path.suffix in _OPENERS:
+                with _OPENERS[path.suffix](below, "rb") as source:
+                    yield source, below
+            else:
+                yield below, below
     except EOFError as error:
         raise ValueError(f"{path}: the compressed file is truncated") from error
     except zlib.error as error:
@@ -41,10 +67,6 @@ def read_bytes(path: Path) -> bytes:
         raise PermissionError(f"{path}: no permission to read it") from error
     except OSError as error:
         raise ValueError(f"{path}: cannot be read ({error})") from error
-    data = data.removeprefix(b"\xef\xbb\xbf")  # a byte order mark says nothing here
-    if not data:
-        raise ValueError(f"{path}: the file is empty")
-    return data
 
 
 def _read_all(path: Path, source: IO[bytes]) -> bytes:

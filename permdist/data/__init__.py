@@ -1,4 +1,4 @@
-"""Collections of queries and folds of them, battles; LETOR, TREC, PrefLib and CSV files."""
+"""Collections of queries, folds and stores of them, battles; LETOR, TREC, PrefLib, CSV files."""
 
 from permdist.data.battle_description import BattleDescription
 from permdist.data.battles import Battles, load_battles
@@ -18,6 +18,8 @@ from permdist.data.runs import (
 )
 from permdist.data.simulate import make_letor
 from permdist.data.simulate_battles import make_battles
+from permdist.data.store import is_store, open_store
+from permdist.data.store_write import write_store
 from permdist.data.trec import JudgedRun, Qrels, Run
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "Run",
     "file_kind",
     "is_run",
+    "is_store",
     "load_battles",
     "load_letor",
     "load_letor_folds",
@@ -44,7 +47,9 @@ __all__ = [
     "make_battles",
     "make_folds",
     "make_letor",
+    "open_store",
     "save_letor",
     "save_run",
     "save_scores",
+    "write_store",
 ]

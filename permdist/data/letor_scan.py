@@ -28,6 +28,7 @@ FAULTS = (
     "a feature's value is not finite",
     "a number has too many digits",
     "qid:ID after the label, which the first line does not have",
+    "a feature number is beyond the width of the table",
 )
 (
     BINARY,
@@ -41,6 +42,7 @@ FAULTS = (
     INFINITE,
     DIGITS,
     MIXED,
+    WIDE,
 ) = range(1, len(FAULTS))
 
 NEWLINE, RETURN, SPACE, TAB, HASH, COLON = 10, 13, 32, 9, 35, 58
@@ -106,7 +108,7 @@ def scan_lines(
     with_ids: bool,
     base: int,
     nan: bool,
-) -> tuple[int, int, int, bool]:
+) -> tuple[int, int, int, int, bool, int]:
     """Fill the arrays with what the lines say.
 
     table (documents, features); labels, numbers (query ids as numbers) and line_of (documents,);
@@ -115,7 +117,10 @@ def scan_lines(
     Whether lines have query ids, which number the first feature has, and whether values may be
     written nan, is known before.
 
-    Returns (line, fault, number of late values, whether all query ids are numbers).
+    There must be as many rows as lines that are not blank; more do no harm.
+
+    Returns (documents, line, fault, number of late values, whether all query ids are numbers,
+    number of columns up to the last one that any line has).
     """
     n, row, line, i = len(text), 0, 0, 0
     n_late = 0
@@ -134,9 +139,9 @@ def scan_lines(
         end = _token_end(text, i)
         value, kind = _number(text, i, end)
         if kind != 0 or value != np.floor(value) or value > 2.0**53:
-            return line, LABEL, n_late, numeric
+            return row, line, LABEL, n_late, numeric, 0
         if value < 0:
-            return line, NEGATIVE, n_late, numeric
+            return row, line, NEGATIVE, n_late, numeric, 0
         labels[row] = int(value)
         line_of[row] = line
         i = _skip_blanks(text, end)
@@ -145,7 +150,7 @@ def scan_lines(
         is_qid = end - i > 4 and text[i] == 113 and text[i + 1] == 105
         is_qid = is_qid and text[i + 2] == 100 and text[i + 3] == COLON
         if is_qid != with_ids:
-            return line, QID if with_ids else MIXED, n_late, numeric
+            return row, line, QID if with_ids else MIXED, n_late, numeric, 0
         places[row, 0], places[row, 1] = i, i
         if with_ids:
             places[row, 0], places[row, 1] = i + 4, end
@@ -179,12 +184,14 @@ def scan_lines(
                 colon += 1
             if colon == i or colon >= end or text[colon] != COLON:
                 negative = text[i] == MINUS and end - i > 2
-                return line, INDEX if negative else PAIR, n_late, numeric
+                return row, line, INDEX if negative else PAIR, n_late, numeric, 0
             if index < base:
-                return line, INDEX, n_late, numeric
+                return row, line, INDEX, n_late, numeric, 0
             column = index - base
+            if column >= table.shape[1]:
+                return row, line, WIDE, n_late, numeric, 0
             if given_in[column] == row:
-                return line, TWICE, n_late, numeric
+                return row, line, TWICE, n_late, numeric, 0
             given_in[column] = row
             value, kind = _number(text, colon + 1, end)
             null = kind == VALUE and _is_null(text, colon + 1, end)
@@ -195,13 +202,16 @@ def scan_lines(
                 late[n_late, 2], late[n_late, 3] = colon + 1, end
                 n_late += 1
             elif kind != 0:
-                return line, kind, n_late, numeric
+                return row, line, kind, n_late, numeric, 0
             table[row, column] = value
             places[row, 3] += 1
             i = _skip_blanks(text, end)
         row += 1
         i += 1
-    return 0, 0, n_late, numeric
+    used = table.shape[1]
+    while used and given_in[used - 1] < 0:
+        used -= 1
+    return row, 0, 0, n_late, numeric, used
 
 
 @kernel
