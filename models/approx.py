@@ -17,7 +17,7 @@ from permdist.models.starts import Piloted
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
     from permdist.measures import Measure
-    from permdist.models.batch import Batch
+    from permdist.models.blocks import Table
     from permdist.models.history import Watch
 
 __all__ = ["Approx", "ApproxAP", "ApproxNDCG", "smooth_positions"]
@@ -110,20 +110,18 @@ class Approx(Seeded, Piloted):
     def _unit(self) -> float:
         return 1.0 / float(self.alpha)
 
-    def _learn(
-        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
-    ) -> None:
+    def _learn_by_blocks(self, table: Table, watch: Watch, start: FloatArray | None) -> None:
         objective = self.build_objective()
-        start = self._start(features, batch) if start is None else start
+        start = self._start(table) if start is None else start
         if self.optimizer == "stochastic":
             found = solvers.stochastic(
-                objective.work(batch),
-                features,
+                objective.work(objective.batch(table.labels, table.ptr)),
+                table,
                 start,
                 self.C,
-                ptr=batch.ptr,
+                ptr=table.ptr,
                 rng=as_rng(self.random_state),
-                scaling=self._scaling(features, batch.ptr),
+                scaling=self._units(table),
                 learning_rate=self.learning_rate,
                 max_iter=self.max_iter,
                 note=watch.linear,
@@ -138,7 +136,7 @@ class Approx(Seeded, Piloted):
             return
         for stage in range(int(self.annealing) - 1, -1, -1):
             softer = replace(objective, alpha=float(self.alpha) / 4.0**stage)
-            found = self._by_lbfgs(self._task(softer, features, batch, start, watch))
+            found = self._by_lbfgs(self._task(softer, table, start, watch))
             start = found.w
         self._keep(self._chosen(found, watch))
 

@@ -6,6 +6,7 @@ import json
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -13,14 +14,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from permdist._check import pieces
 from permdist._deprecation import warn_renamed
 from permdist._files import write_atomically
 from permdist._groups import group_queries
-from permdist._ragged import pointers
 from permdist.data import Queries
+from permdist.data.missing import has_missing
 from permdist.measures import Measure, evaluate, parse
 from permdist.models.attributes import LARGEST_WIDTH, Count, History, Numbers, Truth
 from permdist.models.batch import Batch, teaching
+from permdist.models.blocks import Table
 from permdist.models.history import Watch
 from permdist.models.inputs import (
     as_eval_set,
@@ -34,7 +37,7 @@ from permdist.models.inputs import (
 from permdist.models.missing import METHODS, Filling, need_values
 from permdist.models.options import Declared, learned, option
 from permdist.models.rules import Flag, MeasureName, OneOf, Views, Whole
-from permdist.models.scaling import Scaling, canonical_order, inverse
+from permdist.models.scaling import Scaling, inverse
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -102,6 +105,9 @@ class Ranker(Declared):
     measure_judges: ClassVar[bool] = False  # `measure` is for validation, not for the objective
     by_column: ClassVar[bool] = False  # whether columns of the features should be contiguous
     scales_itself: ClassVar[bool] = False  # whether `_learn` takes features in any units
+    by_blocks: ClassVar[bool] = (
+        False  # whether it learns from blocks of queries, not from one array
+    )
 
     measure: str | Measure = option(
         MeasureName(),
@@ -188,6 +194,10 @@ class Ranker(Declared):
         `start` has the coefficients to start from, where the user has given any.
         """
 
+    def _learn_by_blocks(self, table: Table, watch: Watch, start: FloatArray | None) -> None:
+        """Do as `_learn`, without one array of all features, in a learner with `by_blocks`."""
+        raise NotImplementedError(f"{type(self).__name__}: give _learn_by_blocks, or no by_blocks")
+
     def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:  # noqa: ARG002
         """Score documents by their features, already normalized; ptr matters with `by_query`."""
         return features @ self.coef_
@@ -271,13 +281,15 @@ class Ranker(Declared):
             X = as_table("X", X)
         width = X.n_features if isinstance(X, Queries) else np.shape(X)[1] if np.ndim(X) == 2 else 0
         self._check_width(width, names_of(X), warm=before is not None)
-        features = read_features(self, X, reset=True, missing=self.missing)
+        features = read_features(self, X, reset=True)
         queries = as_queries(X if isinstance(X, Queries) else features, y, qid)
-        self._keep_filling(queries.X, warm=before is not None)
+        need_values(self.missing, queries)
+        self._keep_filling(queries, warm=before is not None)
         held_out = None if eval_set is None else self._held_out(as_eval_set(eval_set), queries)
         if held_out is None and self.early_stopping is not None:
             raise ValueError("early_stopping: it needs an eval_set to look at")
-        features, batch = self.training_data(queries)
+        table = self._table(queries)
+        need_range(table.largest)
         watch = Watch(
             type(self).__name__,
             held_out=held_out,
@@ -287,13 +299,19 @@ class Ranker(Declared):
         )
         start = before
         if warm_start_from is not None:
-            start = self._coefficients_of(warm_start_from, features.shape[1])
+            start = self._coefficients_of(warm_start_from, table.width)
         self.converged_ = True  # unless the learner finds otherwise
-        self._learn_scaled(features, batch, watch, start)
+        if self.by_blocks:
+            if start is not None:
+                watch.first(start)
+            self._learn_by_blocks(table, watch, start)
+        else:
+            features, batch = self._whole(table)
+            self._learn_scaled(features, batch, watch, start)
         self.history_, self.n_iter_, self.views_ = watch.history, len(watch), views
         self.null_ = False
         self._check_fit()
-        self.null_ = self._is_null(features, batch)
+        self.null_ = self._is_null(table)
         return self
 
     def _learn_scaled(
@@ -309,7 +327,8 @@ class Ranker(Declared):
         spread, factors = scaling.spread, scaling.factors
         if watch.held_out is not None:
             held_out = watch.held_out
-            watch.held_out = Queries(held_out.X * factors, held_out.y, held_out.qid)
+            arrays = held_out.y, held_out.ptr, held_out.qids
+            watch.held_out = Queries.trusted(held_out.X * factors, *arrays)
         if start is not None:
             start = start * spread
             watch.first(start)
@@ -323,20 +342,20 @@ class Ranker(Declared):
             raise ValueError(
                 f"eval_set: expected {queries.n_features} features, got {held_out.n_features}"
             )
-        need_values(self.missing, held_out.X, "eval_set")
+        need_values(self.missing, held_out, "eval_set")
         return self.filling.apply(held_out, self._views())
 
-    def _is_null(self, features: FloatArray, batch: Batch) -> bool:
+    def _is_null(self, table: Table) -> bool:
         """Check whether the model ranks better than ties would; warn where it does not."""
-        scores = self._scores(features, batch.ptr)
-        starts = batch.ptr[:-1]
+        scores = self._table_scores(table)
+        starts = table.ptr[:-1]
         spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
         if not spread.max() > SAME * np.abs(scores).max(initial=0.0):
             text = (
                 f"all documents of a query score the same, nothing was learned; {self._why_flat()}"
             )
         else:
-            found, chance = batch.beyond_chance(self.judge, scores)
+            found, chance = self._beyond_chance(table, scores)
             if not found <= chance + SAME:
                 return False
             text = (
@@ -346,6 +365,16 @@ class Ranker(Declared):
             )
         warnings.warn(f"{type(self).__name__}: {text}", ConvergenceWarning, stacklevel=4)
         return True
+
+    def _beyond_chance(self, table: Table, scores: FloatArray) -> tuple[float, float]:
+        """Return the mean of the learner's measure over queries, and that of a random order."""
+        pairs = []
+        for number, first in enumerate(table.cuts[:-1]):
+            rows = table.rows(number)
+            batch = replace(Batch.of(table.labels[rows], table.pointers(number)), first=first)
+            pairs.append(batch.beyond_chance(self.judge, scores[rows]))
+        found, chance = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+        return float(np.nanmean(found)), float(np.nanmean(chance))
 
     def _why_flat(self) -> str:
         """Ask for the reasons why nothing may have been learned."""
@@ -367,28 +396,43 @@ class Ranker(Declared):
         """
         self.need_fit()
         filling = self.filling
-        features = read_features(self, X, reset=False, missing=filling.method)
-        views, wanted = tuple(self.views_), filling.needs_queries(features)
+        features = read_features(self, X, reset=False)
+        views = tuple(self.views_)
+        known = X.has_missing if isinstance(X, Queries) else has_missing(features)
+        need_values(filling.method, features if known else None)
+        wanted = filling.method == "mean" and known
         if not self.by_query and views == ("raw",) and not wanted:
-            rows = filling.apply_to_rows(features)
-            return self._finite_scores(rows, np.array([0, len(features)]))
+            return _all_finite(self._scores_of_rows(features))
         ids = X.qid if isinstance(X, Queries) else qid
         if ids is None:
             who = "missing='mean'" if wanted else "normalize"
             who = type(self).__name__ if self.by_query else who
             raise TypeError(f"qid: {who} needs the query of each document")
-        queries = Queries(features, np.zeros(len(features), int), ids, missing="allow")
-        queries = filling.apply(queries, views)
-        return self._finite_scores(queries.X, queries.ptr)
+        groups = group_queries(ids, len(features))
+        labels = np.zeros(len(features), dtype=np.int64)
+        arrays = features, labels, groups.ptr, groups.qids
+        queries = Queries.trusted(*arrays, has_missing=known)
+        jobs = getattr(self, "n_jobs", 1)
+        table = Table(queries, filling=filling, views=views, n_jobs=jobs)
+        return _all_finite(self._table_scores(table))
 
-    def _finite_scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:
-        """Score documents, and refuse those whose score no double can hold."""
+    def _scores_of_rows(self, features: FloatArray) -> FloatArray:
+        """Score documents whose queries do not matter."""
+        scores = np.empty(len(features))
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = self._scores(features, ptr)
-        wrong = ~np.isfinite(scores)
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise ValueError(f"X: the score of row {row} is {scores[row]}; are its features right?")
+            for start, part in pieces(features):
+                rows = self.filling.apply_to_rows(np.asarray(part, dtype=np.float64))
+                ptr = np.array([0, len(part)])
+                scores[start : start + len(part)] = self._scores(rows, ptr)
+        return scores
+
+    def _table_scores(self, table: Table) -> FloatArray:
+        """Score the documents of all blocks."""
+        scores = np.empty(table.n_documents)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for number in range(len(table)):
+                found = self._scores(table.block(number), table.pointers(number))
+                scores[table.rows(number)] = found
         return scores
 
     def rank(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> IntArray:
@@ -490,13 +534,13 @@ class Ranker(Declared):
         """The number of columns that the fitted learner works on: features, then indicators."""
         return self.n_features_in_ * len(self.views_) + len(self.filling.indicators)
 
-    def _new_filling(self, features: FloatArray) -> Filling:
-        return Filling.of(features, self.missing, bool(self.missing_indicator))
+    def _new_filling(self, queries: Queries) -> Filling:
+        return Filling.of(queries, self.missing, bool(self.missing_indicator))
 
-    def _keep_filling(self, features: FloatArray, *, warm: bool) -> None:
+    def _keep_filling(self, queries: Queries, *, warm: bool) -> None:
         """Keep which features have missing values; with a warm start they must be the same."""
         before = self.filling
-        filling = self._new_filling(features)
+        filling = self._new_filling(queries)
         if warm and filling.indicators != before.indicators:
             raise ValueError(
                 f"missing: expected missing values of the features {list(before.indicators)} as "
@@ -520,25 +564,34 @@ class Ranker(Declared):
         ----------
         queries : Queries
         """
-        filling = getattr(self, "filling_", None) or self._new_filling(queries.X)
-        queries = filling.apply(queries, self._views())
-        labels, ptr, features = self._seen(queries.y), queries.ptr, queries.X
-        useful = teaching(labels, ptr)
+        table = self._table(queries)
+        need_range(table.largest)
+        return self._whole(table)
+
+    def _table(self, queries: Queries) -> Table:
+        """Return the queries that the learner learns from, by blocks."""
+        filling = getattr(self, "filling_", None) or self._new_filling(queries)
+        need_values(filling.method, queries)
+        labels = self._seen(queries.y)
+        useful = teaching(labels, queries.ptr)
         if not useful.any():
             raise ValueError(
                 "y: no query has documents of different labels, there is nothing to learn from"
             )
-        if not useful.all():
-            sizes = np.diff(ptr)
-            rows = np.repeat(useful, sizes)
-            features, labels, ptr = features[rows], labels[rows], pointers(sizes[useful])
-        need_range(features)
-        if self._draws_by_document():
-            order = canonical_order(features, labels, ptr)
-            features, labels = features[order], labels[order]
-        if self.by_column:
-            features = np.asfortranarray(features)
-        return features, self._batch(labels, ptr)
+        return Table(
+            queries,
+            filling=filling,
+            views=self._views(),
+            labels=labels,
+            keep=useful,
+            canonical=self._draws_by_document(),
+            n_jobs=getattr(self, "n_jobs", 1),
+        )
+
+    def _whole(self, table: Table) -> tuple[FloatArray, Batch]:
+        """Return all features in one array, and the batch of the queries."""
+        features = table.whole(by_column=self.by_column)
+        return features, self._batch(table.labels, table.ptr)
 
     def _check_width(self, width: int, names: tuple[str, ...] | None, *, warm: bool) -> None:
         """Refuse too many features, and to go on from coefficients for other ones."""
@@ -578,3 +631,12 @@ class Ranker(Declared):
         if named is not None and hasattr(other, "feature_names_in_"):
             need_names(other, tuple(named), "warm_start_from")
         return np.array(other.coef_)
+
+
+def _all_finite(scores: FloatArray) -> FloatArray:
+    """Return scores, and refuse those that no double can hold."""
+    wrong = ~np.isfinite(scores)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"X: the score of row {row} is {scores[row]}; are its features right?")
+    return scores

@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from permdist import _ragged
+from permdist._check import as_rng
 from permdist._interrupts import patiently
 from permdist._inversions import different_pairs
 from permdist.measures.placements import place_by_scores
@@ -19,8 +20,10 @@ from permdist.measures.placements import place_by_scores
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from permdist._typing import BoolArray, FloatArray, IntArray
+    from permdist._typing import BoolArray, FloatArray, IntArray, RandomState
     from permdist.measures import Measure
+
+Result = TypeVar("Result")
 
 SMALL = 250_000.0  # less than this, in steps of some nanoseconds, gains nothing from threads
 RANDOM_ORDERS = 50
@@ -37,11 +40,15 @@ class Batch:
         Where each query starts.
     scale : array of float, shape (queries,)
         The factor of score differences in each query.
+    first : int
+        The number of the first query among all that are learned from, where the batch is a part of
+        these: what is drawn for a query depends on its number only.
     """
 
     labels: IntArray
     ptr: IntArray
     scale: FloatArray
+    first: int = 0
 
     @classmethod
     def of(cls, labels: IntArray, ptr: IntArray, *, scale: bool = False) -> Batch:
@@ -51,6 +58,21 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.ptr) - 1
+
+    def part(self, start: int, stop: int) -> Batch:
+        """Return the queries from `start` up to `stop`."""
+        a, b = self.ptr[start], self.ptr[stop]
+        ptr, scale = self.ptr[start : stop + 1] - a, self.scale[start:stop]
+        return Batch(self.labels[a:b], ptr, scale, self.first + start)
+
+    def streams(self, random_state: RandomState) -> list[np.random.Generator]:
+        """Return a generator for each query, which depends on the query's number only."""
+        if random_state is None or isinstance(random_state, np.random.Generator):
+            random_state = int(as_rng(random_state).integers(2**63))
+        as_rng(random_state)  # checks it
+        numbers = range(self.first, self.first + len(self))
+        seeds = (np.random.SeedSequence(random_state, spawn_key=(number,)) for number in numbers)
+        return [np.random.default_rng(seed) for seed in seeds]
 
     @cached_property
     def query_of(self) -> IntArray:
@@ -99,19 +121,18 @@ class Batch:
         """Measure the ranking of each query by score, ties by the measure's own rule."""
         return measure.values(place_by_scores(scores, self.labels, self.ptr, measure.ties))
 
-    def beyond_chance(self, measure: Measure, scores: FloatArray) -> tuple[float, float]:
-        """Return the mean of a measure over queries, and that of a random order.
+    def beyond_chance(self, measure: Measure, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return a measure of each query, and that of a random order.
 
         Ties of scores count as broken at random in both. The latter is exact for measures that
         average over ties, and the mean over random orders for others.
         """
         shared = with_shared_ties(measure)
         if shared.ties == "average":
-            found, chance = self.measured(shared, scores), self.measured(shared, 0.0 * scores)
-            return float(np.nanmean(found)), float(np.nanmean(chance))
-        rng = np.random.default_rng(0)
+            return self.measured(shared, scores), self.measured(shared, np.zeros(len(scores)))
+        rng = np.random.default_rng(self.first)
         drawn = [self.measured(measure, rng.random(len(scores))) for _ in range(RANDOM_ORDERS)]
-        return float(np.nanmean(self.measured(measure, scores))), float(np.nanmean(drawn))
+        return self.measured(measure, scores), np.mean(drawn, axis=0)
 
 
 def with_shared_ties(measure: Measure) -> Measure:
@@ -135,11 +156,27 @@ def teaching(labels: IntArray, ptr: IntArray) -> BoolArray:
     return np.maximum.reduceat(labels, starts) > np.minimum.reduceat(labels, starts)
 
 
+def n_threads(n_jobs: int | None) -> int:
+    """Return how many threads a number of jobs means."""
+    return (os.cpu_count() or 1) if n_jobs in (None, -1) else int(n_jobs or 1)
+
+
+def map_blocks(work: Callable[[int], Result], number: int, n_jobs: int | None) -> list[Result]:
+    """Return what `work` returns for the numbers of all blocks, in their order, by threads.
+
+    What is called in turn must not start threads itself.
+    """
+    workers = min(n_threads(n_jobs), number)
+    if workers <= 1:
+        return [work(block) for block in range(number)]
+    return list(_pool(workers).map(work, range(number)))
+
+
 def in_threads(work: Callable[[int, int], None], cost: FloatArray, n_jobs: int | None) -> None:
     """Call ``work(first, last)`` on ranges of queries of about the same cost, in threads."""
     if not len(cost):
         return
-    workers = (os.cpu_count() or 1) if n_jobs in (None, -1) else int(n_jobs or 1)
+    workers = n_threads(n_jobs)
     total = np.concatenate([[0.0], np.cumsum(cost)])
     parts = min(4 * workers, len(cost)) if workers > 1 and total[-1] > SMALL else 1
     cuts = np.searchsorted(total, np.linspace(0.0, total[-1], parts + 1))

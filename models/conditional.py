@@ -27,10 +27,9 @@ if TYPE_CHECKING:
 
     from permdist._typing import FloatArray
     from permdist.measures import Measure
-    from permdist.models.batch import Batch
+    from permdist.models.blocks import Table
     from permdist.models.descent import Task
     from permdist.models.history import Watch
-    from permdist.models.spaces import Sums
 
 STAYS = 1e-6  # a change of the objective, relative to it, that calls for no other round
 MOVED = ("orders", "sample_size", "skew")  # now options of the spaces
@@ -89,25 +88,24 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
     def _starts_from_pairs(self) -> bool:
         return self._space().kinked
 
-    def _start(self, features: FloatArray, batch: Batch) -> FloatArray | None:
+    def _start(self, table: Table) -> FloatArray | None:
         """Start from the likelihood over pairs where w = 0 is a kink: sorted classes all tie."""
         if not self._starts_from_pairs():
             return None
-        return self._pilot(Likelihood(scale=self.scale), features, batch, self._penalty())
+        return self._pilot(Likelihood(scale=self.scale), table, self._penalty())
 
     def _draws_by_document(self) -> bool:
         return self._space().draws
 
     def _by_lbfgs(self, task: Task) -> solvers.Solution:
         """Minimize; where the space sorts or draws by scores, do so again and go on."""
-        bound, features, watch = task.bound, task.features, task.watch
-        begin = np.zeros(features.shape[1]) if task.start is None else task.start
-        sums: Sums = bound.sums  # type: ignore[attr-defined]
-        if not sums.resort(features @ begin) and not sums.adapts:
+        total, watch = task.total, task.watch
+        begin = np.zeros(total.width) if task.start is None else task.start
+        if not total.resort(begin) and not total.adapts:
             found = self._by_plain_lbfgs(task)
             if self._space().kinked:
                 found = self._unless_zero(task, found)
-            self.sample_ = sums.report(features @ found.w)
+            self.sample_ = total.report(found.w)
             return found
         rounds = getattr(self._space(), "rounds", 1)
         found = solvers.Solution(begin, np.inf)
@@ -115,19 +113,18 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
             before = len(watch)
             found = self._by_plain_lbfgs(task._replace(start=begin))
             watch.history.setdefault("round", []).extend([float(number)] * (len(watch) - before))
-            share = sums.reach(features @ begin, features @ found.w)
+            share = total.reach(begin, found.w)
             if number == rounds or not found.converged or len(watch) >= self.max_iter:
                 found = self._far(found, share)
                 break
             begin = found.w if share == 1.0 else begin + share * (found.w - begin)
-            scores = features @ begin
-            value = float(bound(scores)[0].sum())
-            if not sums.resort(scores):
+            value = total(begin).value
+            if not total.resort(begin):
                 break
-            change = abs(float(bound(scores)[0].sum()) - value)
+            change = abs(total(begin).value - value)
             if share == 1.0 and change <= STAYS * abs(value):
                 break
-        self.sample_ = sums.report(features @ found.w)
+        self.sample_ = total.report(found.w)
         return found
 
     def _by_plain_lbfgs(self, task: Task) -> solvers.Solution:
@@ -136,7 +133,7 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
 
     def _unless_zero(self, task: Task, found: solvers.Solution) -> solvers.Solution:
         """Return w = 0 where nothing is gained over it; at a kink there, L-BFGS ends close by."""
-        zero = float(task.bound(np.zeros(len(task.features)))[0].sum())
+        zero = task.total(np.zeros(task.total.width)).value
         flat = found.message == solvers.UNCHANGED  # which has been said
         if flat or task.watch.stopped or found.value < zero - STAYS * abs(zero):
             return found
@@ -228,11 +225,11 @@ class Expected(Conditional):
 
         def merit(found: solvers.Solution) -> float:
             if watch.stops_early and watch.held_out is not None:
-                return -watch.judge(watch.held_out.X @ found.w)
+                return -watch.judge(solvers.linear_scores(watch.held_out.X, found.w))
             return found.value
 
         rng = as_rng(self.random_state)
-        begin = np.zeros(task.features.shape[1]) if task.start is None else task.start
+        begin = np.zeros(task.total.width) if task.start is None else task.start
         best = solvers.multistart(
             solve, begin, self.n_starts, rng, units=task.scaling.factors, merit=merit
         )

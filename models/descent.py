@@ -9,19 +9,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from permdist.data import Queries
 from permdist.models import solvers
 from permdist.models.base import Ranker
+from permdist.models.blocks import Table
 from permdist.models.objectives.base import OBJECTIVES, Objective, parse_objective
 from permdist.models.options import option
 from permdist.models.rules import OneOf
 from permdist.models.scaling import Scaling
 from permdist.models.shared import Iterative, Penalized, Standardized, Threaded, WarmStarted
 from permdist.models.specs import SpecName
+from permdist.models.totals import BlockTotal
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
     from permdist.models.batch import Batch
     from permdist.models.history import Watch
+    from permdist.models.totals import SumOverBlocks
 
 
 class Task(NamedTuple):
@@ -29,23 +33,21 @@ class Task(NamedTuple):
 
     Attributes
     ----------
-    bound : callable
-        The objective, ready for the queries.
-    features : array of float, shape (documents, features)
+    total : SumOverBlocks
+        The objective as a function of the coefficients.
     start : array of float, shape (features,), or None
     watch : Watch
     scaling : Scaling
         The units of the features, and the factors of the penalty.
-    ptr : array of int, shape (queries + 1,)
-        Where each query starts.
+    table : Table
+        The queries.
     """
 
-    bound: solvers.Objective
-    features: FloatArray
+    total: SumOverBlocks
     start: FloatArray | None
     watch: Watch
     scaling: Scaling
-    ptr: IntArray
+    table: Table
 
 
 class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker):
@@ -58,6 +60,7 @@ class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker)
     """
 
     scales_itself: ClassVar[bool] = True
+    by_blocks: ClassVar[bool] = True
     warns_if_flat: ClassVar[bool] = True
     advice: ClassVar[str] = "other features"  # where no step can be taken
 
@@ -65,7 +68,7 @@ class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker)
     def build_objective(self) -> Objective:
         """Return the objective with the learner's parameters."""
 
-    def _start(self, features: FloatArray, batch: Batch) -> FloatArray | None:  # noqa: ARG002
+    def _start(self, table: Table) -> FloatArray | None:  # noqa: ARG002
         """Choose where to start from, if the user has not; zeros by default."""
         return None
 
@@ -78,34 +81,37 @@ class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker)
     def _batch(self, labels: IntArray, ptr: IntArray) -> Batch:
         return self.build_objective().batch(labels, ptr)
 
+    def _learn_by_blocks(self, table: Table, watch: Watch, start: FloatArray | None) -> None:
+        begin = self._start(table) if start is None else start
+        self._keep(self._solve(self._task(self.build_objective(), table, begin, watch)))
+
     def _learn(
         self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
     ) -> None:
-        begin = self._start(features, batch) if start is None else start
-        self._keep(self._solve(self._task(self.build_objective(), features, batch, begin, watch)))
+        """Learn from one array of features, already normalized."""
+        queries = Queries.trusted(features, batch.labels, batch.ptr, np.arange(len(batch)))
+        self._learn_by_blocks(Table(queries, n_jobs=self.n_jobs), watch, start)
+
+    def _total(self, objective: Objective, table: Table) -> SumOverBlocks:
+        """Make an objective a function of the coefficients."""
+        return BlockTotal(objective, table, self.n_jobs)
 
     def _task(
-        self,
-        objective: Objective,
-        features: FloatArray,
-        batch: Batch,
-        start: FloatArray | None,
-        watch: Watch,
+        self, objective: Objective, table: Table, start: FloatArray | None, watch: Watch
     ) -> Task:
         """Make an objective ready to be minimized."""
-        bound = objective.bind(batch, self.n_jobs)
-        return Task(bound, features, start, watch, self._scaling(features, batch.ptr), batch.ptr)
+        return Task(self._total(objective, table), start, watch, self._units(table), table)
 
-    def _scaling(self, features: FloatArray, ptr: IntArray) -> Scaling:
+    def _units(self, table: Table) -> Scaling:
         """Measure features by their spread; the penalty does so with `standardize`."""
-        return Scaling.of(features, ptr, standardize=self.standardize)
+        spread = table.spread
+        return Scaling(spread, spread**2 if self.standardize else np.ones(len(spread)))
 
-    def _pilot(
-        self, objective: Objective, features: FloatArray, batch: Batch, C: float, tol: float = 1e-4
-    ) -> FloatArray:
+    def _pilot(self, objective: Objective, table: Table, C: float, tol: float = 1e-4) -> FloatArray:
         """Return a rough minimum of another objective, to start from."""
-        bound, scaling = objective.bind(batch, self.n_jobs), self._scaling(features, batch.ptr)
-        return solvers.lbfgs(bound, features, None, C, scaling=scaling, tol=tol, max_iter=100).w
+        total = self._total(objective, table)
+        options = {"scaling": self._units(table), "tol": tol, "max_iter": 100}
+        return solvers.lbfgs(total, None, C, **options).w
 
     def _keep(self, solution: solvers.Solution) -> None:
         self.coef_, self.converged_ = solution.w, solution.converged
@@ -116,8 +122,8 @@ class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker)
 
     def _by_lbfgs(self, task: Task) -> solvers.Solution:
         watch = task.watch
-        watch.first(np.zeros(task.features.shape[1]) if task.start is None else task.start)
-        found = solvers.lbfgs(*task[:3], self._penalty(), ptr=task.ptr, **self._limits(task))
+        watch.first(np.zeros(task.total.width) if task.start is None else task.start)
+        found = solvers.lbfgs(task.total, task.start, self._penalty(), **self._limits(task))
         if self.warns_if_flat and found.message == solvers.UNCHANGED:
             self._warn(
                 "the loss does not change with the scores; is the measure the same for all "
@@ -144,7 +150,8 @@ class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker)
 
     def _by_planes(self, task: Task) -> solvers.Solution:
         watch = task.watch
-        found = solvers.cutting_planes(*task[:3], self._penalty(), **self._limits(task))
+        inputs = task.total, task.start, self._penalty()
+        found = solvers.cutting_planes(*inputs, **self._limits(task))
         early = watch.stops_early and watch.best is not None
         if not (found.converged or early):
             self._warn(

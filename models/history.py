@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist.measures import Measure, evaluate
+from permdist.models.solvers.total import linear_scores
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
@@ -92,11 +93,11 @@ class Watch:
         """Take the coefficients that a linear learner starts from as the best so far."""
         if self.held_out is not None:
             self.best, self.best_at = np.array(coef), len(self)
-            self._highest = self.judge(self.held_out.X @ coef)
+            self._highest = self.judge(linear_scores(self.held_out.X, coef))
 
     def linear(self, coef: FloatArray, **values: float) -> bool:
         """Note one iteration of a linear learner; see `note`."""
-        scores = None if self.held_out is None else self.held_out.X @ coef
+        scores = None if self.held_out is None else linear_scores(self.held_out.X, coef)
         return self.note(np.array(coef), scores, **values)
 
     def note(self, state: Any, scores: FloatArray | None, **values: float) -> bool:

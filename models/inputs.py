@@ -6,11 +6,12 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 
+from permdist._check import pieces
 from permdist._tables import column_names, dense, differing_columns, refuse_masks
 from permdist.data import Queries
-from permdist.models.missing import need_values
 from permdist.models.rules import LARGEST, SMALLEST
 
 if TYPE_CHECKING:
@@ -37,18 +38,12 @@ def as_eval_set(data: Any) -> Queries:
     return as_queries(*data)
 
 
-def read_features(learner: Any, X: Any, *, reset: bool, missing: str = "error") -> FloatArray:
+def read_features(learner: Any, X: Any, *, reset: bool) -> FloatArray:
     """Return the features, after comparing their number and names with those of the fit.
 
-    With `reset` there is nothing to compare with: the learner keeps their number and names. NaN
-    is refused where `missing` is ``"error"``.
+    With `reset` there is nothing to compare with: the learner keeps their number and names.
+    Arrays of float32 or float64 are returned as they are; other numbers become float64.
     """
-    features = _read(learner, X, reset)
-    need_values(missing, features)
-    return features
-
-
-def _read(learner: Any, X: Any, reset: bool) -> FloatArray:
     names = names_of(X)
     if isinstance(X, Queries):
         if reset:
@@ -59,9 +54,15 @@ def _read(learner: Any, X: Any, reset: bool) -> FloatArray:
         return X.X
     if not reset and names is not None:
         need_names(learner, names)
+    dtypes = [np.float64, np.float32]
+    table = as_table("X", X)
     features: FloatArray = validate_data(
-        learner, as_table("X", X), dtype=np.float64, reset=reset, ensure_all_finite="allow-nan"
+        learner, table, dtype=dtypes, reset=reset, ensure_all_finite=False
     )
+    for _, part in pieces(features):
+        assert_all_finite(
+            part, allow_nan=True, input_name="X", estimator_name=type(learner).__name__
+        )
     return features
 
 
@@ -107,9 +108,8 @@ def need_names(learner: Any, names: tuple[str, ...] | None, what: str = "X") -> 
             raise ValueError(wrong)
 
 
-def need_range(features: FloatArray) -> None:
+def need_range(largest: float) -> None:
     """Refuse features whose squares, and what is made of them, no double can hold."""
-    largest = max(float(features.max()), -float(features.min()))
     if largest > LARGEST or 0.0 < largest < SMALLEST:
         raise ValueError(
             f"X: expected features of a size from {SMALLEST:g} to {LARGEST:g}, the largest is "

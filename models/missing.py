@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from permdist._check import pieces
 from permdist._text import plural
 from permdist.data import Queries
 from permdist.data.missing import FILLS, fill, has_missing
@@ -32,11 +33,12 @@ class Filling(NamedTuple):
     indicators: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, features: FloatArray, method: str, indicator: bool) -> Filling:
-        """Make the filling of a learner that is fitted to these features."""
-        if method == "error" or not indicator or not has_missing(features):
+    def of(cls, queries: Queries, method: str, indicator: bool) -> Filling:
+        """Make the filling of a learner that is fitted to these queries."""
+        if method == "error" or not indicator or not queries.has_missing:
             return cls(method)
-        return cls(method, tuple(np.flatnonzero(np.isnan(features).any(axis=0)).tolist()))
+        # A minimum with NaN in it is NaN.
+        return cls(method, tuple(np.flatnonzero(np.isnan(queries.X.min(axis=0))).tolist()))
 
     @classmethod
     def read(cls, name: str, value: Any, n_features: int) -> Filling:
@@ -45,14 +47,10 @@ class Filling(NamedTuple):
             raise ValueError(f"{name}: expected a method and columns, got {shown(value)}")
         return cls(str(value[0]), tuple(Columns().read(name, value[1], n_features)))
 
-    def needs_queries(self, features: FloatArray) -> bool:
-        """Check whether the query of each document matters for these features."""
-        return self.method == "mean" and has_missing(features)
-
     def apply(self, queries: Queries, views: tuple[str, ...]) -> Queries:
         """Fill missing values, normalize, and put the indicators behind all other columns."""
         if self.method == "error":
-            need_values(self.method, queries.X)
+            need_values(self.method, queries)
             return queries.normalize(views)
         scaled = queries.fill_missing(self.method).normalize(views)
         if not self.indicators:
@@ -75,14 +73,29 @@ class Filling(NamedTuple):
         return np.isnan(features[:, list(self.indicators)]).astype(np.float64)
 
 
-def need_values(method: str, features: FloatArray, name: str = "X") -> None:
-    """Refuse missing values, unless the learner was asked to fill them."""
-    if method != "error" or not has_missing(features):
+def need_values(method: str, features: Queries | FloatArray | None, name: str = "X") -> None:
+    """Refuse missing values, unless the learner was asked to fill them.
+
+    Parameters
+    ----------
+    method : {"error", "zero", "mean"}
+    features : Queries, array of float or None
+        An array is looked at only if it has missing values; None has none.
+    name : str
+        Of the argument, for the message.
+    """
+    if isinstance(features, Queries):
+        features = features.X if features.has_missing else None
+    if method != "error" or features is None:
         return
-    missing = np.isnan(features)
-    row, column = np.argwhere(missing)[0]
-    number = plural(int(missing.sum()), "missing value")
+    total, first = 0, ""
+    for start, part in pieces(features):
+        missing = np.isnan(part)
+        if not total and missing.any():
+            row, column = np.argwhere(missing)[0]
+            first = f"row {start + row}, column {column}"
+        total += int(missing.sum())
     raise ValueError(
-        f"{name} contains NaN: {number}, the first in row {row}, column {column}; "
+        f"{name} contains NaN: {plural(total, 'missing value')}, the first in {first}; "
         "missing='mean' or missing='zero' makes the learner fill them in"
     )

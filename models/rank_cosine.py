@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -9,12 +10,14 @@ import numpy as np
 from permdist.models import objectives
 from permdist.models.base import Card
 from permdist.models.descent import Descent
-from permdist.models.scaling import Scaling, inverse
+from permdist.models.objectives.base import Bound, Objective
+from permdist.models.scaling import Scaling
 
 if TYPE_CHECKING:
-    from permdist._typing import FloatArray, IntArray
+    from permdist._typing import FloatArray
     from permdist.measures import Measure
     from permdist.models.batch import Batch
+    from permdist.models.blocks import Table
 
 
 class RankCosine(Descent):
@@ -57,16 +60,27 @@ class RankCosine(Descent):
         """Return the objective with the learner's parameters."""
         return objectives.Cosine()
 
-    def _start(self, features: FloatArray, batch: Batch) -> FloatArray:
-        norms = np.sqrt(np.add.reduceat(batch.labels.astype(float) ** 2, batch.ptr[:-1]))
-        factors = self._scaling(features, batch.ptr).factors
-        start = factors * (features.T @ (batch.labels / norms[batch.query_of]))
+    def _start(self, table: Table) -> FloatArray:
+        factors = self._units(table).factors
+        start = -factors * self._total(_Alignment(), table)(np.zeros(table.width)).gradient
         size = float(np.abs(start).max())
         return factors * (start / size if size > 0.0 else start)
 
-    def _scaling(self, features: FloatArray, ptr: IntArray) -> Scaling:  # noqa: ARG002
+    def _units(self, table: Table) -> Scaling:
         """Measure features by their root mean squares: the angle looks at levels, too."""
-        largest = np.abs(features).max(axis=0)
-        shares = features * inverse(largest)
-        spread = largest * np.sqrt(np.einsum("ij,ij->j", shares, shares) / len(features))
+        spread = table.root_mean_squares()
         return Scaling(spread, spread**2 if self.standardize else np.ones(len(spread)))
+
+
+@dataclass(frozen=True)
+class _Alignment(Objective):
+    """Minus the inner product of the scores with labels of length 1."""
+
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:  # noqa: ARG002
+        norms = np.sqrt(np.add.reduceat(batch.labels.astype(float) ** 2, batch.ptr[:-1]))
+        target = batch.labels / norms[batch.query_of]
+
+        def bound(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+            return -np.add.reduceat(target * scores, batch.ptr[:-1]), -target
+
+        return bound

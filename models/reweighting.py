@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,8 +10,10 @@ import numpy as np
 
 from permdist.models.batch import in_threads
 from permdist.models.conditional import Conditional
+from permdist.models.objectives.base import Objective
 from permdist.models.options import option
 from permdist.models.rules import Whole
+from permdist.models.solvers import linear_scores
 from permdist.sums.exchanges import BatchExchanges
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from permdist.models import solvers
     from permdist.models.batch import Batch
     from permdist.models.descent import Task
+    from permdist.models.totals import SumOverBlocks
 
 UNIFORM = 0.1  # the weight of every pair beside the mean weight of 1
 
@@ -47,19 +51,58 @@ class WeightedPairs:
         spread = partial(in_threads, n_jobs=self.n_jobs)
         return self.pairs.sums(scores, self.batch.scale, self.weights, spread)
 
-    def weigh(self, scores: FloatArray) -> None:
+    def changes(self, scores: FloatArray) -> FloatArray:
+        """Return how much the measure changes if each pair is exchanged in this ranking."""
+        return np.abs(self.pairs.changes(self.measure, scores))
+
+    def sum_changes(self, scores: FloatArray) -> tuple[float, int]:
+        """Return the sum of the changes, and the number of pairs."""
+        changes = self.changes(scores)
+        return float(changes.sum()), len(changes)
+
+    def weigh(self, scores: FloatArray, mean: float | None = None) -> None:
         """Weigh each pair by how much the measure changes if it is exchanged in this ranking.
 
         A tenth of the mean change is added to every pair, and their mean is made 1. The weights
         are the means over all rankings so far: rankings by different weights would otherwise take
         turns.
+
+        Parameters
+        ----------
+        scores : array of float, shape (documents,)
+        mean : float, optional
+            The mean change over all queries, where these are only some of them.
         """
-        changes = np.abs(self.pairs.changes(self.measure, scores))
-        mean = float(changes.mean())
+        changes = self.changes(scores)
+        mean = float(changes.mean()) if mean is None else mean
         new = (changes / mean + UNIFORM) / (1.0 + UNIFORM) if mean > 0.0 else np.ones(len(changes))
         self._rankings += 1
         share = 1.0 / self._rankings
         self.weights = (1.0 - share) * self.weights + share * new
+
+
+@dataclass(frozen=True)
+class Exchanges(Objective):
+    """`WeightedPairs` as an objective: the likelihood of pairs until they are weighed."""
+
+    measure: Measure
+    scale: bool
+
+    @property
+    def scaled(self) -> bool:
+        """Whether score differences are divided by the number of pairs of each query."""
+        return self.scale
+
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> WeightedPairs:
+        """Make the objective ready for the queries of a batch; see `Objective.bind`."""
+        return WeightedPairs(batch, self.measure, n_jobs)
+
+
+def weigh(total: SumOverBlocks, w: FloatArray) -> None:
+    """Weigh the pairs of all blocks by the ranking of w."""
+    found = total.over_blocks("asked", w, "sum_changes")
+    mean = sum(one for one, _ in found) / max(1, sum(number for _, number in found))
+    total.over_blocks("asked", w, "weigh", mean)
 
 
 class Round(NamedTuple):
@@ -86,9 +129,8 @@ class Reweighted(Conditional):
         return self._reweighted(task, first) if self.reweight else first
 
     def _reweighted(self, task: Task, first: solvers.Solution) -> solvers.Solution:
-        batch: Batch = task.bound.sums.batch  # type: ignore[attr-defined]
-        weighted = WeightedPairs(batch, self.judge, self.n_jobs)
-        rounds = [self._judged(task, batch, first, 0)]
+        weighted = self._total(Exchanges(self.judge, self.scale), task.table)
+        rounds = [self._judged(task, first, 0)]
         for number in range(1, self.reweight + 1):
             last = rounds[-1].solution
             if task.watch.stopped or not last.converged:
@@ -99,18 +141,18 @@ class Reweighted(Conditional):
                     f"reweight={self.reweight} rounds; use a larger max_iter"
                 )
                 break
-            weighted.weigh(task.features @ last.w)
-            found = self._by_plain_lbfgs(task._replace(bound=weighted, start=last.w))
-            rounds.append(self._judged(task, batch, found, number))
+            weigh(weighted, last.w)
+            found = self._by_plain_lbfgs(task._replace(total=weighted, start=last.w))
+            rounds.append(self._judged(task, found, number))
         return max(rounds, key=lambda one: one.measure).solution
 
-    def _judged(self, task: Task, batch: Batch, found: solvers.Solution, number: int) -> Round:
+    def _judged(self, task: Task, found: solvers.Solution, number: int) -> Round:
         """Measure a solution, and note its round and measure at its iterations."""
-        training = float(np.nanmean(batch.measured(self.judge, task.features @ found.w)))
+        training = float(np.nanmean(task.total.measured(found.w, self.judge)))
         history = task.watch.history
         for key, value in (("reweighted", float(number)), ("training", training)):
             entries = history.setdefault(key, [])
             entries.extend([value] * (len(task.watch) - len(entries)))
         if task.watch.held_out is None:
             return Round(training, found)
-        return Round(task.watch.judge(task.watch.held_out.X @ found.w), found)
+        return Round(task.watch.judge(linear_scores(task.watch.held_out.X, found.w)), found)

@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from permdist._check import PIECE, frozen
 from permdist._kernels import kernel
+from permdist._ragged import rows_of
+from permdist.data.normalize import pieces_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from permdist._typing import FloatArray, IntArray
 
 
@@ -81,10 +86,63 @@ def spread_within(X: FloatArray, ptr: IntArray) -> FloatArray:
     >>> spread_within(X, np.array([0, 2, 4]))
     array([0.70710678, 0.        ])
     """
-    # Scaling by powers of two is exact, and keeps squares from overflowing.
-    _, exponent = np.frexp(np.abs(X).max(axis=0, initial=0.0))
-    unit = np.ldexp(1.0, -np.clip(exponent, -1000, 1000))
-    return np.sqrt(_squares_within(X, ptr, unit) / max(1, len(X))) / unit
+    parts = []
+    for first, last in pieces_of(ptr, PIECE // max(1, X.shape[1])):
+        a, b = ptr[first], ptr[last]
+        rows = np.asarray(X[a:b], dtype=np.float64, order="C")
+        parts.append(Moments.of(rows, ptr[first : last + 1] - a))
+    return spread_of(parts)
+
+
+class Moments(NamedTuple):
+    """What the spread of features is made of, for some of the queries.
+
+    Attributes
+    ----------
+    largest : array of float, shape (features,)
+        The largest size of each feature.
+    squares : array of float, shape (features,)
+        The sum of its squares, in units of the power of two above `largest`.
+    number : int
+        The number of documents.
+    """
+
+    largest: FloatArray
+    squares: FloatArray
+    number: int
+
+    @classmethod
+    def of(cls, X: FloatArray, ptr: IntArray, *, centered: bool = True) -> Moments:
+        """Sum squares of the features, or of their differences from the means of queries.
+
+        Parameters
+        ----------
+        X : array of float64, shape (documents, features), in C order
+        ptr : array of int, shape (queries + 1,)
+        centered : bool
+            Whether to subtract the means of the queries.
+        """
+        largest = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
+        # Scaling by powers of two is exact, and keeps squares from overflowing.
+        unit = np.ldexp(1.0, -_exponent(largest))
+        if centered:
+            return cls(largest, _squares_within(frozen(X), frozen(ptr), unit), len(X))
+        scaled = X * unit
+        return cls(largest, np.einsum("ij,ij->j", scaled, scaled), len(X))
+
+
+def spread_of(parts: Sequence[Moments]) -> FloatArray:
+    """Return the root of the mean square of each feature over all parts, shape (features,)."""
+    exponents = [_exponent(part.largest) for part in parts]
+    top = np.maximum.reduce(exponents)
+    total = np.zeros(len(top))
+    for part, exponent in zip(parts, exponents, strict=True):
+        total += np.ldexp(part.squares, 2 * (exponent - top))
+    return np.ldexp(np.sqrt(total / max(1, sum(part.number for part in parts))), top)
+
+
+def _exponent(largest: FloatArray) -> IntArray:
+    return np.clip(np.frexp(largest)[1], -1000, 1000).astype(np.int64)
 
 
 def canonical_order(X: FloatArray, labels: IntArray, ptr: IntArray) -> IntArray:
@@ -104,10 +162,13 @@ def canonical_order(X: FloatArray, labels: IntArray, ptr: IntArray) -> IntArray:
     array of int, shape (documents,)
         Row numbers, query after query.
     """
-    factors = inverse(spread_within(X, ptr))
+    return order_by(X, labels, ptr, inverse(spread_within(X, ptr)))
+
+
+def order_by(X: FloatArray, labels: IntArray, ptr: IntArray, factors: FloatArray) -> IntArray:
+    """Do as `canonical_order`, with features multiplied by `factors`."""
     key = X @ (factors * np.random.default_rng(0).normal(size=len(factors)))
-    query = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
-    return np.lexsort((labels, key, query))
+    return np.lexsort((labels, key, rows_of(ptr)))
 
 
 @kernel

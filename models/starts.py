@@ -13,7 +13,7 @@ from permdist.models.rules import OneOf
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
-    from permdist.models.batch import Batch
+    from permdist.models.blocks import Table
     from permdist.models.objectives import Objective
 
 PILOTS: dict[str, Objective] = {"listnet": ListNet(target="label"), "pairs": Likelihood()}
@@ -42,21 +42,16 @@ class Piloted(Descent):
         """Return the difference of scores that the objective begins to tell apart."""
         return 1.0
 
-    def _start(self, features: FloatArray, batch: Batch) -> FloatArray | None:
+    def _start(self, table: Table) -> FloatArray | None:
         """Minimize a convex objective, and choose the length of w by the learner's own."""
         if self.start == "zeros":
             return None
-        pilot = self._pilot(PILOTS[self.start], features, batch, WEAK)
-        scores = features @ pilot
-        means = np.add.reduceat(scores, batch.ptr[:-1]) / batch.sizes
-        spread = float(np.sqrt(np.mean((scores - means[batch.query_of]) ** 2)))
+        pilot = self._pilot(PILOTS[self.start], table, WEAK)
+        total = self._total(self.build_objective(), table)
+        spread = total.spread(pilot)
         if not spread > 0.0:
             return None
-        bound = self.build_objective().bind(batch, self.n_jobs)
-        scaling = self._scaling(features, batch.ptr)
-        length = float(scaling.penalty @ pilot**2) / self._penalty()
-
-        def value(factor: float) -> float:
-            return float(bound(factor * scores)[0].sum()) + factor**2 * length
-
-        return pilot * min((one * self._unit() / spread for one in LENGTHS), key=value)
+        length = float(self._units(table).penalty @ pilot**2) / self._penalty()
+        factors = np.array(LENGTHS) * self._unit() / spread
+        values = total.along(pilot, factors.tolist()) + factors**2 * length
+        return pilot * factors[int(np.argmin(values))]

@@ -10,7 +10,7 @@ from permdist._tables import dense, refuse_masks, without_nulls
 from permdist._text import hint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -51,36 +51,72 @@ def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def first_index(mask: BoolArray) -> str:
-    """Name the first true entry of a mask: ``4`` in one dimension, ``(0, 4)`` in more."""
-    where = np.unravel_index(int(np.argmax(mask)), mask.shape)
-    return str(int(where[0])) if mask.ndim == 1 else str(tuple(int(i) for i in where))
+def first_index(mask: BoolArray, start: int = 0) -> str:
+    """Name the first true entry of a mask: ``4`` in one dimension, ``(0, 4)`` in more.
+
+    `start` is the row of the first entry, where the mask is that of a part of the rows.
+    """
+    row, *rest = np.unravel_index(int(np.argmax(mask)), mask.shape)
+    where = (int(row) + start, *map(int, rest))
+    return str(where[0]) if mask.ndim == 1 else str(where)
+
+
+PIECE = 1 << 20  # entries of a large array that are looked at together
 
 
 def finite(
-    name: str, values: ArrayLike, *, ndim: int | None = None, nan: bool = False, remedy: str = ""
+    name: str,
+    values: ArrayLike,
+    *,
+    ndim: int | None = None,
+    nan: bool = False,
+    remedy: str = "",
+    single: bool = False,
 ) -> FloatArray:
     """Convert to float64 and refuse NaN, infinities, booleans and the wrong dimension.
 
-    With `nan`, NaN is accepted; otherwise `remedy` is added to the error about it.
+    With `nan`, NaN is accepted; otherwise `remedy` is added to the error about it. With `single`,
+    arrays of float32 or float64 are returned as they are, in any order of memory.
     """
     array = as_array(name, values)
     if array.dtype.kind == "b":
         raise TypeError(f"{name}: expected numbers, got booleans")
     if ndim is not None and array.ndim != ndim:
         raise ValueError(f"{name}: expected {ndim} dimension(s), got shape {array.shape}")
-    result = np.asarray(array, dtype=np.float64, order="C")
+    if single and array.dtype in (np.float32, np.float64):
+        result = array
+    else:
+        result = np.asarray(array, dtype=np.float64, order="C")
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
         largest = max(abs(int(array.max())), abs(int(array.min())))
         if largest > 2**53:
             raise ValueError(f"{name}: whole numbers beyond 2^53 lose digits as floats: {largest}")
-    bad = np.isinf(result) if nan else ~np.isfinite(result)
-    if bad.any():
-        where = first_index(np.atleast_1d(bad))
-        value = np.atleast_1d(result)[np.atleast_1d(bad)][0]
-        hint = f"; {remedy}" if remedy and np.isnan(value) else ""
-        raise ValueError(f"{name}: expected finite numbers, got {value} at index {where}{hint}")
+    for start, part in pieces(result):
+        bad = np.isinf(part) if nan else ~np.isfinite(part)
+        if bad.any():
+            bad = np.atleast_1d(bad)
+            value = np.atleast_1d(part)[bad][0]
+            where = first_index(bad, start)
+            hint = f"; {remedy}" if remedy and np.isnan(value) else ""
+            raise ValueError(f"{name}: expected finite numbers, got {value} at index {where}{hint}")
     return result
+
+
+def pieces(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Cut an array into ranges of rows of about a million entries each.
+
+    Yields
+    ------
+    start : int
+        The first row.
+    part : array
+    """
+    if array.ndim == 0 or array.size <= PIECE:
+        yield 0, array
+        return
+    step = max(1, PIECE // max(1, array.size // len(array)))
+    for start in range(0, len(array), step):
+        yield start, array[start : start + step]
 
 
 def integers(name: str, values: ArrayLike, *, what: str = "integers") -> IntArray:

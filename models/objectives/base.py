@@ -56,6 +56,19 @@ class Objective(Spec, ABC):
             (queries,), and the gradient of their sum, shape (documents,).
         """
 
+    def settle(self, labels: IntArray, ptr: IntArray) -> Objective:  # noqa: ARG002
+        """Return the objective with what depends on all queries decided.
+
+        Learners bind it to one block of queries after the other; what one block must not decide
+        by itself is decided here, and what is too much for all of them together is refused.
+
+        Parameters
+        ----------
+        labels : array of int, shape (documents,)
+        ptr : array of int, shape (queries + 1,)
+        """
+        return self
+
     def batch(self, labels: IntArray, ptr: IntArray) -> Batch:
         """Make the batch of queries that `bind` takes."""
         return Batch.of(labels, ptr, scale=self.scaled)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from permdist._check import as_rng
 from permdist._ragged import pointers
 from permdist.measures import Measure, parse
 from permdist.models.batch import in_threads
@@ -63,14 +62,20 @@ class Boltzmann(Objective):
     sample_size: int = 100
     random_state: RandomState = 0
 
+    def settle(self, labels: IntArray, ptr: IntArray) -> Objective:
+        """Refuse samples that would not fit into memory; see `Objective.settle`."""
+        if (np.diff(ptr) > self.exact).any():
+            need_draws("sample_size", self.sample_size, len(labels))
+        return super().settle(labels, ptr)
+
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
         small = np.flatnonzero(batch.sizes <= self.exact)
         large = np.flatnonzero(batch.sizes > self.exact)
         if len(large):
-            need_draws("sample_size", self.sample_size, batch)
+            need_draws("sample_size", self.sample_size, len(batch.labels))
         measure, mix = parse(self.measure), float(self.mix)
-        drawn = self.sample_size, as_rng(self.random_state)
+        drawn = self.sample_size, batch.streams(self.random_state)
         parts: list[tuple[IntArray, _Exact | _Sampled]] = [
             (small, _Exact(batch, small, measure, self.sharpness)),
             (large, _Sampled(batch, large, measure, self.sharpness, *drawn)),
@@ -140,20 +145,22 @@ class _Sampled:
         measure: Measure,
         sharpness: float,
         size: int,
-        rng: np.random.Generator,
+        streams: list[np.random.Generator],
     ) -> None:
         bounds = [batch.bounds[q] for q in queries]
         self.documents = _rows(bounds)
         self.ptr = pointers([b - a for a, b in bounds])
         slopes, losses, target = [], [], []
-        for a, b in bounds:
+        for q in queries:
+            a, b = batch.bounds[q]
             label = batch.labels[a:b]
             # From next to none to much more than neighboring labels differ by.
             gap = float(np.ptp(label)) / (len(np.unique(label)) - 1)
             # Each ranking comes with its mirror image, or chance orders of documents of one label
             # would drown the signal of long queries.
             half = (size + 1) // 2
-            noise = gap * np.geomspace(0.1, 10.0, half)[:, None] * rng.gumbel(size=(half, b - a))
+            draws = streams[q].gumbel(size=(half, b - a))
+            noise = gap * np.geomspace(0.1, 10.0, half)[:, None] * draws
             orders = np.argsort(-(label + noise), axis=1)
             orders = np.concatenate([orders, mirror(orders, label)])[:size]
             matrix = np.empty((size, b - a))

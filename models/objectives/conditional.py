@@ -5,7 +5,7 @@ Dubey et al.: Conditional Models for Non-smooth Ranking Loss Functions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from permdist.models.rules import OneOf
 from permdist.models.spaces import Space, Sums, UtilitySums, parse_space
 
 if TYPE_CHECKING:
-    from permdist._typing import FloatArray, RandomState
+    from permdist._typing import FloatArray, IntArray, RandomState
     from permdist.models.batch import Batch
 
 SMALLEST = 1e-300
@@ -48,6 +48,10 @@ class Conditional(Objective):
     def scaled(self) -> bool:
         """Whether score differences are divided by the number of pairs of each query."""
         return self.scale
+
+    def settle(self, labels: IntArray, ptr: IntArray) -> Objective:
+        """Let the space decide what depends on all queries; see `Objective.settle`."""
+        return replace(self, space=parse_space(self.space).settle(labels, ptr))
 
     def sums(self, batch: Batch, n_jobs: int | None = None) -> Sums:
         """Make the space ready for the queries of a batch."""

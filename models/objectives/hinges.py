@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from permdist.models.batch import sums_in_threads
 from permdist.models.objectives.base import Bound, Objective
 from permdist.models.rules import Number, OneOf
 from permdist.models.spaces import StructuredHinge
-from permdist.sums.thresholds import GRADES
+from permdist.sums.thresholds import GRADES, choose_grades
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -108,6 +108,10 @@ class RankingHinge(Objective):
     def scaled(self) -> bool:
         """Whether score differences are divided by the number of pairs of each query."""
         return self.scale
+
+    def settle(self, labels: IntArray, ptr: IntArray) -> Objective:
+        """Decide about queries of more than two labels by all of them; see `Objective.settle`."""
+        return replace(self, grades=choose_grades(labels, ptr, grades=self.grades))
 
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from permdist._check import as_rng
 from permdist._kernels import kernel
 from permdist.models.batch import sums_in_threads
 from permdist.models.objectives.base import Bound, Objective
@@ -49,7 +48,8 @@ class ListMLE(Objective):
         n = len(batch.labels)
         keys = np.arange(n, dtype=float)
         if self.ties == "random":
-            keys = as_rng(self.random_state).random(n)
+            pairs = zip(batch.streams(self.random_state), np.diff(batch.ptr).tolist(), strict=True)
+            keys = np.concatenate([stream.random(size) for stream, size in pairs])
         order = np.lexsort((keys, -batch.labels, batch.query_of))
         # Where the documents start that a document is compared with: itself, or its label's first.
         start = np.arange(n)

@@ -48,6 +48,19 @@ class ListNet(Objective):
     target: str = "softmax"
     temperature: float = 1.0
 
+    def settle(self, labels: IntArray, ptr: IntArray) -> Objective:
+        """Refuse more choices than can be gone through; see `Objective.settle`."""
+        self._cost(np.diff(ptr).astype(np.float64))
+        return super().settle(labels, ptr)
+
+    def _cost(self, sizes: FloatArray) -> FloatArray:
+        """Return the number of choices of queries of these sizes."""
+        with np.errstate(over="ignore"):
+            cost: FloatArray = sizes ** np.minimum(self.k, sizes)
+        if cost.sum() > LARGEST:
+            raise ValueError(f"k: {cost.sum():.2g} choices at every step are too many, use fewer")
+        return cost
+
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
         targets = batch.labels.astype(float)
@@ -57,10 +70,7 @@ class ListNet(Objective):
         elif self.target == "gain":
             highest = np.maximum.reduceat(targets, batch.ptr[:-1])[batch.query_of]
             targets = np.exp2(targets - highest) - np.exp2(-highest)
-        with np.errstate(over="ignore"):
-            cost = batch.sizes ** np.minimum(self.k, batch.sizes)
-        if cost.sum() > LARGEST:
-            raise ValueError(f"k: {cost.sum():.2g} choices at every step are too many, use fewer")
+        cost = self._cost(batch.sizes)
 
         def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
             _cross_entropy(first, last, scores, targets, batch.ptr, self.k, *out)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from permdist.models.scaling import inverse
-from permdist.models.solvers.solution import Solution, few_threads, ignore
+from permdist.models.solvers.solution import Solution, ignore, one_thread
+from permdist.models.solvers.total import as_total
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
     from permdist.models.scaling import Scaling
     from permdist.models.solvers.solution import Note, Objective
+    from permdist.models.solvers.total import Total
 
 IDLE = 30  # a plane that carried no weight so many times goes
 SHORTEST = 0.05
@@ -27,11 +29,8 @@ MAX_STEPS = 100  # an interior point method that works takes far fewer
 
 
 def cutting_planes(
-    objective: Objective,
-    X: FloatArray,
-    start: FloatArray | None,
-    C: float,
-    *,
+    objective: Total | Objective,
+    *data: Any,
     scaling: Scaling | None = None,
     tol: float = 1e-3,
     max_iter: int = 1000,
@@ -44,12 +43,13 @@ def cutting_planes(
 
     Parameters
     ----------
-    objective : callable
-        Its gradient may be any subgradient.
-    X : array of float, shape (documents, features)
-    start : array of float, shape (features,), or None
-    C : float
-        Finite.
+    objective : Total, or callable
+        A sum over queries as a function of w; or a function of all scores. Its gradient may be any
+        subgradient.
+    *data
+        Behind a total: ``start, C``; behind a function of scores: ``X, start, C``. X are the
+        features, shape (documents, features); `start` is where to start, shape (features,), or
+        None for zeros; C is finite, the larger, the weaker the penalty.
     scaling : Scaling, optional
         Units of the features, and factors of the penalty; all 1 by default.
     tol : float
@@ -69,9 +69,10 @@ def cutting_planes(
     to a halt, C is taken ten times smaller. The value and its lower bound are those of the C that
     was asked for, so that such a minimum is not called converged unless it is.
     """
+    total, start, C = as_total(objective, data, None)
     if not np.isfinite(C):
         raise ValueError("C: expected a finite number, cutting planes need the square of w")
-    width = X.shape[1]
+    width = total.width
     # In variables z = roots * w the penalty is a plain square.
     roots = np.ones(width)
     if scaling is not None:
@@ -84,10 +85,10 @@ def cutting_planes(
     best_value, lower, converged, message = np.inf, 0.0, False, "max_iter"
     point, step, improved = np.array(best), 1.0, False
     used, stalled, narrowest, wasted = C, 0, np.inf, 0.0
-    with few_threads(X.size):
+    with one_thread():
         for _ in range(max_iter):
-            values, by_scores = objective(X @ (factors * point))
-            value, slope = float(values.sum()), factors * (X.T @ by_scores)
+            value, gradient = total(factors * point)[:2]
+            slope = factors * gradient
             whole = value + float(point @ point) / C
             if whole < best_value:
                 improved, step = np.isfinite(best_value), min(1.0, 2.0 * step)

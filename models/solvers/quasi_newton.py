@@ -8,26 +8,24 @@ import numpy as np
 from scipy import optimize
 
 from permdist.models.scaling import Scaling, inverse
-from permdist.models.solvers.solution import UNCHANGED, Solution, few_threads, ignore
+from permdist.models.solvers.solution import UNCHANGED, Solution, ignore, one_thread
+from permdist.models.solvers.total import as_total
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
     from permdist.models.solvers.solution import Note, Objective
+    from permdist.models.solvers.total import Total
 
 FLAT = 1e-13
 PROBE = 1e-3  # how far to step, in units of spread, to see how an objective curves
 RECENT = 10  # steps whose curvature tells how far the minimum may be
 MOST_RESTARTS = 3
 ROUNDED = 1e-5  # where rounding ends the search, this gap is still called a minimum
-SILENT = 1e-9  # a gradient so small, for scores in units of their spread, moves nothing
 
 
 def lbfgs(
-    objective: Objective,
-    X: FloatArray,
-    start: FloatArray | None,
-    C: float = np.inf,
-    *,
+    objective: Total | Objective,
+    *data: Any,
     scaling: Scaling | None = None,
     ptr: IntArray | None = None,
     tol: float = 1e-6,
@@ -39,16 +37,16 @@ def lbfgs(
 
     Parameters
     ----------
-    objective : callable
-    X : array of float, shape (documents, features)
-    start : array of float, shape (features,), or None
-        Where to start; from zeros by default.
-    C : float
-        The larger, the weaker the penalty; infinite for none.
+    objective : Total, or callable
+        A sum over queries as a function of w; or a function of all scores.
+    *data
+        Behind a total: ``start, C``; behind a function of scores: ``X, start, C``. X are the
+        features, shape (documents, features); `start` is where to start, shape (features,), or
+        None for zeros; the larger C, the weaker the penalty, infinite for none and by default.
     scaling : Scaling, optional
         Units of the features, and factors of the penalty; all 1 by default.
     ptr : array of int, shape (queries + 1,), optional
-        Where each query starts, to note the share of queries without a gradient.
+        Where each query starts, to note the share of queries without a gradient; a total knows.
     tol : float
         When to stop: the gap between the value and the minimum, relative to what has been gained
         since the start, or to a thousandth of the value where that is more.
@@ -57,8 +55,8 @@ def lbfgs(
     max_iter : int
     note : callable, optional
         Called at every iteration with w, ``objective=``, ``gradient=``, its norm in scaled
-        variables, ``gap=`` and, with `ptr`, ``silent=``, the share of queries without a gradient;
-        True stops.
+        variables, ``gap=`` and, where queries are known, ``silent=``, the share of queries without
+        a gradient; True stops.
 
     Returns
     -------
@@ -79,9 +77,10 @@ def lbfgs(
     >>> lbfgs(squares, np.eye(2), None).w.round(6)
     array([1., 1.])
     """
-    smooth = _Smooth(objective, X, C, scaling or Scaling.plain(X.shape[1]), ptr)
-    begin = np.zeros(X.shape[1]) if start is None else np.asarray(start, dtype=np.float64)
-    with few_threads(X.size):
+    total, start, C = as_total(objective, data, ptr)
+    smooth = _Smooth(total, C, scaling or Scaling.plain(total.width))
+    begin = np.zeros(total.width) if start is None else start
+    with one_thread():
         smooth.scale_at(begin)
         search = _Search(smooth, tol, note)
         u, message, left = begin * smooth.units, "", max_iter
@@ -117,27 +116,18 @@ def lbfgs(
 class _Smooth:
     """An objective with its penalty as a function of scaled variables ``u = units * w``."""
 
-    def __init__(
-        self,
-        objective: Objective,
-        X: FloatArray,
-        C: float,
-        scaling: Scaling,
-        ptr: IntArray | None,
-    ) -> None:
-        self.objective, self.X, self.ptr, self.scaling = objective, X, ptr, scaling
+    def __init__(self, total: Total, C: float, scaling: Scaling) -> None:
+        self.total, self.scaling = total, scaling
         self.ridge = 2.0 / C * scaling.penalty * (scaling.spread > 0.0)
         self.flat, self.silent = False, 0.0
 
     def raw(self, w: FloatArray) -> tuple[float, FloatArray]:
         """Return value and gradient by the coefficients."""
-        values, by_scores = self.objective(self.X @ w)
-        self.flat = float(np.abs(by_scores).max(initial=0.0)) < FLAT
-        if self.ptr is not None:
-            steepest = np.maximum.reduceat(np.abs(by_scores), self.ptr[:-1])
-            self.silent = float(np.mean(steepest <= SILENT))
-        value = float(values.sum()) + 0.5 * float(self.ridge @ w**2)
-        return value, self.X.T @ by_scores + self.ridge * w
+        found = self.total(w)
+        self.flat = found.steepest < FLAT
+        self.silent = found.silent / max(1, self.total.n_queries)
+        value = found.value + 0.5 * float(self.ridge @ w**2)
+        return value, found.gradient + self.ridge * w
 
     def scale_at(self, w: FloatArray) -> None:
         """Choose the units by the curvature at w."""
@@ -199,7 +189,7 @@ class _Search:
         self.steps += 1
         gap = self.gap_at(value, gradient)
         values = {"objective": value, "gradient": float(np.linalg.norm(gradient)), "gap": gap}
-        if self.smooth.ptr is not None:
+        if self.smooth.total.n_queries:
             values["silent"] = self.smooth.silent
         stop = self.note(u * self.smooth.factors, **values)
         if stop or (gap <= self.tol and len(self._curvatures) > 0):

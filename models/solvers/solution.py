@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from permdist._typing import FloatArray
 
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
 UNCHANGED = "the objective does not change with the scores"
-SMALL = 5_000_000  # entries of a matrix whose products gain nothing from several threads
 
 Objective = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 Note = Callable[..., bool]
@@ -60,10 +61,9 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def few_threads(size: int) -> AbstractContextManager[Any]:
-    """Keep linear algebra on one thread where matrices are small.
+def one_thread() -> AbstractContextManager[Any]:
+    """Keep linear algebra on one thread: blocks of queries have threads of their own.
 
-    The many small products of an optimizer gain nothing from more, and wait for threads that
-    other work keeps busy.
+    More would wait for threads that other work keeps busy, and round differently.
     """
-    return _libraries().limit(limits=1, user_api="blas") if size < SMALL else nullcontext()
+    return _libraries().limit(limits=1, user_api="blas")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from permdist.models.scaling import inverse
 from permdist.models.solvers.solution import Solution, ignore
+from permdist.models.solvers.total import linear_scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def stochastic(
     objective: Callable[[int, int, FloatArray, FloatArray, FloatArray], Any],
-    X: FloatArray,
+    X: Rows | FloatArray,
     start: FloatArray | None,
     C: float,
     *,
@@ -37,7 +38,7 @@ def stochastic(
     objective : callable
         Called with the first query, the one after the last, all scores, and arrays that it fills:
         values of shape (queries,) and a gradient of shape (documents,).
-    X : array of float, shape (documents, features)
+    X : array of float, shape (documents, features), or Table
     start : array of float, shape (features,), or None
     C : float
     ptr : array of int, shape (queries + 1,)
@@ -57,24 +58,51 @@ def stochastic(
     Solution
         Never called converged.
     """
-    n, width = len(ptr) - 1, X.shape[1]
-    roots = np.ones(width)
+    n = len(ptr) - 1
+    table: Rows = _Array(X, ptr) if isinstance(X, np.ndarray) else X
+    roots = np.ones(table.width)
     if scaling is not None:
         roots = np.sqrt(scaling.penalty) * (scaling.spread > 0.0)
     factors = inverse(roots)
-    parts = [X[ptr[q] : ptr[q + 1]] * factors for q in range(n)]
-    z = np.zeros(width) if start is None else roots * start
-    scores, values, gradient = np.zeros(len(X)), np.zeros(n), np.zeros(len(X))
+    z = np.zeros(table.width) if start is None else roots * start
+    scores, values, gradient = np.zeros(int(ptr[-1])), np.zeros(n), np.zeros(int(ptr[-1]))
     shrink, value = 2.0 * learning_rate / (float(C) * n), np.nan
     for _ in range(max_iter):
         for q in rng.permutation(n).tolist():
             a, b = ptr[q], ptr[q + 1]
-            scores[a:b] = parts[q] @ z
+            part = table.query(q)
+            scores[a:b] = part @ (factors * z)
             objective(q, q + 1, scores, values, gradient)
-            z = (z - learning_rate * (gradient[a:b] @ parts[q])) / (1.0 + shrink)
-        scores[:] = X @ (factors * z)
+            slope = factors * (gradient[a:b] @ part)
+            z = (z - learning_rate * slope) / (1.0 + shrink)
+        scores[:] = table.scores(factors * z)
         objective(0, n, scores, values, gradient)
         value = float(values.sum()) + float(z @ z) / float(C)
         if note(factors * z, objective=value):
             break
     return Solution(factors * z, value, message="max_iter")
+
+
+class Rows(Protocol):
+    """Features by queries."""
+
+    width: int
+
+    def query(self, number: int) -> FloatArray:
+        """Return the features of a query, shape (documents, features)."""
+
+    def scores(self, w: FloatArray) -> FloatArray:
+        """Return the scores of all documents."""
+
+
+class _Array:
+    """An array of features by queries."""
+
+    def __init__(self, X: FloatArray, ptr: IntArray) -> None:
+        self.X, self.ptr, self.width = X, ptr, X.shape[1]
+
+    def query(self, number: int) -> FloatArray:
+        return self.X[self.ptr[number] : self.ptr[number + 1]]
+
+    def scores(self, w: FloatArray) -> FloatArray:
+        return linear_scores(self.X, w)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from permdist.models.batch import Batch
     from permdist.models.spaces.sample import Sample
 
+SHORTEST_WAY = 1e-2
+
 
 class Sums(ABC):
     """Sums over the rankings of a space, for every query of a batch.
@@ -68,9 +70,21 @@ class Sums(ABC):
         """
         return False
 
-    def reach(self, start: FloatArray, scores: FloatArray) -> float:  # noqa: ARG002
-        """Return how much of the way between two scores what was drawn can be relied on; all."""
-        return 1.0
+    def redraw(self, scores: FloatArray) -> bool:
+        """Do as `resort`, without drawing more than before."""
+        return self.resort(scores)
+
+    def grow(self) -> bool:
+        """Draw more from the next `redraw` on; return whether that is more than before."""
+        return False
+
+    def effective(self, scores: FloatArray) -> FloatArray:  # noqa: ARG002
+        """Return the share of draws that are effective, of each query for which any were drawn."""
+        return np.zeros(0)
+
+    def reach(self, start: FloatArray, scores: FloatArray) -> float:
+        """Return how much of the way between two scores what was drawn can be relied on."""
+        return reach(lambda share: self.effective((1.0 - share) * start + share * scores))
 
     def report(self, scores: FloatArray) -> Sample | None:  # noqa: ARG002
         """Report how well what was drawn stands for the space; None if nothing is drawn."""
@@ -78,6 +92,23 @@ class Sums(ABC):
 
     def _in_threads(self, work: Callable[[int, int], None], cost: FloatArray) -> None:
         in_threads(work, cost, self.n_jobs)
+
+
+def reach(effective: Callable[[float], FloatArray]) -> float:
+    """Halve a way until half of what was drawn is effective at its end.
+
+    Parameters
+    ----------
+    effective : callable
+        Takes a share of the way; returns shares of draws.
+    """
+    share = 1.0
+    while share > SHORTEST_WAY:
+        found = effective(share)
+        if not len(found) or found.mean() >= 0.5:
+            break
+        share *= 0.5
+    return share
 
 
 class Space(Spec, ABC):
@@ -121,6 +152,16 @@ class Space(Spec, ABC):
         self, batch: Batch, measure: Measure, n_jobs: int | None, rng: RandomState
     ) -> Sums: ...
 
+    def settle(self, labels: IntArray, ptr: IntArray) -> Space:  # noqa: ARG002
+        """Return the space with what depends on all queries decided, before they are cut up.
+
+        Parameters
+        ----------
+        labels : array of int, shape (documents,)
+        ptr : array of int, shape (queries + 1,)
+        """
+        return self
+
 
 SPACES: SpecRegistry[Space] = SpecRegistry("space", Space)
 
@@ -135,9 +176,8 @@ def parse_space(value: str | Space) -> Space:
     return SPACES.parse(value)
 
 
-def need_draws(name: str, size: int, batch: Batch) -> None:
+def need_draws(name: str, size: int, documents: int) -> None:
     """Refuse samples of rankings, `size` of each query, that would not fit into memory."""
-    documents = len(batch.labels)
     what = f"{name}: {size:,} rankings of each query, {documents:,} documents in all"
     need_memory(what, 24 * size * documents, "use fewer")
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from permdist._check import as_rng
 from permdist.models.rules import OneOf, Seed, Whole
 from permdist.models.spaces.base import Space, Sums, need_draws, register_space
-from permdist.sums.thresholds import GRADES, interleave
+from permdist.sums.thresholds import GRADES, choose_grades, interleave
 
 if TYPE_CHECKING:
-    from permdist._typing import FloatArray, RandomState
+    from permdist._typing import FloatArray, IntArray, RandomState
     from permdist.measures import Measure
     from permdist.models.batch import Batch
 
@@ -45,7 +44,7 @@ class InterleavingSums(Sums):
         layout = batch.labels, batch.ptr, batch.scale
         self._sums = interleave(*layout, measure, orders, grades=grades)
         if orders:
-            self._sums.draw_orders(as_rng(rng))
+            self._sums.draw_orders(batch.streams(rng))
 
     def log_sums(self, scores: FloatArray, kappa: float) -> tuple[FloatArray, FloatArray]:
         """Sum over all interleavings."""
@@ -76,6 +75,10 @@ class Interleavings(Space):
 
     def __post_init__(self) -> None:
         OneOf(GRADES).check("grades", self.grades)
+
+    def settle(self, labels: IntArray, ptr: IntArray) -> Space:
+        """Decide about queries of more than two labels by all of them; see `Space.settle`."""
+        return replace(self, grades=choose_grades(labels, ptr, grades=self.grades))
 
     def _sums(self, batch: Batch, measure: Measure, n_jobs: Jobs, _rng: RandomState) -> Sums:
         return InterleavingSums(batch, measure, n_jobs, grades=self.grades)
@@ -112,6 +115,11 @@ class Lattice(Space):
         Whole().check("orders", self.orders)
         Seed().check("random_state", self.random_state)
 
+    def settle(self, labels: IntArray, ptr: IntArray) -> Space:
+        """Decide about queries of more than two labels by all of them; see `Space.settle`."""
+        need_draws("orders", self.orders, len(labels))
+        return replace(self, grades=choose_grades(labels, ptr, self.orders, grades=self.grades))
+
     def _sums(self, batch: Batch, measure: Measure, n_jobs: Jobs, rng: RandomState) -> Sums:
-        need_draws("orders", self.orders, batch)
+        need_draws("orders", self.orders, len(batch.labels))
         return InterleavingSums(batch, measure, n_jobs, self.orders, rng, self.grades)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from permdist._check import as_rng
 from permdist._ragged import pack, pointers, rows_of
 from permdist.models.batch import Batch
 from permdist.models.rules import Seed, Whole
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     Jobs = int | None
     Pair = tuple[FloatArray, FloatArray]
 
-SHORTEST_WAY = 1e-2
 FEW = 16  # class orders of the first rounds
 
 
@@ -83,7 +81,9 @@ class OrderSums(Sums):
         self._drawn: _Drawn | None = None
         self._size, self._kappa = orders, 0.0
         if not self._short.all():
-            self._inputs = _part(batch, ~self._short), measure, distinct, as_rng(rng)
+            every = batch.streams(rng)
+            streams = [every[q] for q in np.flatnonzero(~self._short)]
+            self._inputs = _part(batch, ~self._short), measure, distinct, streams
             self._drawn = _Drawn(FEW if orders > FEW else orders, *self._inputs)
             queries, documents = np.flatnonzero(~self._short), np.flatnonzero(~rows)
             self._parts.append((queries, documents, self._drawn))
@@ -116,10 +116,10 @@ class OrderSums(Sums):
     def _ready(self, scores: FloatArray) -> None:
         """Draw at the first scores that are asked about, unless a learner has chosen others."""
         if self._drawn is not None and not self._drawn.rounds:
-            self._grow()
+            self.grow()
             self.resort(scores)
 
-    def _grow(self) -> bool:
+    def grow(self) -> bool:
         """Replace the few class orders of the first rounds by all; return whether they were few."""
         if self._drawn is None or self._drawn.size == self._size:
             return False
@@ -129,28 +129,26 @@ class OrderSums(Sums):
         self._parts[-1] = (*self._parts[-1][:2], self._drawn)
         return True
 
+    def redraw(self, scores: FloatArray) -> bool:
+        """Draw class orders at these scores, of queries with few effective ones left."""
+        if self._drawn is None:
+            return False
+        return self._drawn.draw(scores[self._parts[-1][1]], -self._kappa, self._in_threads)
+
     def resort(self, scores: FloatArray) -> bool:
         """Draw class orders at these scores, of queries with few effective ones left.
 
         The first rounds, which lead from the pilot to where the minimum is, have few class orders.
         """
-        if self._drawn is None:
-            return False
-        inputs = scores[self._parts[-1][1]], -self._kappa, self._in_threads
-        return self._drawn.draw(*inputs) or (self._grow() and self._drawn.draw(*inputs))
+        return self.redraw(scores) or (self.grow() and self.redraw(scores))
 
-    def reach(self, start: FloatArray, scores: FloatArray) -> float:
-        """Halve the way until half of all class orders are effective."""
+    def effective(self, scores: FloatArray) -> FloatArray:
+        """Return the share of effective class orders of the longer queries."""
         if self._drawn is None:
-            return 1.0
-        inner, share = self._parts[-1][1], 1.0
-        while share > SHORTEST_WAY:
-            here = (1.0 - share) * start[inner] + share * scores[inner]
-            found = self._drawn.weigh(here, -self._kappa, self._in_threads)[0]
-            if found.mean() >= 0.5 * self._drawn.size:
-                break
-            share *= 0.5
-        return share
+            return np.zeros(0)
+        inner = scores[self._parts[-1][1]]
+        found = self._drawn.weigh(inner, -self._kappa, self._in_threads)[0]
+        return found / self._drawn.size
 
     def report(self, scores: FloatArray) -> Sample | None:
         """Report the effective sample size at these scores."""
@@ -223,7 +221,12 @@ class _Drawn:
     """Longer queries: class orders that are drawn, and all interleavings of each."""
 
     def __init__(
-        self, size: int, batch: Batch, measure: Measure, distinct: bool, rng: np.random.Generator
+        self,
+        size: int,
+        batch: Batch,
+        measure: Measure,
+        distinct: bool,
+        streams: list[np.random.Generator],
     ) -> None:
         self._batch, self.size = batch, size
         labels = [batch.labels[a:b] for a, b in batch.bounds]
@@ -245,8 +248,7 @@ class _Drawn:
         self.offsets = self._sums.offsets
         best = [_log_orders(total) for total in _class_sizes(batch)]
         self._best = np.array(best) if distinct else np.zeros(len(batch))
-        # A stream per query, whatever the threads.
-        self._rngs = rng.spawn(len(batch))
+        self._rngs = streams  # one per query, whatever the threads
         self._particles: list[Any] = [
             start_particles(*pair)
             for pair in zip(self._models, [size] * len(batch), self._rngs, strict=True)
@@ -328,8 +330,13 @@ class _Piloted(Space):
         Whole().check("rounds", self.rounds)
         Seed().check("random_state", self.random_state)
 
+    def settle(self, labels: IntArray, ptr: IntArray) -> Space:
+        """Refuse draws that would not fit into memory; see `Space.settle`."""
+        need_draws("orders", self.orders, len(labels))
+        return super().settle(labels, ptr)
+
     def _sums(self, batch: Batch, measure: Measure, n_jobs: Jobs, rng: RandomState) -> Sums:
-        need_draws("orders", self.orders, batch)
+        need_draws("orders", self.orders, len(batch.labels))
         options: dict[str, Any] = {"exact": self.exact, "orders": self.orders}
         return OrderSums(batch, measure, n_jobs, **options, distinct=self._distinct, rng=rng)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
-from permdist._check import as_rng, finite
+from permdist._check import finite
 from permdist._kernels import kernel
 from permdist.models.rules import Flag, Number, Seed, Whole
 from permdist.models.spaces.base import Space, Sums, best_slopes, need_draws, register_space
@@ -52,14 +52,14 @@ class RestartSums(Sums):
         with_best: bool = True,
     ) -> None:
         super().__init__(batch, measure, n_jobs)
-        generator = as_rng(rng)
+        streams = batch.streams(rng)
         self._size = size + with_best
         parts, losses = [], []
         for q, (a, b) in enumerate(batch.bounds):
             label = batch.labels[a:b]
             best = np.argsort(-label, kind="stable")
             # The sampler flips pairs of a good and a bad item; the lowest grade counts as bad.
-            drawn = sampler.sample(label - label.min(), size, generator).orders
+            drawn = sampler.sample(label - label.min(), size, streams[q]).orders
             orders = np.concatenate([best[None], drawn]) if with_best else drawn
             parts.append(batch.scale[q] * (exponents(orders, label) - best_slopes(label)))
             losses.append(1.0 - measure(orders, label))
@@ -173,8 +173,13 @@ class Restart(Space):
         if not isinstance(self.sampler, RestartSampler | None):
             raise TypeError(f"sampler: expected a RestartSampler, got {self.sampler!r:.100}")
 
+    def settle(self, labels: IntArray, ptr: IntArray) -> Space:
+        """Refuse samples that would not fit into memory; see `Space.settle`."""
+        need_draws("sample_size", self.sample_size, len(labels))
+        return super().settle(labels, ptr)
+
     def _sums(self, batch: Batch, measure: Measure, n_jobs: Jobs, rng: RandomState) -> Sums:
-        need_draws("sample_size", self.sample_size, batch)
+        need_draws("sample_size", self.sample_size, len(batch.labels))
         sampler = self.sampler
         if sampler is None:
             options = {name: getattr(self, name) for name in SAMPLER_OPTIONS}

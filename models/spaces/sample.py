@@ -12,6 +12,8 @@ from permdist.models.attributes import Attribute, Count
 from permdist.models.rules import is_number, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from permdist._typing import FloatArray
 
 
@@ -45,6 +47,31 @@ class Sample:
     std_error: FloatArray
     distinct: FloatArray
     mass: FloatArray
+
+    @classmethod
+    def join(cls, parts: Sequence[tuple[Sample | None, int]]) -> Sample | None:
+        """Join the reports on several parts of the queries.
+
+        Parameters
+        ----------
+        parts : sequence of (Sample or None, int)
+            None for a part for which nothing was drawn; and the number of its queries.
+
+        Returns
+        -------
+        Sample or None
+        """
+        known = [part for part, _ in parts if part is not None]
+        if not known:
+            return None
+        size, rounds = known[0].size, max(part.rounds for part in known)
+        columns: list[list[FloatArray]] = [[], [], [], []]
+        for part, number in parts:
+            exact = (float(size), 0.0, 1.0, np.nan)  # of queries for which nothing is drawn
+            for column, field, value in zip(columns, fields(cls)[2:], exact, strict=True):
+                own = np.full(number, value) if part is None else getattr(part, field.name)
+                column.append(own)
+        return cls(size, rounds, *(np.concatenate(column) for column in columns))
 
     @property
     def smallest(self) -> float:

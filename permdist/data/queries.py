@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._check import choice, finite, frozen, grades, integers
+from permdist._check import PIECE, choice, finite, frozen, grades, integers, pieces
 from permdist._deprecation import renamed_attributes
 from permdist._groups import group_queries
 from permdist._offer import offer_strategy
-from permdist._ragged import bounds
 from permdist._tables import column_names, differing_columns
 from permdist._text import aligned
 from permdist.data.missing import FILLS, fill, has_missing
+from permdist.data.normalize import NORMALIZATIONS, normalize_rows, pieces_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from permdist._typing import BoolArray, FloatArray, IntArray
-
-NORMALIZATIONS = ("minmax", "zscore", "rank", "raw")
 
 
 class Query(NamedTuple):
@@ -39,7 +37,9 @@ class Queries:
     """Documents with features and relevance labels, grouped by query.
 
     Arrays are validated and kept as read-only views; they are copied only where necessary, so do
-    not modify them afterwards. Indexing (``queries[3]``) and iterating return `Query` views.
+    not modify them afterwards. Features of float32 stay what they are, and so does the order of
+    rows and columns in memory; other numbers become float64. Indexing (``queries[3]``) and
+    iterating return `Query` views.
 
     Parameters
     ----------
@@ -85,6 +85,8 @@ class Queries:
     [1]
     """
 
+    _order: IntArray | None = None
+
     def __init__(
         self,
         X: ArrayLike,
@@ -99,7 +101,7 @@ class Queries:
         choice("missing", missing, ("error", "allow"))
         allow = missing == "allow"
         remedy = "missing='allow' accepts missing values"
-        features = finite("X", X, ndim=2, nan=allow, remedy=remedy)
+        features = finite("X", X, ndim=2, nan=allow, remedy=remedy, single=True)
         labels = grades("y", y)
         self.feature_names = _names(X, feature_names, features.shape[1])
         if labels.ndim != 1:
@@ -117,8 +119,53 @@ class Queries:
         self.has_missing = allow and has_missing(features)
         self.doc_ids = None if ids is None else frozen(ids)
         self.qids, self.ptr = frozen(groups.qids), frozen(groups.ptr)
-        rows = np.arange(len(labels)) if groups.order is None else groups.order
-        self.rows: IntArray = frozen(rows)
+        self._order = groups.order
+
+    @classmethod
+    def trusted(
+        cls,
+        X: FloatArray,
+        y: IntArray,
+        ptr: IntArray,
+        qids: NDArray[Any],
+        *,
+        doc_ids: NDArray[Any] | None = None,
+        feature_names: tuple[str, ...] | None = None,
+        has_missing: bool = False,
+    ) -> Queries:
+        """Make a collection of arrays that are known to be right, without any check or copy.
+
+        Parameters
+        ----------
+        X : array of float32 or float64, shape (documents, features)
+            Finite, or NaN with `has_missing`; memory-mapped arrays are as good as any.
+        y : array of int64, shape (documents,)
+        ptr : array of int64, shape (queries + 1,)
+            Query ``q`` owns documents ``ptr[q]:ptr[q + 1]``; none is empty.
+        qids : array, shape (queries,)
+            All different.
+        doc_ids : array of str, shape (documents,), optional
+        feature_names : tuple of str, optional
+        has_missing : bool
+            Whether any feature is NaN.
+
+        Examples
+        --------
+        >>> Queries.trusted(np.eye(3), np.array([1, 0, 0]), np.array([0, 2, 3]), np.array([7, 9]))
+        Queries(2 queries, 3 documents, 3 features)
+        """
+        result = cls.__new__(cls)
+        result.X, result.y = frozen(X), frozen(y)
+        result.ptr, result.qids = frozen(ptr), frozen(qids)
+        result.doc_ids = None if doc_ids is None else frozen(doc_ids)
+        result.feature_names, result.has_missing = feature_names, has_missing
+        return result
+
+    @property
+    def rows(self) -> IntArray:
+        """The index of each document in the input."""
+        order = np.arange(self.n_documents) if self._order is None else self._order
+        return frozen(order)
 
     @property
     def qid(self) -> NDArray[Any]:
@@ -251,25 +298,10 @@ class Queries:
             return self
         if self.has_missing:
             raise ValueError("normalize: features are missing (NaN); call fill_missing first")
-        if method == "rank":
-            return self._with_features(_ranks(self.X, self.ptr), self.feature_names)
-        starts, sizes = self.ptr[:-1], self.sizes
-        # Scaling down by a power of two is exact, and keeps huge values from overflowing.
-        X = self.X * 2.0**-600 if np.abs(self.X).max(initial=0.0) > 1e150 else self.X
-
-        def spread_out(values: FloatArray) -> FloatArray:
-            return np.repeat(values, sizes, axis=0)
-
-        lowest = np.minimum.reduceat(X, starts, axis=0)
-        spread = np.maximum.reduceat(X, starts, axis=0) - lowest
-        constant = spread == 0.0
-        unit = (X - spread_out(lowest)) / spread_out(np.where(constant, 1.0, spread))
-        if method == "minmax":
-            return self._with_features(unit, self.feature_names)
-        center = np.add.reduceat(unit, starts, axis=0) / sizes[:, None]
-        shifted = np.where(spread_out(constant), 0.0, unit - spread_out(center))
-        deviation = np.sqrt(np.add.reduceat(shifted**2, starts, axis=0) / sizes[:, None])
-        scaled = shifted / spread_out(np.where(constant, 1.0, deviation))
+        scaled = np.empty(self.X.shape)
+        for first, last in pieces_of(self.ptr, PIECE // max(1, self.n_features)):
+            rows, ptr = slice(self.ptr[first], self.ptr[last]), self.ptr[first : last + 1]
+            normalize_rows(self.X[rows], ptr - ptr[0], method, scaled[rows])
         return self._with_features(scaled, self.feature_names)
 
     def fill_missing(self, method: str = "mean") -> Queries:
@@ -397,10 +429,13 @@ class Queries:
         )
 
     def _with_features(self, X: FloatArray, names: tuple[str, ...] | None) -> Queries:
-        allow = "allow" if self.has_missing else "error"
-        return Queries(
-            X, self.y, self.qid, doc_ids=self.doc_ids, feature_names=names, missing=allow
-        )
+        """Return the same queries with other features."""
+        if self.has_missing or not all(np.isfinite(part).all() for _, part in pieces(X)):
+            allow = "allow" if self.has_missing else "error"
+            options = {"doc_ids": self.doc_ids, "feature_names": names, "missing": allow}
+            return Queries(X, self.y, self.qid, **options)
+        arrays = X, self.y, self.ptr, self.qids
+        return Queries.trusted(*arrays, doc_ids=self.doc_ids, feature_names=names)
 
     def _clashes(self, by: str) -> BoolArray:
         """Mark the documents that have a twin with another label in their query."""
@@ -436,18 +471,6 @@ def _names(X: Any, given: Sequence[str] | None, width: int) -> tuple[str, ...] |
     if len(given) != width:
         raise ValueError(f"feature_names: expected {width} names, got {len(given)}")
     return tuple(given)
-
-
-def _ranks(X: FloatArray, ptr: IntArray) -> FloatArray:
-    """Turn features into ranks within queries, from 0 to 1; constant ones into 0."""
-    from scipy.stats import rankdata  # slow to import, and rarely wanted
-
-    result = np.empty(X.shape)
-    for a, b in bounds(ptr):
-        ranks = rankdata(X[a:b], axis=0) - 1.0
-        result[a:b] = ranks / max(1, b - a - 1)
-        result[a:b, (X[a:b] == X[a]).all(axis=0)] = 0.0
-    return result
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from permdist.sums.batch import BatchInterleavings
 from permdist.sums.shape import cells_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from permdist._typing import FloatArray, IntArray
     from permdist.measures import Measure
@@ -49,12 +49,27 @@ def interleave(
         of two labels are the same in both, but for the weight of a query of NDCG whose lowest
         label has a gain.
     """
-    if grades == "auto":
-        totals = [np.unique(labels[a:b], return_counts=True)[1] for a, b in bounds(ptr)]
-        cells = sum(cells_of(total) for total in totals if len(total) > 2)
-        grades = "levels" if cells * max(1, n_orders) <= AFFORDABLE else "thresholds"
+    grades = choose_grades(labels, ptr, n_orders, grades=grades)
     kind = BatchInterleavings if grades == "levels" else BatchThresholds
     return kind(labels, ptr, scale, measure, n_orders)
+
+
+def choose_grades(
+    labels: IntArray, ptr: IntArray, n_orders: int = 0, *, grades: str = "auto"
+) -> str:
+    """Return ``"levels"`` or ``"thresholds"``: `grades` itself, or what it means for all queries.
+
+    Parameters
+    ----------
+    labels, ptr, n_orders
+        As in `BatchInterleavings`.
+    grades : {"auto", "levels", "thresholds"}
+    """
+    if grades != "auto":
+        return grades
+    totals = [np.unique(labels[a:b], return_counts=True)[1] for a, b in bounds(ptr)]
+    cells = sum(cells_of(total) for total in totals if len(total) > 2)
+    return "levels" if cells * max(1, n_orders) <= AFFORDABLE else "thresholds"
 
 
 class BatchThresholds:
@@ -106,9 +121,11 @@ class BatchThresholds:
         )
         self.offsets = 1.0 - self._add(1.0 - self._parts.offsets)
 
-    def draw_orders(self, rng: np.random.Generator) -> None:
-        """Draw the fixed orders of both classes of every threshold."""
-        self._parts.draw_orders(rng)
+    def draw_orders(self, streams: Sequence[np.random.Generator]) -> None:
+        """Draw the fixed orders of both classes of every threshold; see `BatchInterleavings`."""
+        counts = np.diff(np.append(self._first, len(self._weights))).tolist()
+        pairs = zip(streams, counts, strict=True)
+        self._parts.draw_orders([stream for stream, count in pairs for _ in range(count)])
 
     def log_sums(
         self, scores: FloatArray, weight: float, spread: Spread
