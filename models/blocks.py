@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from permdist.models.checkpoints import Checkpoint
     from permdist.models.objectives.base import Objective
     from permdist.models.totals import SumOverBlocks
+
+Result = TypeVar("Result")
 
 BLOCK_DOCUMENTS = 16_384  # of a block, at most
 BLOCK_ENTRIES = 1 << 19  # of a block, about; as doubles they fit into a processor's cache
@@ -159,14 +161,18 @@ class Table:
         """Return the features of a query; see `block`."""
         return self._features(number, number + 1)
 
-    def each(self, function: Callable[[Table, int], Any]) -> list[Any]:
+    def each(
+        self, function: Callable[[Table, int], Result], n_jobs: int | None = None
+    ) -> list[Result]:
         """Call a function of the table and the number of a block, for all blocks, by threads.
 
         Parameters
         ----------
         function : callable
+        n_jobs : int, optional
+            Threads, all processors by default.
         """
-        return map_blocks(lambda number: function(self, number), len(self), self.n_jobs)
+        return map_blocks(lambda number: function(self, number), len(self), n_jobs)
 
     def total(self, objective: Objective, n_jobs: int | None = None) -> SumOverBlocks:
         """Return an objective as a function of the coefficients.
@@ -229,7 +235,7 @@ class Table:
 
     def root_mean_squares(self) -> FloatArray:
         """Return the root of the mean square of each column."""
-        return spread_of(self.each(squares_of_block))
+        return spread_of(self.each(squares_of_block, self.n_jobs))
 
     @property
     def largest(self) -> float:

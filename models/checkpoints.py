@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._records import RecordFile
-from permdist.models.solvers.total import Evaluation, Total
+from permdist.models.solvers.total import Evaluation
+from permdist.models.totals import READERS, SumOverBlocks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray
     from permdist.data import Queries
     from permdist.models.base import Ranker
+    from permdist.models.objectives.base import Objective
 
 KIND = "evaluations of a fit"
 # They decide how fast a fit is, when it ends and what it prints, not what is evaluated on the way.
@@ -60,7 +62,7 @@ class Checkpoint:
         except BaseException:
             self._file.close()
             raise
-        self.found, self.used = len(self._known), 0
+        self.found, self.used, self._objectives = len(self._known), 0, 0
 
     def find(self, state: bytes, w: FloatArray) -> Evaluation | None:
         """Return what an evaluation came to, if it is in the file.
@@ -89,17 +91,30 @@ class Checkpoint:
         self._file.append(record)
         self._known.update([_unpack(record)])
 
+    def recorded(self, total: SumOverBlocks, objective: Objective) -> Recorded:
+        """Return an objective of the fit whose evaluations are kept.
+
+        Parameters
+        ----------
+        total : SumOverBlocks
+        objective : Objective
+            What it is made of.
+        """
+        # A fit makes its objectives in the same order whenever it is repeated.
+        self._objectives += 1
+        return Recorded(total, self, f"{self._objectives} {type(objective).__name__}")
+
     def close(self) -> None:
         """Bring everything to the disk, and let other fits use the file."""
         self._file.close()
 
 
-class Recorded(Total):
+class Recorded(SumOverBlocks):
     """An objective whose evaluations are kept in a file, and taken from there.
 
     Parameters
     ----------
-    total : Total
+    total : SumOverBlocks
     checkpoint : Checkpoint
     name : str
         What tells this objective apart from the others of the same fit: its options, say.
@@ -107,10 +122,10 @@ class Recorded(Total):
     Attributes
     ----------
     state : bytes
-        Of the name, and of all coefficients that the objective has been adapted to so far.
+        Of the name, and of all that has changed the objective since.
     """
 
-    def __init__(self, total: Total, checkpoint: Checkpoint, name: str) -> None:
+    def __init__(self, total: SumOverBlocks, checkpoint: Checkpoint, name: str) -> None:
         self.total, self.checkpoint = total, checkpoint
         self.width, self.n_queries = total.width, total.n_queries
         self.n_documents = total.n_documents
@@ -125,14 +140,13 @@ class Recorded(Total):
             self.checkpoint.keep(self.state, w, found)
         return found
 
-    def adapted(self, w: FloatArray) -> None:
-        """Take note that the objective is another one from now on, which depends on w.
-
-        Parameters
-        ----------
-        w : array of float, shape (columns,)
-        """
-        self.state = hashlib.sha256(self.state + np.asarray(w).tobytes()).digest()[:_KEY]
+    def over_blocks(self, name: str, *args: Any) -> list[Any]:
+        """Call a method of every block; see `SumOverBlocks.over_blocks`."""
+        if name == "asked" and args[1] not in READERS:  # the objective is another one from now on
+            w, *rest = args
+            told = repr(rest).encode() + (b"" if w is None else np.asarray(w).tobytes())
+            self.state = hashlib.sha256(self.state + told).digest()[:_KEY]
+        return self.total.over_blocks(name, *args)
 
 
 def facts_of(learner: Ranker, data: Any, start: FloatArray | None) -> dict[str, Any]:

@@ -19,8 +19,9 @@ import numpy as np
 
 from permdist._ragged import pointers
 from permdist.data.normalize import pieces_of
-from permdist.models.batch import teaching
-from permdist.models.blocks import block_documents
+from permdist.measures import Evaluation as Measured
+from permdist.measures import Measure, evaluate
+from permdist.models.blocks import Table, block_documents, squares_of_block
 from permdist.models.checkpoints import fingerprint
 from permdist.models.crew import Crew, n_parts, on_workers
 from permdist.models.missing import need_values
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from permdist._typing import FloatArray
     from permdist.models.base import Ranker
-    from permdist.models.blocks import Table
+    from permdist.models.checkpoints import Checkpoint
     from permdist.models.solvers.total import Evaluation
 
 KEPT = 3  # objectives that a worker keeps ready for its blocks
@@ -80,7 +81,7 @@ def look_at(path: str, learner: Ranker) -> Facts:
     """
     queries = open_part(path)
     need_values(learner.missing, queries, path)
-    indicators = learner._new_filling(queries).indicators
+    indicators = learner.new_filling(queries).indicators
     return Facts(queries.n_features, queries.feature_names, indicators, fingerprint(queries))
 
 
@@ -95,7 +96,7 @@ def cut(path: str, learner: Ranker, width: int) -> list[Cut]:
         The number of columns.
     """
     queries = open_part(path)
-    useful = teaching(learner._seen(queries.y), queries.ptr)
+    _, useful = learner.lessons(queries)
     numbers, sizes = np.flatnonzero(useful), queries.sizes[useful]
     ptr = pointers(sizes)
     return [
@@ -115,8 +116,7 @@ def settle(paths: Sequence[str], learner: Ranker, objective: Objective) -> Objec
     """
     labels, sizes = [], []
     for queries in map(open_part, paths):
-        seen = learner._seen(queries.y)
-        useful = teaching(seen, queries.ptr)
+        seen, useful = learner.lessons(queries)
         labels.append(seen[np.repeat(useful, queries.sizes)])
         sizes.append(queries.sizes[useful])
     return objective.settle(np.concatenate(labels), pointers(np.concatenate(sizes)))
@@ -165,7 +165,7 @@ class ShareRecipe:
     def make(self) -> Share:
         """Open the store, and make the table of the blocks."""
         queries = open_part(self.path, self.first, self.last)
-        table = self.learner._table(
+        table = self.learner.training_table(
             queries,
             first=self.query,
             n_jobs=self.n_jobs,
@@ -204,9 +204,9 @@ class Share:
         ----------
         function : callable
         """
-        return self.table.each(function)
+        return self.table.each(function, self.table.n_jobs)
 
-    def moments(self) -> Moments:
+    def moments(self) -> list[Moments]:
         """Return what the spread of the columns is made of."""
         return self.table.moments
 
@@ -287,11 +287,15 @@ class ClusterTable:
         With its `filling_`; what else it has learned does not matter.
     client : distributed.Client or None
         Without it everything happens in this process.
+    width : int
+        The number of columns.
 
     Attributes
     ----------
     width : int
-        The number of columns.
+        As given.
+    checkpoint : Checkpoint or None
+        The file that evaluations are kept in.
     n_queries, n_documents : int
         That are learned from.
     crew : Crew
@@ -301,6 +305,7 @@ class ClusterTable:
     def __init__(self, paths: Sequence[str], learner: Ranker, client: Any, width: int) -> None:
         self._paths, self._learner, self._client = paths, learner, client
         self.width = width
+        self.checkpoint: Checkpoint | None = None
         found = on_workers(client, cut, [(path, learner, self.width) for path in paths])
         blocks = [(path, one) for path, cuts in zip(paths, found, strict=True) for one in cuts]
         if not blocks:
@@ -313,7 +318,7 @@ class ClusterTable:
         self.crew = Crew(recipes, client)
         parts = self.crew.ask(Share.moments)
         self.moments = Moments.join(list(itertools.chain.from_iterable(parts)))
-        if learner._draws_by_document():
+        if learner.draws_by_document:
             self.crew = Crew([replace(one, moments=self.moments) for one in recipes], client)
 
     def _recipes(self, blocks: list[tuple[str, Cut]]) -> list[ShareRecipe]:
@@ -346,13 +351,23 @@ class ClusterTable:
         """The largest size of an entry."""
         return float(self.moments.largest.max(initial=0.0))
 
-    def each(self, function: Callable[[Table, int], Any]) -> list[Any]:
+    def root_mean_squares(self) -> FloatArray:
+        """Return the root of the mean square of each column."""
+        return spread_of(self.each(squares_of_block))
+
+    def each(
+        self,
+        function: Callable[[Table, int], Any],
+        n_jobs: int | None = None,  # noqa: ARG002
+    ) -> list[Any]:
         """Call a function of a table and the number of a block, for all blocks.
 
         Parameters
         ----------
         function : callable
             Of a module, or a method of something small.
+        n_jobs : int, optional
+            Not used: each thread of a worker has parts of its own.
         """
         return list(itertools.chain.from_iterable(self.crew.ask(Share.each, function)))
 
@@ -369,3 +384,93 @@ class ClusterTable:
             call = self._paths, self._learner, objective
             objective = on_workers(self._client, settle, [call])[0]
         return ClusterTotal(objective, self)
+
+
+# ---- validation data, scores and measures --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RangeRecipe:
+    """A range of the queries of a store, as a fitted learner sees them.
+
+    Parameters
+    ----------
+    path : str
+    first, last : int
+        Queries of the store.
+    learner : Ranker
+        With its `filling_`.
+    """
+
+    path: str
+    first: int
+    last: int
+    learner: Ranker
+
+    def make(self) -> Table:
+        """Open the store, and make the table of the queries."""
+        queries = open_part(self.path, self.first, self.last)
+        need_values(self.learner.missing, queries, self.path)
+        return Table(queries, filling=self.learner.filling, views=self.learner.views, n_jobs=1)
+
+
+def _measured(table: Table, coef: FloatArray, measure: Measure) -> FloatArray:
+    """Return a measure of each query of a table, ranked by a linear learner."""
+    qid = np.repeat(np.arange(table.n_queries), np.diff(table.ptr))
+    return evaluate(table.scores(coef), table.labels, qid, measure).table
+
+
+def ranges(paths: Sequence[str], client: Any) -> list[tuple[str, int, int]]:
+    """Cut the queries of stores into ranges, some for each thread of the cluster.
+
+    Parameters
+    ----------
+    paths : sequence of str
+    client : distributed.Client or None
+    """
+    numbers = on_workers(client, _n_queries, [(path,) for path in paths])
+    share = max(1, -(-sum(numbers) // n_parts(client)))
+    return [
+        (path, first, min(first + share, number))
+        for path, number in zip(paths, numbers, strict=True)
+        for first in range(0, number, share)
+    ]
+
+
+def _n_queries(path: str) -> int:
+    return open_part(path).n_queries
+
+
+class HeldOutStores:
+    """Validation data in stores, held by workers.
+
+    Parameters
+    ----------
+    paths : sequence of str
+    learner : Ranker
+        With its `filling_`.
+    n_features : int
+        That are expected.
+    client : distributed.Client or None
+    """
+
+    def __init__(self, paths: Sequence[str], learner: Ranker, n_features: int, client: Any) -> None:
+        for path, found in zip(
+            paths, on_workers(client, look_at, [(one, learner) for one in paths]), strict=True
+        ):
+            if found.n_features != n_features:
+                raise ValueError(
+                    f"eval_set: expected {n_features} features, {path} has {found.n_features}"
+                )
+        self._crew = Crew([RangeRecipe(*one, learner) for one in ranges(paths, client)], client)
+
+    def mean(self, coef: FloatArray, measure: Measure) -> float:
+        """Return the mean of a measure over all queries, ranked by a linear learner.
+
+        Parameters
+        ----------
+        coef : array of float, shape (columns,)
+        measure : Measure
+        """
+        table = np.concatenate(self._crew.ask(_measured, coef, measure))
+        return float(Measured(np.arange(len(table)), (measure,), table).mean(measure))

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permdist.data import Queries
 from permdist.measures import Measure, evaluate
 from permdist.models.solvers.total import linear_scores
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
-    from permdist.data import Queries
+    from permdist.models.cluster import HeldOutStores
 
 
 class Watch:
@@ -23,8 +24,8 @@ class Watch:
     ----------
     name : str
         The learner's, for what is printed.
-    held_out : Queries, optional
-        Validation data, already normalized.
+    held_out : Queries or HeldOutStores, optional
+        Validation data, already normalized; of learners that are not linear always `Queries`.
     measure : Measure
         What to judge it by.
     patience : int, optional
@@ -47,12 +48,13 @@ class Watch:
         self,
         name: str,
         *,
-        held_out: Queries | None = None,
+        held_out: Queries | HeldOutStores | None = None,
         measure: Measure,
         patience: int | None = None,
         verbose: bool = False,
     ) -> None:
-        self.name, self.held_out, self.measure = name, held_out, measure
+        self.name, self.measure = name, measure
+        self.held_out: Any = held_out
         self.patience, self.verbose = patience, verbose
         self.history: dict[str, list[float]] = {"objective": [], "seconds": []}
         self.best: Any = None
@@ -89,16 +91,23 @@ class Watch:
         result = evaluate(scores, self.held_out.y, self.held_out.qid, self.measure)
         return float(result.mean(self.measure))
 
+    def judge_linear(self, coef: FloatArray) -> float:
+        """Measure the scores that a linear learner gives to the validation data."""
+        if self.held_out is None or isinstance(self.held_out, Queries):
+            X = np.zeros((0, len(coef))) if self.held_out is None else self.held_out.X
+            return self.judge(linear_scores(X, coef))
+        return float(self.held_out.mean(coef, self.measure))
+
     def first(self, coef: FloatArray) -> None:
         """Take the coefficients that a linear learner starts from as the best so far."""
         if self.held_out is not None:
             self.best, self.best_at = np.array(coef), len(self)
-            self._highest = self.judge(linear_scores(self.held_out.X, coef))
+            self._highest = self.judge_linear(coef)
 
     def linear(self, coef: FloatArray, **values: float) -> bool:
         """Note one iteration of a linear learner; see `note`."""
-        scores = None if self.held_out is None else linear_scores(self.held_out.X, coef)
-        return self.note(np.array(coef), scores, **values)
+        measured = None if self.held_out is None else self.judge_linear(coef)
+        return self._note(np.array(coef), measured, **values)
 
     def note(self, state: Any, scores: FloatArray | None, **values: float) -> bool:
         """Note one iteration, and the scores it gives to the validation data.
@@ -108,13 +117,16 @@ class Watch:
         bool
             Whether validation says that it is time to stop.
         """
+        measured = None if self.held_out is None or scores is None else self.judge(scores)
+        return self._note(state, measured, **values)
+
+    def _note(self, state: Any, measured: float | None, **values: float) -> bool:
         for key, value in values.items():
             self.history.setdefault(key, []).append(float(value))
         self.history["seconds"].append(time.perf_counter() - self._begin)
         told = ", ".join(f"{key} {value:.6g}" for key, value in values.items())
         stop = False
-        if self.held_out is not None and scores is not None:
-            measured = self.judge(scores)
+        if measured is not None:
             self.history.setdefault("measure", []).append(measured)
             told += f", {measured:.4f} held out"
             if measured > self._highest:

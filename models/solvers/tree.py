@@ -1,9 +1,9 @@
 """Sums over blocks along a fixed binary tree, so that whoever holds some blocks can begin.
 
-Floating-point sums depend on the order in which they are made. Here it is that of a binary tree over
-the numbers of the blocks: 0 and 1 are added up, 2 and 3, then these two sums, and so on. A process
-that holds consecutive blocks adds up every complete branch among them and sends these few rows
-instead of all; the result has the same bits however the blocks are shared out.
+Floating-point sums depend on the order in which they are made. Here it is that of a binary tree
+over the numbers of the blocks: 0 and 1 are added up, 2 and 3, then these two sums, and so on. A
+process that holds consecutive blocks adds up every complete branch among them and sends these few
+rows instead of all; the result has the same bits however the blocks are shared out.
 """
 
 from __future__ import annotations
