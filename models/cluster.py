@@ -19,8 +19,6 @@ import numpy as np
 
 from permdist._ragged import pointers
 from permdist.data.normalize import pieces_of
-from permdist.measures import Evaluation as Measured
-from permdist.measures import Measure, evaluate
 from permdist.models.blocks import Table, block_documents, squares_of_block
 from permdist.models.checkpoints import fingerprint
 from permdist.models.crew import Crew, n_parts, on_workers
@@ -384,93 +382,3 @@ class ClusterTable:
             call = self._paths, self._learner, objective
             objective = on_workers(self._client, settle, [call])[0]
         return ClusterTotal(objective, self)
-
-
-# ---- validation data, scores and measures --------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class RangeRecipe:
-    """A range of the queries of a store, as a fitted learner sees them.
-
-    Parameters
-    ----------
-    path : str
-    first, last : int
-        Queries of the store.
-    learner : Ranker
-        With its `filling_`.
-    """
-
-    path: str
-    first: int
-    last: int
-    learner: Ranker
-
-    def make(self) -> Table:
-        """Open the store, and make the table of the queries."""
-        queries = open_part(self.path, self.first, self.last)
-        need_values(self.learner.missing, queries, self.path)
-        return Table(queries, filling=self.learner.filling, views=self.learner.views, n_jobs=1)
-
-
-def _measured(table: Table, coef: FloatArray, measure: Measure) -> FloatArray:
-    """Return a measure of each query of a table, ranked by a linear learner."""
-    qid = np.repeat(np.arange(table.n_queries), np.diff(table.ptr))
-    return evaluate(table.scores(coef), table.labels, qid, measure).table
-
-
-def ranges(paths: Sequence[str], client: Any) -> list[tuple[str, int, int]]:
-    """Cut the queries of stores into ranges, some for each thread of the cluster.
-
-    Parameters
-    ----------
-    paths : sequence of str
-    client : distributed.Client or None
-    """
-    numbers = on_workers(client, _n_queries, [(path,) for path in paths])
-    share = max(1, -(-sum(numbers) // n_parts(client)))
-    return [
-        (path, first, min(first + share, number))
-        for path, number in zip(paths, numbers, strict=True)
-        for first in range(0, number, share)
-    ]
-
-
-def _n_queries(path: str) -> int:
-    return open_part(path).n_queries
-
-
-class HeldOutStores:
-    """Validation data in stores, held by workers.
-
-    Parameters
-    ----------
-    paths : sequence of str
-    learner : Ranker
-        With its `filling_`.
-    n_features : int
-        That are expected.
-    client : distributed.Client or None
-    """
-
-    def __init__(self, paths: Sequence[str], learner: Ranker, n_features: int, client: Any) -> None:
-        for path, found in zip(
-            paths, on_workers(client, look_at, [(one, learner) for one in paths]), strict=True
-        ):
-            if found.n_features != n_features:
-                raise ValueError(
-                    f"eval_set: expected {n_features} features, {path} has {found.n_features}"
-                )
-        self._crew = Crew([RangeRecipe(*one, learner) for one in ranges(paths, client)], client)
-
-    def mean(self, coef: FloatArray, measure: Measure) -> float:
-        """Return the mean of a measure over all queries, ranked by a linear learner.
-
-        Parameters
-        ----------
-        coef : array of float, shape (columns,)
-        measure : Measure
-        """
-        table = np.concatenate(self._crew.ask(_measured, coef, measure))
-        return float(Measured(np.arange(len(table)), (measure,), table).mean(measure))
