@@ -9,7 +9,8 @@ from sklearn.base import clone
 
 from permdist.data import Queries, open_store
 from permdist.models.checkpoints import fingerprint
-from permdist.models.cluster import ClusterTable, Facts, HeldOutStores, look_at
+from permdist.models.cluster import ClusterTable, Facts, look_at
+from permdist.models.cluster_scores import HeldOutStores
 from permdist.models.crew import on_workers
 from permdist.models.inputs import (
     as_eval_set,
