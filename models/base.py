@@ -25,6 +25,7 @@ from permdist.models.attributes import LARGEST_WIDTH, Count, History, Numbers, T
 from permdist.models.batch import Batch, teaching
 from permdist.models.blocks import Table
 from permdist.models.checkpoints import Checkpoint, facts_of
+from permdist.models.cluster_scores import evaluate_stores, predict_stores
 from permdist.models.history import Watch
 from permdist.models.inputs import (
     as_queries,
@@ -37,6 +38,7 @@ from permdist.models.options import Declared, learned, option
 from permdist.models.rules import Flag, MeasureName, OneOf, Views, Whole
 from permdist.models.scaling import Scaling, inverse
 from permdist.models.sources import source_of
+from permdist.models.stores import far_stores
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -409,7 +411,9 @@ class Ranker(Declared):
             "are the features constant, is the measure the same for all rankings, or C too small?"
         )
 
-    def predict(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> FloatArray:
+    def predict(
+        self, X: ArrayLike | Queries, qid: ArrayLike | None = None, *, client: Any = None
+    ) -> FloatArray:
         """Return the scores of documents, shape (documents,).
 
         Parameters
@@ -420,8 +424,14 @@ class Ranker(Declared):
         qid : array, shape (documents,), optional
             Needed only with `normalize`, by learners that add up rankings, and to replace missing
             values by means: all of them look at whole queries.
+        client : distributed.Client, optional
+            Of a dask cluster, whose workers score the documents; X is then a store or a list of
+            stores, as in `fit`.
         """
         self.need_fit()
+        paths = far_stores(X, client, qid)
+        if paths is not None:
+            return predict_stores(self, paths, client)
         filling = self.filling
         features = read_features(self, X, reset=False)
         views = tuple(self.views_)
@@ -489,6 +499,8 @@ class Ranker(Declared):
         y: ArrayLike | None = None,
         qid: ArrayLike | None = None,
         measure: str | Measure | None = None,
+        *,
+        client: Any = None,
     ) -> float:
         """Return the mean over queries of a measure, the learner's own by default.
 
@@ -499,7 +511,14 @@ class Ranker(Declared):
         y, qid : arrays, shape (documents,)
             Relevance labels and queries, where X is no collection of them.
         measure : Measure or str, optional
+        client : distributed.Client, optional
+            Of a dask cluster, as in `predict`; scores stay with its workers.
         """
+        paths = far_stores(X, client, y, qid)
+        if paths is not None:
+            chosen = self.judge if measure is None else parse(measure)
+            self.need_fit()
+            return float(evaluate_stores(self, paths, [chosen], client).mean(chosen))
         if not isinstance(X, Queries) and qid is None:
             raise TypeError(
                 "qid: expected the query of each document; in a grid search, route it with "

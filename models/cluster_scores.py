@@ -72,6 +72,10 @@ def _n_queries(path: str) -> int:
     return open_part(path).n_queries
 
 
+def _n_features(path: str) -> int:
+    return open_part(path).n_features
+
+
 class HeldOutStores:
     """Validation data in stores, held by workers.
 
@@ -86,13 +90,10 @@ class HeldOutStores:
     """
 
     def __init__(self, paths: Sequence[str], learner: Ranker, n_features: int, client: Any) -> None:
-        for path, found in zip(
-            paths, on_workers(client, look_at, [(one, learner) for one in paths]), strict=True
-        ):
-            if found.n_features != n_features:
-                raise ValueError(
-                    f"eval_set: expected {n_features} features, {path} has {found.n_features}"
-                )
+        widths = on_workers(client, _n_features, [(path,) for path in paths])
+        for path, width in zip(paths, widths, strict=True):
+            if width != n_features:
+                raise ValueError(f"eval_set: expected {n_features} features, {path} has {width}")
         self._crew = Crew([RangeRecipe(*one, learner) for one in ranges(paths, client)], client)
 
     def mean(self, coef: FloatArray, measure: Measure) -> float:

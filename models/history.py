@@ -14,7 +14,7 @@ from permdist.models.solvers.total import linear_scores
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
-    from permdist.models.cluster import HeldOutStores
+    from permdist.models.cluster_scores import HeldOutStores
 
 
 class Watch:

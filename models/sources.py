@@ -22,7 +22,7 @@ from permdist.models.inputs import (
     read_features,
 )
 from permdist.models.missing import Filling, need_values
-from permdist.models.stores import need_different, store_paths
+from permdist.models.stores import far_stores, need_different, store_paths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,16 +42,12 @@ def source_of(learner: Ranker, X: Any, y: Any, qid: Any, client: Any, *, warm: b
     warm : bool
         Whether the learner goes on from coefficients for the same features.
     """
-    paths = store_paths(X) if y is None and qid is None else None
-    if client is None and (paths is None or len(paths) == 1):
-        if paths is not None and not isinstance(X, Queries):
-            X = open_store(paths[0])
+    paths = far_stores(X, client, y, qid)
+    if paths is not None and len(paths) == 1 and client is None:
+        X, paths = open_store(paths[0]), None
+    if paths is None:
         return Source(learner, X, y, qid, warm=warm)
     name, why = type(learner).__name__, learner.why_whole()
-    if paths is None:
-        raise TypeError(
-            "client: X must be a store or a list of stores; permdist.data.write_store makes one"
-        )
     if why:
         what = "several stores" if client is None else "a cluster"
         raise ValueError(f"X: {name} cannot be fitted to data on {what}: {why}")

@@ -28,10 +28,31 @@ def store_paths(X: Any) -> list[str] | None:
     several = X if isinstance(X, list | tuple) else [X]
     if not several or not all(isinstance(one, str | os.PathLike | Queries) for one in several):
         return None
-    folders = [one.store if isinstance(one, Queries) else Path(one) for one in several]
+    folders = [
+        getattr(one, "store", None) if isinstance(one, Queries) else Path(one) for one in several
+    ]
     if any(folder is None for folder in folders):
         return None
     return [str(folder.resolve()) for folder in folders]
+
+
+def far_stores(X: Any, client: Any, *others: Any) -> list[str] | None:
+    """Return the folders of stores that are not to be read as one collection in this process.
+
+    Parameters
+    ----------
+    X : object
+    client : distributed.Client or None
+        With it, X must be stores.
+    *others
+        What comes with X where it is an array: labels, queries.
+    """
+    paths = store_paths(X) if all(one is None for one in others) else None
+    if client is not None and paths is None:
+        raise TypeError(
+            "client: X must be a store or a list of stores; permdist.data.write_store makes one"
+        )
+    return None if isinstance(X, Queries) and client is None else paths
 
 
 def need_different(paths: Sequence[str]) -> None:

@@ -165,9 +165,9 @@ def test_a_store_that_a_worker_cannot_open_is_named(client, stores, tmp_path):
         MLE().fit([stores[0], tmp_path / "none"], client=client)
     other = data.make_letor(20, n_features=7, rng=0)
     data.write_store(other, tmp_path / "other")
-    with pytest.raises(ValueError, match="has 7 features, .* has 800"):
+    with pytest.raises(ValueError, match=r"has 7 features, .* has 800"):
         MLE().fit([stores[0], tmp_path / "other"], client=client)
-    with pytest.raises(ValueError, match="eval_set: expected 800 features, .* has 7"):
+    with pytest.raises(ValueError, match=r"eval_set: expected 800 features, .* has 7"):
         MLE().fit(stores[0], eval_set=tmp_path / "other", client=client)
     flat = data.Queries(np.zeros((4, 800)), [0, 0, 1, 1], [1, 1, 2, 2])
     shutil.rmtree(tmp_path / "other")

@@ -1,5 +1,7 @@
 """Sums over blocks have the same bits however the blocks are shared out."""
 
+import itertools
+
 import naive
 import numpy as np
 import pytest
@@ -17,10 +19,10 @@ def test_any_partition_has_the_bits_of_the_tree(number):
     assert join(fold(rows)).tobytes() == wanted.tobytes()
     for _ in range(10):
         cuts = np.unique(np.r_[0, rng.integers(0, number + 1, size=4), number])
-        parts = [fold(rows[a:b], first=a) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+        parts = [fold(rows[a:b], first=a) for a, b in itertools.pairwise(cuts)]
         assert all(len(part) <= 2 * np.log2(number) + 1 for part in parts)
         rng.shuffle(parts)
-        assert join(sum(parts, [])).tobytes() == wanted.tobytes()
+        assert join(itertools.chain.from_iterable(parts)).tobytes() == wanted.tobytes()
 
 
 def test_an_aligned_part_sends_one_row():
