@@ -162,10 +162,8 @@ def facts_of(learner: Ranker, data: Any, start: FloatArray | None) -> dict[str, 
     """
     from permdist.models.files import to_dict
 
-    if "random_state" in learner.parameter_names() and learner.get_params()["random_state"] is None:
-        raise ValueError(
-            "checkpoint: expected a seed as random_state, got None: no fit is repeated"
-        )
+    if getattr(learner, "random_state", 0) is None:
+        raise ValueError("checkpoint: a fit with random_state=None cannot be repeated; use a seed")
     params = to_dict(learner)["params"]
     return {
         "permdist": _version(),
