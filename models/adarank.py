@@ -14,6 +14,7 @@ from permdist.models.batch import with_shared_ties
 from permdist.models.options import learned, option
 from permdist.models.rules import MeasureName, Number, OneOf, Whole
 from permdist.models.shared import Seeded, Standardized
+from permdist.models.solvers import linear_scores
 from permdist.models.weak import Features, Learners, Pool, Rankers, Stumps, WeakRankers
 
 if TYPE_CHECKING:
@@ -84,7 +85,6 @@ class AdaRank(Seeded, Standardized, Ranker):
         "early_stopping": [300],
     }
 
-    by_column: ClassVar[bool] = True
     scales_itself: ClassVar[bool] = True
     alternatives: ClassVar[tuple[str, ...]] = ("coef_", "stumps_", "rankers_")
 
@@ -222,8 +222,8 @@ class AdaRank(Seeded, Standardized, Ranker):
 
         pool = self._pool(features, batch, measured)
         first = np.zeros(features.shape[1]) if start is None else np.array(start)
-        scores, held_out = features @ first, watch.held_out
-        judged = None if held_out is None else held_out.X @ first
+        scores, held_out = linear_scores(features, first), watch.held_out
+        judged = None if held_out is None else linear_scores(held_out.X, first)
         current = np.zeros(len(batch)) if start is None else measured(scores)
         gap = float(np.exp(-current).mean())  # Theorem 4: no more than this is missing
         keys: list[Any] = []

@@ -630,7 +630,7 @@ class Ranker(Declared):
         return self._whole(table)
 
     def training_table(self, queries: Queries, **options: Any) -> Table:
-        """Return the queries that the learner learns from, by blocks.
+        """Return the queries that the learner learns from, by blocks; see `training_data`.
 
         Parameters
         ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -43,12 +43,15 @@ class Batch:
     first : int
         The number of the first query among all that are learned from, where the batch is a part of
         these: what is drawn for a query depends on its number only.
+    shared : dict
+        Tables that depend on numbers of labels only, for all parts of the same queries.
     """
 
     labels: IntArray
     ptr: IntArray
     scale: FloatArray
     first: int = 0
+    shared: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, labels: IntArray, ptr: IntArray, *, scale: bool = False) -> Batch:
@@ -63,7 +66,7 @@ class Batch:
         """Return the queries from `start` up to `stop`."""
         a, b = self.ptr[start], self.ptr[stop]
         ptr, scale = self.ptr[start : stop + 1] - a, self.scale[start:stop]
-        return Batch(self.labels[a:b], ptr, scale, self.first + start)
+        return Batch(self.labels[a:b], ptr, scale, self.first + start, self.shared)
 
     def streams(self, random_state: RandomState) -> list[np.random.Generator]:
         """Return a generator for each query, which depends on the query's number only."""

@@ -37,6 +37,7 @@ Result = TypeVar("Result")
 
 BLOCK_DOCUMENTS = 16_384  # of a block, at most
 BLOCK_ENTRIES = 1 << 19  # of a block, about; as doubles they fit into a processor's cache
+COLUMNS = 12  # one in so many columns is copied together with others
 LARGEST_CODE = 1 << 15  # documents of a query whose doubled ranks 16 bits can hold
 
 
@@ -49,6 +50,23 @@ def block_documents(width: int) -> int:
     (11397, 3855, 64)
     """
     return min(BLOCK_DOCUMENTS, max(64, BLOCK_ENTRIES // max(1, width)))
+
+
+def columns_of(X: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+    """Go through the columns of X, each as contiguous doubles that are good until the next.
+
+    A few of them are copied at a time, so that rows in C order are not read once per column.
+
+    Yields
+    ------
+    number : int
+    column : array of float64, shape (documents,)
+    """
+    together = max(1, X.shape[1] // COLUMNS) if X.flags.c_contiguous else 1
+    for first in range(0, X.shape[1], together):
+        part = np.array(X[:, first : first + together].T, order="C")
+        for number, column in enumerate(part, start=first):
+            yield number, np.asarray(column, dtype=np.float64)
 
 
 class Table:

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from permdist._kernels import kernel
 from permdist._ragged import pack
 from permdist.models.batch import in_threads
+from permdist.models.blocks import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,12 +82,14 @@ class Scale:
 
     def weak(self, weak: Intervals, features: FloatArray) -> FloatArray:
         """Score the documents of each query by each feature, shape (features, documents)."""
-        result = np.empty(features.shape[::-1])
-        for k, (values, centers) in enumerate(zip(features.T, np.array(weak.centers), strict=True)):
-            column = np.array(values, dtype=np.float64)
+        result = np.empty(features.shape[::-1], dtype=features.dtype)
+        row = np.empty(len(features))
+        for k, column in columns_of(features):
+            centers = np.array(weak.centers[k])
             close = CLOSE * float(np.ptp(centers))
-            scores = self.table, self.start, self.kind == "values", result[k]
+            scores = self.table, self.start, self.kind == "values", row
             self._work(_score_values, column, centers, close, self.ptr, *scores)
+            result[k] = row
         return result
 
     def rank(self, values: FloatArray, batch: Batch | None = None) -> tuple[FloatArray, FloatArray]:
@@ -98,6 +101,7 @@ class Scale:
         taus : array of float, shape (queries,)
             Kendall's tau with the labels of `batch`, in which ties count nothing.
         """
+        values = np.asarray(values, dtype=np.float64)
         scores, taus = np.empty(len(values)), np.zeros(len(self.ptr) - 1)
         judged = (NO_LABELS, taus) if batch is None else (batch.levels, batch.n_pairs)
         self._work(_rank, values, self.ptr, self.table, self.start, *judged, scores, taus)
@@ -161,7 +165,7 @@ def quasi_knn(
     >>> found.centers
     array([[0.1, 0.5, 0.9]])
     """
-    columns = (np.array(column, dtype=np.float64) for column in features.T)
+    columns = (column for _, column in columns_of(features))
     labels, ptr = np.array(labels), np.array(ptr)
     grades, grade_of = np.unique(labels, return_inverse=True)
     if cut == "labels" and len(grades) <= intervals:
@@ -177,7 +181,8 @@ def quasi_knn(
             _gather(column, labels, order, ptr, finer, part, row, number)
     filled = np.flatnonzero(number)
     centers = sums[:, filled] / number[filled]
-    return Intervals(_joined(centers, CLOSE * np.ptp(features, axis=0)))
+    width = features.max(axis=0).astype(np.float64) - features.min(axis=0)
+    return Intervals(_joined(centers, CLOSE * width))
 
 
 def _joined(centers: FloatArray, close: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ from permdist.models.perfect import Permutations, most_violated  # noqa: F401 (i
 from permdist.models.rules import SMALLEST, MeasureName, Number, OneOf, Whole
 from permdist.models.scaling import Scaling
 from permdist.models.shared import Seeded, Standardized, WarmStarted
-from permdist.models.solvers import Solution, cutting_planes, lbfgs
+from permdist.models.solvers import Solution, cutting_planes, lbfgs, linear_scores
 
 if TYPE_CHECKING:
     from permdist._typing import BoolArray, FloatArray, IntArray
@@ -156,7 +156,7 @@ class PermuRank(Seeded, Standardized, WarmStarted, Ranker):
         measure = with_shared_ties(self.judge)
         sets = WorkingSets(features, batch, self.judge, self.pairs)
         w = np.zeros(features.shape[1]) if start is None else np.array(start)
-        sets.add(features @ (self._first(sets) if start is None else w))
+        sets.add(linear_scores(features, self._first(sets) if start is None else w))
         scaling = Scaling.of(features, batch.ptr, standardize=False)
         best, kept, kept_at = -np.inf, w, 0
         stable, tol, unsolved, failed = False, float(self.tol), 0, 0
@@ -167,7 +167,7 @@ class PermuRank(Seeded, Standardized, WarmStarted, Ranker):
             unsolved, failed = (0, failed) if solved else (unsolved + 1, failed + 1)
             if not np.isfinite(found.value):
                 raise ValueError("X: the loss overflows; scale the features down")
-            scores = features @ w
+            scores = linear_scores(features, w)
             changed = sets.add(scores)
             train = float(batch.measured(measure, scores).mean())
             if train > best:

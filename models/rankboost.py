@@ -11,9 +11,11 @@ from permdist._ragged import pack
 from permdist.models.attributes import Columns, Numbers, Table
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.batch import Batch, in_threads
+from permdist.models.blocks import columns_of
 from permdist.models.options import learned, option
 from permdist.models.rules import Flag, OneOf, Whole
 from permdist.models.shared import Threaded
+from permdist.models.solvers import column_sums, linear_scores
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -71,8 +73,6 @@ class RankBoost(Threaded, Ranker):
 
     alternatives: ClassVar[tuple[str, ...]] = ("coef_", "stumps_")
 
-    by_column: ClassVar[bool] = True
-
     weak: str = option(
         OneOf(("threshold", "feature")),
         "Weak rankers: ``1 if x > threshold else 0``; or a feature itself, brought to the "
@@ -126,17 +126,17 @@ class RankBoost(Threaded, Ranker):
     def _learn_features(
         self, features: FloatArray, potentials: Potentials, watch: Watch, start: FloatArray | None
     ) -> None:
-        width = np.ptp(features, axis=0)
+        width = features.max(axis=0).astype(np.float64) - features.min(axis=0)
         if not np.isfinite(width).all():
             raise ValueError("X: a feature spans more than a double can hold; scale it down")
         unit = np.where(width > 0.0, width, np.inf)
         coef, bound = np.zeros(len(unit)) if start is None else np.array(start), 1.0
-        scores = features @ coef
+        scores = linear_scores(features, coef)
         loss, potential = potentials(scores)
         first = loss
         for _ in range(self.max_iter):
             # Potentials add up to 0: where a feature starts makes no difference.
-            r_of = (potential @ features) / unit
+            r_of = column_sums(features, potential) / unit
             k = int(np.argmax(np.abs(r_of)))
             r = float(np.clip(r_of[k], -LARGEST, LARGEST))
             if abs(r) < SMALLEST:
@@ -225,24 +225,25 @@ def _bins(features: FloatArray, thresholds: int | None) -> tuple[Any, FloatArray
         All thresholds, feature after feature, ascending: midway between two values.
     ptr : array of int, shape (features + 1,)
     """
-    parts, columns = [], []
-    for column in features.T:
-        distinct = np.unique(column)
-        if thresholds is not None and len(distinct) > thresholds + 1:
-            places = np.linspace(0.0, 1.0, thresholds + 2)[1:-1]
-            low = np.unique(np.quantile(column, places, method="lower"))
-            after = np.searchsorted(distinct, low, side="right")
-            cuts = (
-                0.5 * (low + distinct[np.minimum(after, len(distinct) - 1)])[after < len(distinct)]
-            )
-        else:
-            cuts = 0.5 * (distinct[:-1] + distinct[1:])
-            cuts = np.where(cuts < distinct[1:], cuts, distinct[:-1])
-        parts.append(cuts)
-        columns.append(np.searchsorted(cuts, column, side="left"))
+    parts = [_cuts(column, thresholds) for _, column in columns_of(features)]
     values, ptr = pack(parts)
     kind = np.uint8 if max(len(cuts) for cuts in parts) <= 255 else np.int32
-    return np.array(columns, dtype=kind), values, ptr
+    bins = np.empty(features.shape[::-1], dtype=kind)
+    for k, column in columns_of(features):
+        bins[k] = np.searchsorted(parts[k], column, side="left")
+    return bins, values, ptr
+
+
+def _cuts(column: FloatArray, thresholds: int | None) -> FloatArray:
+    """Return the thresholds of a feature, ascending."""
+    distinct = np.unique(column)
+    if thresholds is not None and len(distinct) > thresholds + 1:
+        places = np.linspace(0.0, 1.0, thresholds + 2)[1:-1]
+        low = np.unique(np.quantile(column, places, method="lower"))
+        after = np.searchsorted(distinct, low, side="right")
+        return 0.5 * (low + distinct[np.minimum(after, len(distinct) - 1)])[after < len(distinct)]
+    cuts = 0.5 * (distinct[:-1] + distinct[1:])
+    return np.where(cuts < distinct[1:], cuts, distinct[:-1])
 
 
 def _add_stumps(
@@ -252,7 +253,8 @@ def _add_stumps(
     rounds = zip(*(stumps[name][first:] for name in ("feature", "threshold", "alpha")), strict=True)
     total = np.array(scores)
     for k, threshold, alpha in rounds:
-        total += alpha * (features[:, int(k)] > threshold)
+        # As a double: between two values of float32 there may be no third.
+        total += alpha * (features[:, int(k)] > np.float64(threshold))
     return total
 
 

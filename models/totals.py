@@ -193,12 +193,14 @@ class BlockTotal(SumOverBlocks):
         # Threads work on several blocks at a time, or on the queries of the only one.
         self._outer = n_threads(n_jobs) if len(self._numbers) > 1 else 1
         inner = 1 if self._outer > 1 else n_jobs
+        shared: dict[Any, Any] = {}
         make = bind or objective.settle(table.labels, table.ptr).bind
 
         def block(at: int) -> Block:
             number = self._numbers[at]
             batch = objective.batch(table.labels[table.rows(number)], table.pointers(number))
-            batch = replace(batch, first=table.first + table.cuts[number])
+            first = table.first + table.cuts[number]
+            batch = replace(batch, first=first, shared=shared)
             return Block(table, number, batch, make(batch, inner))
 
         self.blocks = map_blocks(block, len(self._numbers), 1)

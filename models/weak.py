@@ -16,6 +16,7 @@ from sklearn.base import clone
 from permdist._check import as_rng, finite
 from permdist.models.attributes import Attribute
 from permdist.models.base import Ranker
+from permdist.models.blocks import columns_of
 from permdist.models.rules import Rule, Views, shown
 from permdist.models.scaling import inverse, spread_within
 
@@ -173,7 +174,7 @@ class Stumps(Listed):
 
     def __init__(self, features: FloatArray, measured: Measured, count: int, signed: bool) -> None:
         columns, cuts = [], []
-        for k, column in enumerate(features.T):
+        for k, column in columns_of(features):
             found = thresholds_of(column, count)
             columns.append(np.full(len(found), k))
             cuts.append(found)

@@ -52,6 +52,6 @@ def progress_bar(
         TextColumn("{task.percentage:>3.0f}%"),
         TimeRemainingColumn(elapsed_when_finished=True),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(text, total=total)
         yield lambda amount: bar.update(task, completed=amount)

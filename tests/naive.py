@@ -961,3 +961,36 @@ def tree_sum(rows):
     total = left + right
     total[1] = max(left[1], right[1])
     return total
+
+
+# ---- stores ---------------------------------------------------------------------------------
+
+
+def letor_rows(text, width):
+    """Read LETOR lines one by one: features, labels, query ids as texts; NULL is the lowest."""
+    rows = []
+    for line in text.splitlines():
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        given = dict(word.split(":") for word in words[2:])
+        values = [given.get(str(number), "0") for number in range(1, width + 1)]
+        rows.append((values, int(words[0]), words[1].removeprefix("qid:")))
+    table = []
+    for values, _, qid in rows:
+        same = [other for other, _, query in rows if query == qid]
+        full = []
+        for column, value in enumerate(values):
+            known = [float(other[column]) for other in same if other[column] != "NULL"]
+            full.append(float(value) if value != "NULL" else min(known, default=0.0))
+        table.append(full)
+    return np.array(table), [label for _, label, _ in rows], [qid for _, _, qid in rows]
+
+
+def last_query_start(text):
+    """Return where the last query of whole lines begins: after the last line of another query."""
+    lines = text[: text.rfind(b"\n") + 1].splitlines(keepends=True)
+    ids = [line.split()[1] if line.split() and line[:1] != b"#" else None for line in lines]
+    known = [one for one in ids if one is not None]
+    other = [k for k, one in enumerate(ids) if one is not None and one != known[-1]]
+    return sum(map(len, lines[: other[-1] + 1])) if other else 0

@@ -29,6 +29,7 @@ PAGES = [
     "promises.md",
     "measures.md",
     "rankings.md",
+    "large_data.md",
 ]
 
 

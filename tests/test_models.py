@@ -180,7 +180,7 @@ def test_convex_learners_find_the_minimum_from_anywhere(name, queries):
     loss = learner.build_objective().bind(batch)
     values = []
     for seed in (None, 1, 2):
-        start = learner._start(features, batch)
+        start = learner._start(learner.training_table(queries))
         if seed is not None:
             start = np.random.default_rng(seed).normal(size=features.shape[1])
         found = lbfgs(loss, features, start, learner.C, tol=learner.tol, max_iter=2000)
@@ -422,9 +422,8 @@ def test_faults_that_once_were(queries, tmp_path):
     stuck = MLE(space="interleavings", C=100.0).fit(odd)
     assert stuck.coef_.any()
     assert stuck.score(odd) > 0.4
-    assert (
-        ExpectedGain("ap", n_starts=1, max_iter=5)._start(*MLE().training_data(queries)) is not None
-    )
+    table = MLE().training_table(queries)
+    assert ExpectedGain("ap", n_starts=1, max_iter=5)._start(table) is not None
     with pytest.raises(ValueError, match="'tau' can be negative"):
         ExpectedGain("tau").fit(queries)
     with pytest.raises(ValueError, match="early_stopping: it needs an eval_set"):

@@ -94,14 +94,13 @@ def test_lattices(labels, scaled, name, kappa):
     batch, measure = make_batch(labels, scaled), parse(name)
     scores = np.random.default_rng(1).normal(size=len(batch.labels))
     space = parse_space("lattice[orders=3]").sums(batch, measure, random_state=5)
-    generator = np.random.default_rng(5)
-    expected = []
+    streams, expected = batch.streams(5), []
     for q, (a, b) in enumerate(batch.bounds):
         score, label = scores[a:b], batch.labels[a:b]
         members = [np.flatnonzero(label == g) for g in np.unique(label)]
         orders = []
         for _ in range(3):
-            orders += merged([(generator.permutation(a + c) - a).tolist() for c in members])
+            orders += merged([(streams[q].permutation(a + c) - a).tolist() for c in members])
         value, gain = listed(score, label, batch.scale[q], orders, measure, kappa)
         expected.append((value - np.log(3), gain))
     check(space, scores, expected, kappa)
@@ -113,10 +112,10 @@ def test_restarts(labels, scaled, kappa):
     batch, measure = make_batch(labels, scaled), parse("ap")
     scores = np.random.default_rng(2).normal(size=len(batch.labels))
     space = parse_space("restart[sample_size=12]").sums(batch, measure, random_state=7)
-    generator, expected = np.random.default_rng(7), []
+    streams, expected = batch.streams(7), []
     for q, (a, b) in enumerate(batch.bounds):
         score, label = scores[a:b], batch.labels[a:b]
-        drawn = RestartSampler(measure).sample(label - label.min(), 12, generator).orders
+        drawn = RestartSampler(measure).sample(label - label.min(), 12, streams[q]).orders
         orders = [np.argsort(-label, kind="stable").tolist(), *drawn.tolist()]
         expected.append(listed(score, label, batch.scale[q], orders, measure, kappa))
     check(space, scores, expected, kappa)

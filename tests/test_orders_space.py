@@ -211,11 +211,11 @@ def test_the_mass_that_a_restart_sample_covers():
     batch, measure = make_batch(LONGER), parse("ap")
     scores = np.random.default_rng(3).normal(size=len(batch.labels))
     sums = Restart(300, skew=0.0, stride=3).sums(batch, measure, random_state=0)
-    found, rng = sums.report(scores), np.random.default_rng(0)
+    found, streams = sums.report(scores), batch.streams(0)
     for q, (a, b) in enumerate(batch.bounds):
         label = batch.labels[a:b]
         sampler = RestartSampler(measure, skew=0.0, stride=3)
-        drawn = sampler.sample(label, 300, rng).orders
+        drawn = sampler.sample(label, 300, streams[q]).orders
         drawn = np.concatenate([np.argsort(-label, kind="stable")[None], drawn])
         model = ValidSigns(scores[a:b], label, scale=batch.scale[q])
         signs = np.unique(model.signs_of(drawn), axis=0)

@@ -154,8 +154,9 @@ def test_the_length_of_the_pilot_is_chosen_by_the_own_objective():
     queries = long_queries(10, 120, 3)
     learner = Approx("ndcg@10", C=30.0)
     features, batch = learner.training_data(queries)
-    start = learner._start(features, batch)
-    bound, scaling = learner.build_objective().bind(batch), learner._scaling(features, batch.ptr)
+    table = learner.training_table(queries)
+    start = learner._start(table)
+    bound, scaling = learner.build_objective().bind(batch), learner._units(table)
 
     def value(w):
         return bound(features @ w)[0].sum() + scaling.penalty @ w**2 / 30.0
@@ -167,7 +168,8 @@ def test_the_length_of_the_pilot_is_chosen_by_the_own_objective():
     pilot = ListNet(target="label", C=100.0, tol=1e-4).fit(queries).coef_
     cosine = np.corrcoef(features @ start, features @ pilot)[0, 1]
     assert cosine > 0.999
-    again = learner._start(features * 1e3, batch)
+    larger = data.Queries(queries.X * 1e3, queries.y, queries.qid)
+    again = learner._start(learner.training_table(larger))
     assert features @ (again * 1e3) == pytest.approx(features @ start, rel=1e-6)
 
 

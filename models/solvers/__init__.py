@@ -11,7 +11,13 @@ from permdist.models.solvers.quasi_newton import lbfgs
 from permdist.models.solvers.solution import UNCHANGED, Note, Objective, Solution, one_thread
 from permdist.models.solvers.starts import multistart
 from permdist.models.solvers.steps import stochastic
-from permdist.models.solvers.total import Evaluation, Total, add_parts, linear_scores
+from permdist.models.solvers.total import (
+    Evaluation,
+    Total,
+    add_parts,
+    column_sums,
+    linear_scores,
+)
 
 __all__ = [
     "UNCHANGED",
@@ -21,6 +27,7 @@ __all__ = [
     "Solution",
     "Total",
     "add_parts",
+    "column_sums",
     "cutting_planes",
     "lbfgs",
     "linear_scores",

@@ -108,11 +108,8 @@ class ScoreTotal(Total):
     def __call__(self, w: FloatArray) -> Evaluation:
         """Return the value at the coefficients w, and its gradient."""
         values, by_scores = self.objective(linear_scores(self.X, w))
-        gradient = np.zeros(self.width)
-        for start, part in pieces(self.X):
-            gradient += by_scores[start : start + len(part)] @ part
         head = part_of(values, by_scores, self.ptr)
-        return Evaluation(head[0], gradient, head[1], int(head[2]))
+        return Evaluation(head[0], column_sums(self.X, by_scores), head[1], int(head[2]))
 
 
 def linear_scores(X: FloatArray, w: FloatArray) -> FloatArray:
@@ -127,6 +124,20 @@ def linear_scores(X: FloatArray, w: FloatArray) -> FloatArray:
     for start, part in pieces(X):
         np.matmul(part, w, out=scores[start : start + len(part)])
     return scores
+
+
+def column_sums(X: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return ``weights @ X`` in double precision, without a copy of X.
+
+    Examples
+    --------
+    >>> column_sums(np.eye(2, dtype=np.float32), np.array([0.1, 0.2]))
+    array([0.1, 0.2])
+    """
+    sums = np.zeros(X.shape[1])
+    for start, part in pieces(X):
+        sums += weights[start : start + len(part)] @ part
+    return sums
 
 
 def as_total(

@@ -69,7 +69,7 @@ class StructuredHinge:
         if auc_weight:
             measure = cast("Measure", WithPairs(measure, float(auc_weight)))
         layout = batch.labels, batch.ptr, batch.scale
-        self._sums = interleave(*layout, measure, grades=grades)
+        self._sums = interleave(*layout, measure, grades=grades, shared=batch.shared)
 
     def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the hinges, shape (queries,), and a subgradient by scores, shape (documents,)."""

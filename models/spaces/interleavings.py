@@ -42,7 +42,7 @@ class InterleavingSums(Sums):
     ) -> None:
         super().__init__(batch, measure, n_jobs)
         layout = batch.labels, batch.ptr, batch.scale
-        self._sums = interleave(*layout, measure, orders, grades=grades)
+        self._sums = interleave(*layout, measure, orders, grades=grades, shared=batch.shared)
         if orders:
             self._sums.draw_orders(batch.streams(rng))
 

@@ -27,7 +27,7 @@ class RowSums(Sums):
     def __init__(self, batch: Batch, measure: Measure, n_jobs: int | None = None) -> None:
         super().__init__(batch, measure, n_jobs)
         self._pairs = PairSums(batch, measure, n_jobs)
-        self._rows = BatchRows(batch.labels, batch.ptr, batch.scale, measure)
+        self._rows = BatchRows(batch.labels, batch.ptr, batch.scale, measure, batch.shared)
 
     def log_sums(self, scores: FloatArray, kappa: float) -> tuple[FloatArray, FloatArray]:
         """Add up the likelihood over pairs and the logs of the rows' tilts."""

@@ -15,6 +15,7 @@ from permdist.cli._errors import let_go_of_output, tell, without_debug
 from permdist.cli._shared import expanded, guarded
 from permdist.cli.compare import compare
 from permdist.cli.consensus import consensus
+from permdist.cli.convert import convert
 from permdist.cli.demo import demo
 from permdist.cli.describe import describe
 from permdist.cli.evaluate import evaluate
@@ -65,6 +66,7 @@ def permdist(
 COMMANDS = (
     demo,
     describe,
+    convert,
     inspect,
     sample,
     fit,

@@ -59,7 +59,7 @@ def explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OSError):
         if error.strerror:
             where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
-            text = f"{where}{error.strerror.lower()}"
+            text = f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}"
         lost = isinstance(error, ConnectionError) or error.errno in FAILURES
         return text, 1 if lost else 2
     if isinstance(error, ValueError | TypeError):

@@ -54,7 +54,10 @@ Preset = Annotated[
 ]
 DataFile = Annotated[
     Path,
-    typer.Argument(metavar="DATA", help="A LETOR/SVMlight file, plain, .gz or .bz2."),
+    typer.Argument(
+        metavar="DATA",
+        help="A LETOR/SVMlight file, plain, .gz or .bz2, or a store made by 'permdist convert'.",
+    ),
 ]
 
 
@@ -91,10 +94,20 @@ class Reading:
     ] = "min"
 
     def load(self, file: Path, n_features: int | None = None) -> "Queries":
-        """Read a file."""
-        from permdist.data import load_letor
+        """Read a file, or open a store."""
+        from permdist.data import is_store, load_letor, open_store
 
-        return load_letor(file, n_features=n_features, **dataclasses.asdict(self))
+        options = dataclasses.asdict(self)
+        if not is_store(file):
+            return load_letor(file, n_features=n_features, **options)
+        for field in dataclasses.fields(self):
+            if options[field.name] != field.default:
+                flag = f"--{field.name.replace('_', '-')}"
+                raise ValueError(f"{flag}: only for text files, {file} is a store")
+        queries = open_store(file)
+        if n_features is not None and queries.n_features != n_features:
+            raise ValueError(f"{file}: expected {n_features} features, got {queries.n_features}")
+        return queries
 
 
 class OneQuery(NamedTuple):

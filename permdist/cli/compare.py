@@ -37,7 +37,7 @@ def compare(
         typer.Argument(
             metavar="DATA",
             help="A folder with LETOR folds (Fold1/train.txt, ...; or S1.txt to S5.txt), or one "
-            "LETOR file to split into folds.",
+            "LETOR file or store to split into folds.",
         ),
     ],
     reading: Reading,
@@ -175,9 +175,9 @@ def _file_name(text: str) -> str:
 
 def _folds(data: Path, number: int, seed: int, reading: Reading) -> "list[Fold]":
     from permdist.comparison.entries import check_folds
-    from permdist.data import load_letor_folds, make_folds
+    from permdist.data import is_store, load_letor_folds, make_folds
 
-    if data.is_dir():
+    if data.is_dir() and not is_store(data):
         if reading.query_file is not None:
             raise ValueError("--query-file: only for a single file; folds have their own files")
         return load_letor_folds(

@@ -20,23 +20,26 @@ def describe(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A LETOR/SVMlight file, a PrefLib file (.soc .soi .toc .toi), or a table of "
-            "battles (.csv, .tsv, .json, .jsonl).",
+            help="A LETOR/SVMlight file or a store, a PrefLib file (.soc .soi .toc .toi), or a "
+            "table of battles (.csv, .tsv, .json, .jsonl).",
         ),
     ],
     reading: Reading,
     columns: Columns,
     as_json: AsJson = False,
 ) -> None:
-    """Describe a LETOR or PrefLib file or a table of battles (plain, .gz or .bz2)."""
-    if is_table(file):
+    """Describe a LETOR or PrefLib file, a store, or a table of battles (plain, .gz or .bz2)."""
+    from permdist.data import is_store
+
+    folder = is_store(file)
+    if is_table(file) and not folder:
         found = columns.load(file).describe()
         if as_json:
             print_json(found.to_dict())
         else:
             typer.echo(str(found))
         return
-    if any(suffix[1:] in FILE_TYPES for suffix in file.suffixes):
+    if any(suffix[1:] in FILE_TYPES for suffix in file.suffixes) and not folder:
         from permdist.data import load_preflib
 
         votes = load_preflib(file)

@@ -33,7 +33,8 @@ def evaluate(
     data: Annotated[
         Path,
         typer.Argument(
-            metavar="QRELS", help="TREC relevance judgements, or a LETOR/SVMlight file with labels."
+            metavar="QRELS",
+            help="TREC relevance judgements, or a LETOR/SVMlight file or a store with labels.",
         ),
     ],
     reading: Reading,
@@ -91,13 +92,15 @@ def evaluate(
     Documents that were not retrieved contribute nothing; unjudged documents count as irrelevant.
     """
     from permdist._check import choice
-    from permdist.data import Qrels, Run, file_kind, load_qrels, load_run, load_scores
+    from permdist.data import Qrels, Run, file_kind, is_store, load_qrels, load_run, load_scores
     from permdist.measures import DEFAULT, DEFAULT_RUN, OFFICIAL, compare_runs, evaluate_run
     from permdist.measures import evaluate as evaluate_scores
 
     choice("--format", output, FORMATS)
     choice("--labels", labels, LABELS)
-    kind = labels if labels != "auto" else file_kind(data)
+    kind = labels
+    if labels == "auto":
+        kind = "letor" if is_store(data) else file_kind(data)
     usual = OFFICIAL if output == "trec" else DEFAULT_RUN if kind == "qrels" else DEFAULT
     chosen: list[Measure] = read_measures(measures, preset, usual)
     if ties is not None:

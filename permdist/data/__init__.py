@@ -2,11 +2,12 @@
 
 from permdist.data.battle_description import BattleDescription
 from permdist.data.battles import Battles, load_battles
+from permdist.data.description import Description
 from permdist.data.folds import Fold, load_letor_folds, make_folds
 from permdist.data.letor import load_letor, save_letor
 from permdist.data.order_files import load_orders
 from permdist.data.preflib import Preferences, load_preflib
-from permdist.data.queries import Description, Queries, Query
+from permdist.data.queries import Queries, Query
 from permdist.data.runs import (
     file_kind,
     is_run,

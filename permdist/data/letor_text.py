@@ -155,17 +155,16 @@ def read_piece(text: Text, width: int | None, n_features: int | None) -> Lines:
 def _scan(text: Text, lines: int, width: int, slow: int) -> tuple[Lines, int, int]:
     """Fill arrays of this size; also return the line of a fault and its kind, 0 for none."""
     buffer = np.frombuffer(text.raw, dtype=np.uint8)
-    X = np.zeros((lines, width))
-    places = np.empty((lines, 4), dtype=np.int64)
+    X: FloatArray = np.zeros((lines, width))
+    places: IntArray = np.empty((lines, 4), dtype=np.int64)
     labels, numbers, line_of = (np.empty(lines, dtype=np.int64) for _ in range(3))
     late = np.empty((slow, 4), dtype=np.int64)
     into = X, labels, numbers, line_of, places, late
     how = text.with_ids, text.base, text.nan
     cost = 2.0 * len(buffer)
     rows, line, fault, n_late, numeric, used = patiently(cost, scan_lines, buffer, *into, *how)
-    X, labels, numbers, line_of, places = (
-        one[:rows] for one in (X, labels, numbers, line_of, places)
-    )
+    X, labels, numbers = X[:rows], labels[:rows], numbers[:rows]
+    line_of, places = line_of[:rows], places[:rows]
     line_of += text.line - 1
     if n_late and not fault:
         # Long or exponential numbers: the kernel cannot round them correctly, Python can.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,16 +11,17 @@ from permdist._deprecation import renamed_attributes
 from permdist._groups import group_queries
 from permdist._offer import offer_strategy
 from permdist._tables import column_names, differing_columns
-from permdist._text import aligned
+from permdist.data.description import Description, clashes, describe
 from permdist.data.missing import FILLS, fill, has_missing
 from permdist.data.normalize import NORMALIZATIONS, normalize_rows, pieces_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from numpy.typing import ArrayLike, NDArray
 
-    from permdist._typing import BoolArray, FloatArray, IntArray
+    from permdist._typing import FloatArray, IntArray
 
 
 class Query(NamedTuple):
@@ -73,6 +73,8 @@ class Queries:
         The index of each document in the input: 0, 1, 2, ... unless queries were gathered.
     has_missing : bool
         Whether any feature is NaN.
+    store : Path or None
+        The folder of the store that the collection was opened from.
 
     Examples
     --------
@@ -86,6 +88,8 @@ class Queries:
     """
 
     _order: IntArray | None = None
+
+    store: Path | None = None
 
     def __init__(
         self,
@@ -344,7 +348,7 @@ class Queries:
             choice("conflicts", conflicts, ("features", "ids"))
             if conflicts == "ids" and self.doc_ids is None:
                 raise ValueError("conflicts: these queries have no document ids to compare")
-            clash = self._clashes(conflicts)
+            clash = clashes(self, conflicts)
             if clash.all():
                 raise ValueError("clean: every document has conflicting labels")
             result = self._take(np.flatnonzero(~clash)) if clash.any() else self
@@ -354,22 +358,7 @@ class Queries:
 
     def describe(self) -> Description:
         """Summarize the collection: queries, documents, features, labels and irregularities."""
-        grade, number = np.unique(self.y, return_counts=True)
-        sizes = self.sizes
-        return Description(
-            n_queries=self.n_queries,
-            n_documents=self.n_documents,
-            n_features=self.n_features,
-            label_counts=dict(zip(grade.tolist(), number.tolist(), strict=True)),
-            documents_per_query=(int(sizes.min()), float(np.median(sizes)), int(sizes.max())),
-            queries_without_relevant=int((self.n_relevant == 0).sum()),
-            constant_features=tuple(
-                (np.flatnonzero(self.X.min(axis=0) == self.X.max(axis=0)) + 1).tolist()
-            ),
-            conflicting_documents=int(self._clashes("features").sum()),
-            has_doc_ids=self.doc_ids is not None,
-            missing_values=int(np.isnan(self.X).sum()) if self.has_missing else 0,
-        )
+        return describe(self)
 
     @classmethod
     def concatenate(cls, parts: Iterable[Queries]) -> Queries:
@@ -437,30 +426,6 @@ class Queries:
         arrays = X, self.y, self.ptr, self.qids
         return Queries.trusted(*arrays, doc_ids=self.doc_ids, feature_names=names)
 
-    def _clashes(self, by: str) -> BoolArray:
-        """Mark the documents that have a twin with another label in their query."""
-        clash = np.zeros(self.n_documents, dtype=bool)
-        for q in range(self.n_queries):
-            low, high = self.ptr[q], self.ptr[q + 1]
-            labels = self.y[low:high]
-            if labels.min() == labels.max():
-                continue
-            keys: list[Any]
-            if by == "features":  # as bytes; adding 0 makes the two zeros alike
-                keys = [row.tobytes() for row in self.X[low:high] + 0.0]
-            else:
-                keys = self.doc_ids[low:high].tolist()  # type: ignore[index]
-            numbers: dict[Any, int] = {}
-            twin = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
-            if len(twin) == twin.max() + 1:
-                continue
-            lowest = np.full(len(twin), np.iinfo(np.int64).max)
-            highest = np.zeros(len(twin), np.int64)
-            np.minimum.at(lowest, twin, labels)
-            np.maximum.at(highest, twin, labels)
-            clash[low:high] = lowest[twin] != highest[twin]
-        return clash
-
 
 def _names(X: Any, given: Sequence[str] | None, width: int) -> tuple[str, ...] | None:
     """Return the names of the features: those given, or the column names of X."""
@@ -471,43 +436,6 @@ def _names(X: Any, given: Sequence[str] | None, width: int) -> tuple[str, ...] |
     if len(given) != width:
         raise ValueError(f"feature_names: expected {width} names, got {len(given)}")
     return tuple(given)
-
-
-@dataclass(frozen=True)
-class Description:
-    """A summary of a collection of queries; prints as a short table.
-
-    Features are numbered from 1 here, as in the files.
-    """
-
-    n_queries: int
-    n_documents: int
-    n_features: int
-    label_counts: dict[int, int]
-    documents_per_query: tuple[int, float, int]
-    queries_without_relevant: int
-    constant_features: tuple[int, ...]
-    conflicting_documents: int
-    has_doc_ids: bool
-    missing_values: int = 0
-
-    def __str__(self) -> str:
-        low, middle, high = self.documents_per_query
-        labels = "  ".join(f"{label}:{number}" for label, number in self.label_counts.items())
-        constant = ", ".join(map(str, self.constant_features)) or "none"
-        rows = {
-            "queries": f"{self.n_queries:,}",
-            "documents": f"{self.n_documents:,}  (per query: {low} to {high}, median {middle:g})",
-            "features": f"{self.n_features:,}",
-            "labels": labels,
-            "queries without a relevant document": f"{self.queries_without_relevant:,}",
-            "constant features": constant,
-            "equal features, different labels": f"{self.conflicting_documents:,} documents",
-            "document ids": "yes" if self.has_doc_ids else "no",
-        }
-        if self.missing_values:
-            rows["missing values"] = f"{self.missing_values:,}"
-        return aligned(rows)
 
 
 offer_strategy(Queries, "queries")

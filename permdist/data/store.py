@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,10 +154,23 @@ def read_header(folder: Path) -> dict[str, Any]:
     if header.pop("checksum", None) != checksum_of(header):
         raise ValueError(f"{file}: the contents do not match their checksum: damaged or edited")
     wrong = [name for name, kind in _FIELDS.items() if not isinstance(header.get(name), kind)]
-    lacking = [name for name in NAMES[:4] if name not in header.get("arrays", ())]
-    if wrong or lacking:
-        raise ValueError(f"{file}: expected an entry for {', '.join(wrong + lacking)}")
+    if not wrong:
+        arrays = header["arrays"]
+        given = [name for name in NAMES if name in arrays or name != "doc_ids"]
+        wrong = [f"the array {name}" for name in given if not _is_array(arrays.get(name))]
+        names = header["feature_names"]
+        if names is not None and [*map(type, names)] != [str] * header["n_features"]:
+            wrong.append("feature_names with a text for each feature")
+    if wrong:
+        raise ValueError(f"{file}: expected an entry for {', '.join(wrong)}")
     return header
+
+
+def _is_array(facts: Any) -> bool:
+    """Check whether an entry of the header describes a file."""
+    if not isinstance(facts, dict):
+        return False
+    return isinstance(facts.get("dtype"), str) and isinstance(facts.get("bytes"), int)
 
 
 def checksum_of(header: dict[str, Any]) -> str:
@@ -188,7 +202,7 @@ def _open(folder: Path, name: str, facts: dict[str, Any]) -> NDArray[Any]:
         raise ValueError(f"{file}: {word}: expected {facts['bytes']:,} bytes, got {size:,}")
     try:
         array = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, SyntaxError, TypeError, EOFError):
+    except Exception:  # of many kinds, for a header that is a Python expression
         raise ValueError(f"{file}: damaged: it has no header of a .npy file") from None
     if array.dtype.kind not in _KINDS[name] or array.dtype.str != facts["dtype"]:
         raise ValueError(
@@ -223,15 +237,35 @@ def _verify(folder: Path, header: dict[str, Any], arrays: dict[str, NDArray[Any]
     if hashlib.sha256(file.read_bytes()).hexdigest() != header["checksums"]:
         raise ValueError(f"{file}: the contents do not match their checksum: damaged or edited")
     first = query = 0
-    for piece in _read_json(file)["pieces"]:
-        last, end = first + piece["documents"], query + piece["queries"]
-        for name, expected in piece["sha256"].items():
-            if digest(_part(arrays[name], name, (first, last), (query, end))) != expected:
+    for last, end, sums in _pieces(file, set(arrays)):
+        for name, expected in sums.items():
+            part = _part(arrays[name], name, (first, last), (query, end))
+            if digest(part) != expected:
                 raise ValueError(
                     f"{folder / name}.npy: damaged: the checksum of documents {first:,} to "
                     f"{last - 1:,} (queries number {query:,} to {end - 1:,}) is wrong"
                 )
         first, query = last, end
+    if (first, query) != (header["n_documents"], header["n_queries"]):
+        raise ValueError(f"{file}: expected checksums of all documents, got those of {first:,}")
+
+
+def _pieces(file: Path, names: set[str]) -> list[tuple[int, int, dict[str, str]]]:
+    """Read where pieces end, in documents and in queries, and their checksums."""
+    found, last, end = [], 0, 0
+    try:
+        for piece in _read_json(file)["pieces"]:
+            last, end = (
+                last + operator.index(piece["documents"]),
+                end + operator.index(piece["queries"]),
+            )
+            sums = dict(piece["sha256"])
+            if set(sums) != names or piece["documents"] < 1 or piece["queries"] < 1:
+                raise KeyError
+            found.append((last, end, sums))
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(f"{file}: damaged: expected the checksums of pieces") from None
+    return found
 
 
 def _part(

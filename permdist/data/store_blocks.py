@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from permdist.data.normalize import pieces_of
 from permdist.data.store import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -89,7 +90,7 @@ class Source:
         self.total = float("nan")
         self.feature_names: tuple[str, ...] | None = None
 
-    def tasks(self, _position: dict[str, Any] | None) -> Iterator[Task]:
+    def tasks(self, _position: dict[str, Any] | None) -> Generator[Task]:
         """Yield functions that make one block each; several may run at the same time."""
         raise NotImplementedError
 
@@ -172,10 +173,7 @@ def blocks_of(queries: Queries, source: str) -> Iterator[tuple[Block, float]]:
         What it is called in messages.
     """
     rows = max(1, BLOCK // (4 * max(1, queries.n_features)))
-    first = 0
-    while first < queries.n_queries:
-        last = int(np.searchsorted(queries.ptr, queries.ptr[first] + rows, side="right")) - 1
-        last = min(max(last, first + 1), queries.n_queries)
+    for first, last in pieces_of(queries.ptr, rows):
         begin, end = int(queries.ptr[first]), int(queries.ptr[last])
         block = Block(
             queries.X[begin:end],
@@ -187,7 +185,6 @@ def blocks_of(queries: Queries, source: str) -> Iterator[tuple[Block, float]]:
             source,
         )
         yield block, end / queries.n_documents
-        first = last
 
 
 def file_facts(file: Path) -> tuple[str, int, int]:

@@ -101,7 +101,7 @@ class Draft:
             self.discard()
         else:
             self.close()
-        if isinstance(error, OSError) and error.errno in FULL:
+        if isinstance(error, OSError) and error.errno is not None and error.errno in FULL:
             if error.filename == str(self.path):
                 return
             text = f"{os.strerror(error.errno)}; nothing was written"
@@ -288,13 +288,15 @@ class Draft:
         """Write ids of queries and documents, in one type for all blocks."""
         kinds = {np.dtype(entry["types"]["qids"]).kind for entry in self.entries}
         dtype = "<i8" if kinds == {"i"} else self._text_type("qids")
-        arrays["qids"] = (dtype, (sum(entry["queries"] for entry in self.entries),))
-        self._rewrite("qids", *arrays["qids"], sums, lambda rows: rows.astype(dtype))
+        shape = (sum(entry["queries"] for entry in self.entries),)
+        arrays["qids"] = (dtype, shape)
+        self._rewrite("qids", dtype, shape, sums, lambda rows: rows.astype(dtype))
         if any("doc_ids" in entry["types"] for entry in self.entries):
             text = self._text_type("doc_ids")
             self.need_room(float(np.dtype(text).itemsize) * self.n_documents)
-            arrays["doc_ids"] = (text, (self.n_documents,))
-            self._rewrite("doc_ids", *arrays["doc_ids"], sums, lambda rows: rows.astype(text))
+            shape = (self.n_documents,)
+            arrays["doc_ids"] = (text, shape)
+            self._rewrite("doc_ids", text, shape, sums, lambda rows: rows.astype(text))
 
     def _text_type(self, name: str) -> str:
         """Return the type of text that the ids of all blocks fit into."""

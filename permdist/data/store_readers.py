@@ -139,14 +139,10 @@ def _csv_batches(file: Path, start: int) -> Iterator[Batch]:
     separator = "\t" if ".tsv" in [suffix.lower() for suffix in file.suffixes] else ","
     with _told(file):
         names = list(pd.read_csv(file, sep=separator, nrows=0).columns)
-        skipped = range(1, start + 1)
-        reader = pd.read_csv(file, sep=separator, chunksize=_size(len(names)), skiprows=skipped)
-    while True:
-        with _told(file):
-            frame = next(reader, None)
-        if frame is None:
-            return
-        yield _frame_batch(frame)
+        skipped, size = range(1, start + 1), _size(len(names))
+        with pd.read_csv(file, sep=separator, chunksize=size, skiprows=skipped) as reader:
+            for frame in reader:
+                yield _frame_batch(frame)
 
 
 def _frame_batch(frame: Any) -> Batch:
@@ -183,12 +179,12 @@ def _arrow_batch(batch: Any) -> Batch:
 
 
 def _from_row(batches: Iterator[Any], skip: int) -> Iterator[Batch]:
-    """Leave out the first rows."""
+    """Leave out the first rows, and cut batches that are too large."""
     for batch in batches:
-        gone = min(skip, batch.num_rows)
-        skip -= gone
-        if gone < batch.num_rows:
-            yield _arrow_batch(batch.slice(gone))
+        first, size = min(skip, batch.num_rows), _size(batch.num_columns)
+        skip -= first
+        for start in range(first, batch.num_rows, size):
+            yield _arrow_batch(batch.slice(start, size))
 
 
 def _parquet_batches(arrow: Any, file: Path, start: int) -> Iterator[Batch]:

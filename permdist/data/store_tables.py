@@ -25,7 +25,7 @@ from permdist.data.store_readers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -130,7 +130,7 @@ class Frames(Source):
         result.names = []
         return result
 
-    def tasks(self, _position: dict[str, Any] | None) -> Iterator[Task]:
+    def tasks(self, _position: dict[str, Any] | None) -> Generator[Task]:
         """Yield functions that make blocks of whole queries."""
         start = _position or {"table": 0, "row": 0}
         below = sum(table.rows for table in self.tables[: start["table"]])
@@ -190,7 +190,8 @@ def _rows(batch: Batch, columns: Columns, place: Callable[[int], str]) -> _Rows:
         X[:, number] = values
     ids = None
     if columns.doc_id is not None:
-        ids = np.array(["" if one is None else str(one) for one in batch.column(columns.doc_id)])
+        given = batch.column(columns.doc_id).tolist()
+        ids = np.array(["" if one is None or one != one else str(one) for one in given])
     qid = _query_ids(batch.column(str(columns.qid)), place)
     return _Rows(X, _labels(batch.column(str(columns.label)), place), qid, ids)
 

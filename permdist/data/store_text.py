@@ -24,7 +24,7 @@ from permdist.data.store_blocks import Block, Source, Task, blocks_of, file_fact
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
 PIECE = 2**24  # bytes of text that are read at a time
 _QUERY = re.compile(rb"[ \t\r]*[^\s#]+[ \t\r]+qid:([^\s#]+)")
@@ -74,7 +74,7 @@ class TextFiles(Source):
         self.full = dict.fromkeys(self.names, True)
         self.numbered = dict.fromkeys(self.names, 0)  # queries that have no ids of their own
 
-    def tasks(self, _position: dict[str, Any] | None) -> Iterator[Task]:
+    def tasks(self, _position: dict[str, Any] | None) -> Generator[Task]:
         """Yield functions that read one piece each; several may run at the same time."""
         start = _position or {"file": 0, "offset": 0, "line": 1}
         below = sum(file.stat().st_size for file in self.files[: start["file"]])

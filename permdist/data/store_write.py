@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from permdist._check import choice, count
 from permdist._progress import progress_bar
 from permdist._tables import column_names
@@ -25,7 +23,7 @@ from permdist.data.store_tables import Columns, Frames
 from permdist.data.store_text import TextFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
 DTYPES = ("float32", "float64")
 NULLS = ("min", "zero", "error", "missing")
@@ -119,15 +117,15 @@ def write_store(
     choice("null", null, NULLS)
     if n_features is not None:
         count("n_features", n_features)
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
-        raise ValueError(f"n_jobs: expected a number of threads or -1, got {n_jobs!r}")
+    if count("n_jobs", n_jobs, minimum=-1024) == 0:
+        raise ValueError("n_jobs: expected a number of threads or -1, got 0")
     columns = Columns(qid, label, doc_id, None if features is None else tuple(features), null)
     text = {"n_features": n_features, "zero_based": zero_based, "query_file": query_file}
     reader = _source(source, columns, text)
-    target = Path(os.path.abspath(path))
+    target = Path(path)
     identity = {"dtype": dtype, **reader.identity}
     with Draft(target, identity, overwrite=overwrite) as draft:
-        _convert(draft, reader, dtype, int(n_jobs), progress)
+        _convert(draft, reader, dtype, n_jobs, progress)
     return open_store(target)
 
 
@@ -183,7 +181,7 @@ class Collections(Source):
         self.parts, self.total = parts, total
         self.identity = {"kind": "queries"}
 
-    def tasks(self, _position: dict[str, Any] | None) -> Iterator[Task]:
+    def tasks(self, _position: dict[str, Any] | None) -> Generator[Task]:
         """Yield the blocks of all collections; they are in memory already."""
         done, width = 0, None
         for number, part in enumerate(self.parts):
@@ -238,8 +236,9 @@ def _convert(
                 draft.add(part)
             show(done)
 
+        tasks = source.tasks(position)
         try:
-            for task in source.tasks(position):
+            for task in tasks:
                 waiting.append((pool.submit(_run, task, dtype), task.done))
                 if before is None:  # alone: it compiles, and tells how wide the others are
                     before = _check_room(draft, waiting[0][0].result(), task.done, source)
@@ -249,6 +248,7 @@ def _convert(
             while waiting:
                 take()
         finally:
+            tasks.close()
             for future, _ in waiting:
                 future.cancel()
         source.end()

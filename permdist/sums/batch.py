@@ -18,6 +18,7 @@ from permdist.sums.levels import mean_slopes as mean_slopes_of_levels
 from permdist.sums.levels import means as means_of_levels
 from permdist.sums.levels import slopes as slopes_of_levels
 from permdist.sums.shape import MAX_CELLS, cells_of, level_steps
+from permdist.sums.tables import Tables
 from permdist.sums.two_classes import best as best_of_two
 from permdist.sums.two_classes import forward as forward_two
 from permdist.sums.two_classes import mean_slopes as mean_slopes_of_two
@@ -36,6 +37,25 @@ if TYPE_CHECKING:
 LOG_SUM, MEAN, BEST, LOGS = range(4)
 PER_LEVEL_CELL = 8.0  # the cost of a cell of three classes and more, in cells of two classes
 FEW = 40  # sorted by insertion
+
+
+def refuse_cells(cells: FloatArray, totals: list[IntArray], n_orders: int = 0) -> None:
+    """Refuse lattices of too many cells, of queries of more than two labels.
+
+    Two classes grow with the product of their sizes, which is no more than there are pairs.
+
+    Parameters
+    ----------
+    cells : array of float, shape (queries,)
+        0 for queries of two labels.
+    totals : list of arrays of int
+        The number of documents of each label, of each query.
+    n_orders : int
+        Fixed orders of the classes, if any.
+    """
+    total = float(cells.sum()) * max(1, n_orders)
+    if total > MAX_CELLS:
+        _refuse(total, totals[int(cells.argmax())])
 
 
 class BatchInterleavings:
@@ -59,6 +79,8 @@ class BatchInterleavings:
     distinct : bool
         Whether to divide every term by the number of orders with the same signs, as `blocks` does:
         for two classes in fixed orders only.
+    shared : dict, optional
+        Keeps the tables of the measure, for several batches.
 
     Attributes
     ----------
@@ -77,36 +99,34 @@ class BatchInterleavings:
         n_orders: int = 0,
         *,
         distinct: bool = False,
+        shared: dict[Any, Any] | None = None,
     ) -> None:
         self._scale, self._n_orders, self._distinct = scale, n_orders, distinct
+        known = {} if shared is None else shared
+        self._tables: Tables = known.setdefault(("steps", measure, distinct), Tables())
         levels = [np.unique(labels[a:b], return_counts=True) for a, b in bounds(ptr)]
         totals = [total for _, total in levels]
         cells = np.array([cells_of(total) for total in totals])
         many = np.array([len(total) > 2 for total in totals], dtype=bool)
-        self._refuse_total(cells * many, totals)  # before any table is made
-        members, offsets, tables, table_at = [], [], [], []
-        where: dict[Any, int] = {}
-        size = 0
+        refuse_cells(cells * many, totals, n_orders)  # before any table is made
+        members, offsets, table_at = [], [], []
         for (a, b), (values, total) in zip(bounds(ptr), levels, strict=True):
             members.append(a + np.argsort(labels[a:b], kind="stable"))
             offsets.append(measure.offset(values, total))
             key = values.tobytes(), total.tobytes()
-            if key not in where:
+            table = None
+            if key not in self._tables:
                 by_level = tuple(values.tolist()), tuple(total.tolist())
                 if distinct:
                     table = level_steps(measure, *by_level)
                 else:
                     table = tabulate(measure, values, total)
-                where[key] = size
-                tables.append(table.ravel())
-                size += table.size
-            table_at.append(where[key])
+            table_at.append(self._tables.place(key, table))
         self.offsets = np.array(offsets)
         sizes, size_ptr = pack(totals)
         self.members, item_ptr = pack(members)
-        table = np.concatenate(tables) if tables else np.zeros(0)
-        at = np.array(table_at, dtype=np.int64)
-        self._layout = sizes, size_ptr, self.members, item_ptr, table, at
+        self._layout = sizes, size_ptr, self.members, item_ptr
+        self._table_at = np.array(table_at, dtype=np.int64)
         self._arrangements = np.zeros(0, dtype=np.int64)
         self._bases = np.zeros((len(totals), max(1, n_orders)))
         self._cost = np.where(many, PER_LEVEL_CELL * cells, cells / 2.0 + 20.0 * np.diff(ptr))
@@ -116,7 +136,7 @@ class BatchInterleavings:
 
     def draw_orders(self, streams: Sequence[np.random.Generator]) -> None:
         """Draw the fixed orders, class by class, with a generator for each query."""
-        sizes, size_ptr, members, item_ptr = self._layout[:4]
+        sizes, size_ptr, members, item_ptr = self._layout
         drawn = []
         for q, (a, b) in enumerate(bounds(item_ptr)):
             cuts = np.cumsum(sizes[size_ptr[q] : size_ptr[q + 1]])[:-1]
@@ -167,7 +187,8 @@ class BatchInterleavings:
         found: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         values, gradient = np.empty(len(self._scale)), np.zeros(len(scores))
-        inputs = scores, *self._layout, self._arrangements, self._n_orders, self._scale
+        layout = *self._layout, self._tables.flat, self._table_at
+        inputs = scores, *layout, self._arrangements, self._n_orders, self._scale
         each = np.zeros((0, 0)) if found is None else found
         options = self._bases, task, weight, values, gradient, each
         function = _sum_blocks if self._distinct else _sum_queries
@@ -177,12 +198,6 @@ class BatchInterleavings:
 
         spread(work, self._cost)
         return values, gradient
-
-    def _refuse_total(self, cells: FloatArray, totals: list[IntArray]) -> None:
-        # Two classes grow with the product of their sizes, which is no more than there are pairs.
-        total = float(cells.sum()) * max(1, self._n_orders)
-        if total > MAX_CELLS:
-            _refuse(total, totals[int(cells.argmax())])
 
 
 def _refuse(cells: float, total: IntArray) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from permdist._ragged import bounds, pack, pointers, rows_of
 from permdist.measures import Composite
 from permdist.sums.row_kernels import BEST, LOG_MEAN, MEAN, sort_goods, sum_queries
+from permdist.sums.tables import Tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,17 +140,24 @@ class BatchRows:
         The factor of score differences in each query.
     measure : Measure
         One for which `decompose` has an answer.
+    shared : dict, optional
+        Keeps the tables of the measure, for several batches.
     """
 
     def __init__(
-        self, labels: IntArray, ptr: IntArray, scale: FloatArray, measure: Measure
+        self,
+        labels: IntArray,
+        ptr: IntArray,
+        scale: FloatArray,
+        measure: Measure,
+        shared: dict[Any, Any] | None = None,
     ) -> None:
         self._scale = scale
-        known: dict[Any, tuple[Steps, int, int]] = {}
+        store = {} if shared is None else shared
+        known: dict[Any, tuple[Steps, int, int]] = store.setdefault(("rows", measure), {})
+        self._tables: Tables = store.setdefault(("row tables", measure), Tables())
+        self._ends: Tables = store.setdefault(("row ends", measure), Tables())
         members, cuts, shares, n_thresholds, queries = [], [], [], [], []
-        tables: list[FloatArray] = []
-        ends: list[IntArray] = []
-        size, n_ends = 0, 0
         self._weights, cost = np.zeros(len(labels)), []
         for a, b in bounds(ptr):
             values, level, totals = np.unique(labels[a:b], return_inverse=True, return_counts=True)
@@ -161,10 +169,8 @@ class BatchRows:
                         f"space: {measure.name!r} of the labels {values.tolist()} is no sum over "
                         "rows; use space='lattice' or 'interleavings'"
                     )
-                known[key] = found, size, n_ends
-                tables.append(found.table)
-                ends.append(found.ends)
-                size, n_ends = size + len(found.table), n_ends + len(found.ends)
+                places = self._tables.place(key, found.table), self._ends.place(key, found.ends)
+                known[key] = found._replace(table=found.table[:0].copy()), *places
             steps, table_at, ends_at = known[key]
             members.append(a + np.argsort(labels[a:b], kind="stable"))
             first = np.concatenate([[0], np.cumsum(totals)])
@@ -187,8 +193,6 @@ class BatchRows:
         self._cuts, self._shares = np.array(cuts, dtype=np.int64), np.array(shares)
         self._first = pointers(n_thresholds)
         place = np.array([query[:3] for query in queries], dtype=np.int64).reshape(-1, 3)
-        self._tables = pack(tables)[0] if tables else np.zeros(0)
-        self._ends = pack(ends)[0]
         of_query = rows_of(self._first)
         lengths = np.diff(ptr)[of_query] - self._cuts
         self._goods_ptr = pointers(lengths)
@@ -244,7 +248,8 @@ class BatchRows:
         values, gradient = np.zeros(len(self._scale)), np.zeros(len(scores))
         order = self._sorted(scores) if self._order is None else self._order
         layout = self._members, self._ptr, self._first, self._cuts, self._shares, self._goods_ptr
-        rows = self._weights, self._tables, self._place, self._ends, self._scale
+        tables, ends = self._tables.flat, self._ends.flat
+        rows = self._weights, tables, self._place, ends, self._scale
         out = float(kappa), task, values, gradient
         arguments: tuple[Any, ...] = scores, *layout, *order, *rows, *out
 

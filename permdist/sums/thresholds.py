@@ -6,14 +6,14 @@ x bads cells, and a query with L labels has L - 1 of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permdist._limits import need_memory
 from permdist._ragged import bounds, pack, pointers
 from permdist.measures import NDCG
-from permdist.sums.batch import BatchInterleavings
+from permdist.sums.batch import BatchInterleavings, refuse_cells
 from permdist.sums.shape import cells_of
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def interleave(
     n_orders: int = 0,
     *,
     grades: str = "auto",
+    shared: dict[Any, Any] | None = None,
 ) -> BatchInterleavings | BatchThresholds:
     """Return the interleavings of the classes of every query of a batch.
 
@@ -48,10 +49,12 @@ def interleave(
         the latter for all queries where the former has more than 2 million cells in all. Queries
         of two labels are the same in both, but for the weight of a query of NDCG whose lowest
         label has a gain.
+    shared : dict, optional
+        As in `BatchInterleavings`.
     """
     grades = choose_grades(labels, ptr, n_orders, grades=grades)
     kind = BatchInterleavings if grades == "levels" else BatchThresholds
-    return kind(labels, ptr, scale, measure, n_orders)
+    return kind(labels, ptr, scale, measure, n_orders, shared=shared)
 
 
 def choose_grades(
@@ -59,17 +62,23 @@ def choose_grades(
 ) -> str:
     """Return ``"levels"`` or ``"thresholds"``: `grades` itself, or what it means for all queries.
 
+    More than 50 million cells of all levels are refused.
+
     Parameters
     ----------
     labels, ptr, n_orders
         As in `BatchInterleavings`.
     grades : {"auto", "levels", "thresholds"}
     """
-    if grades != "auto":
+    if grades == "thresholds":
         return grades
     totals = [np.unique(labels[a:b], return_counts=True)[1] for a, b in bounds(ptr)]
-    cells = sum(cells_of(total) for total in totals if len(total) > 2)
-    return "levels" if cells * max(1, n_orders) <= AFFORDABLE else "thresholds"
+    cells = np.array([cells_of(total) if len(total) > 2 else 0.0 for total in totals])
+    if grades == "auto":
+        affordable = float(cells.sum()) * max(1, n_orders) <= AFFORDABLE
+        return "levels" if affordable else "thresholds"
+    refuse_cells(cells, totals, n_orders)
+    return grades
 
 
 class BatchThresholds:
@@ -82,7 +91,7 @@ class BatchThresholds:
 
     Parameters
     ----------
-    labels, ptr, scale, measure, n_orders
+    labels, ptr, scale, measure, n_orders, shared
         As in `BatchInterleavings`.
 
     Attributes
@@ -98,6 +107,8 @@ class BatchThresholds:
         scale: FloatArray,
         measure: Measure,
         n_orders: int = 0,
+        *,
+        shared: dict[Any, Any] | None = None,
     ) -> None:
         _need_memory(labels, ptr)
         rows, above, weights, factors, counts = [], [], [], [], []
@@ -117,7 +128,12 @@ class BatchThresholds:
         self._by_row = np.repeat(self._weights, np.diff(inner))
         self._first = pointers(counts)[:-1]
         self._parts = BatchInterleavings(
-            np.concatenate(above), inner, np.concatenate(factors), measure, n_orders
+            np.concatenate(above),
+            inner,
+            np.concatenate(factors),
+            measure,
+            n_orders,
+            shared=shared,
         )
         self.offsets = 1.0 - self._add(1.0 - self._parts.offsets)
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import json
+import tempfile
 from pathlib import Path
 
 import numpy as np
 
 from fuzz.engine import expect, target
-from fuzz.mutate import unpack
+from fuzz.mutate import pack, unpack
 from permdist import data
+from permdist.data.store import checksum_of
 
 LETOR = [b"qid:", b" 1:", b" 2:0.5", b"0 qid:1 1:1\n", b"# docid = A", b"#", b"NULL", b"1 qid:2"]
 LETOR += [b" 1000000:1", b" 999999999:1", b" 65536:1e-320", b"2 qid:\xc3\xa9 ", b":", b"qid:1"]
@@ -76,6 +80,42 @@ def folds(case: bytes) -> None:
     for fold in found:
         for part in fold:
             check_queries(part)
+
+
+@functools.cache
+def store_files() -> dict[str, bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        data.write_store(collection(), Path(folder, "store"))
+        return {path.name: path.read_bytes() for path in sorted(Path(folder, "store").iterdir())}
+
+
+def store_seeds() -> list[bytes]:
+    return [pack(store_files())]
+
+
+def seal_store(case: bytes) -> bytes:
+    """Let the header be trusted, whatever it says."""
+    files = unpack(case)
+    try:
+        header = json.loads(files["header.json"])
+        header.pop("checksum", None)
+        header["checksums"] = hashlib.sha256(files["checksums.json"]).hexdigest()
+        header["checksum"] = checksum_of(header)
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        return case
+    return pack({**files, "header.json": json.dumps(header).encode()})
+
+
+@target("store", form="bundle", seeds=store_seeds, says="store", seal=seal_store)
+def store(case: bytes) -> None:
+    folder = Path("store")
+    folder.mkdir()
+    for name, content in unpack(case).items():
+        Path(folder, name.replace("/", "_")).write_bytes(content)
+    data.open_store(folder)
+    opened = data.open_store(folder, verify=True)
+    expect(opened.X.shape == (opened.n_documents, opened.n_features), "the shape of X")
+    expect(opened.ptr[-1] == opened.n_documents, "queries cover all")
 
 
 @target("preflib", tokens=PREFLIB, says="case.")

@@ -1,0 +1,300 @@
+"""Conversions to stores that are interrupted, run out of disk or meet mistakes: all or nothing."""
+
+import json
+import os
+import shutil
+import signal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from faults.disks import small_disk
+from stores import LONG, bytes_of, nothing_left, small_pieces, write
+
+from permdist import data
+from permdist.data import Queries, open_store, write_store
+from permdist.data.store_text import TextFiles
+
+__all__ = ["small_pieces"]
+
+
+# ---- interrupted, restarted ----------------------------------------------------------------------
+
+
+def stop_after(number):
+    calls = iter(range(1, 1000))
+
+    def progress(done, total):
+        if next(calls) == number:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def test_an_interrupted_conversion_goes_on(tmp_path, small_pieces, monkeypatch):
+    file, out = write(tmp_path, LONG), tmp_path / "out"
+    write_store(file, tmp_path / "expected")
+    for number in (3, 4):
+        with pytest.raises(KeyboardInterrupt):
+            write_store(file, out, progress=stop_after(number))
+        assert not out.exists()
+    entries = (tmp_path / ".out.part/journal").read_text().splitlines()[1:]
+    assert len(entries) == 7
+    read = []
+    before = TextFiles._read
+    monkeypatch.setattr(
+        TextFiles, "_read", lambda self, text, *rest: read.append(text) or before(self, text, *rest)
+    )
+    write_store(file, out)
+    pieces = json.loads((out / "checksums.json").read_text())["pieces"]
+    assert len(read) == len(pieces) - 7
+    assert bytes_of(out) == bytes_of(tmp_path / "expected")
+    assert not (tmp_path / ".out.part").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a forked child")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_killed_conversion_goes_on(tmp_path, small_pieces):
+    file, out = write(tmp_path, LONG), tmp_path / "out"
+    write_store(file, tmp_path / "expected")
+    child = os.fork()
+    if child == 0:
+        calls = iter(range(1000))
+        kill = lambda *_: next(calls) < 5 or os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
+        write_store(file, out, progress=kill)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert not out.exists()
+    # The machine may also have stopped: bytes of the fourth block never came to the disk.
+    with open(tmp_path / ".out.part/store/X.npy", "r+b") as X:
+        X.truncate(128 + 3 * 24 + 5)
+    with open(tmp_path / ".out.part/journal", "ab") as journal:
+        journal.write(b'{"documents": 2, "quer')
+    write_store(file, out)
+    assert bytes_of(out) == bytes_of(tmp_path / "expected")
+    open_store(out, verify=True)
+
+
+def test_blocks_that_are_there_are_recognized(tmp_path, small_pieces):
+    def blocks(shift):
+        for k in range(8):
+            X = np.full((2, 3), k + (shift if k > 3 else 0.0))
+            yield Queries(X, [0, 1], [k, k])
+
+    with pytest.raises(KeyboardInterrupt):
+        write_store(blocks(0.0), tmp_path / "out", progress=stop_after(6))
+    # The blocks from the fifth on are others now.
+    queries = write_store(blocks(0.5), tmp_path / "out")
+    assert queries == Queries.concatenate(blocks(0.5))
+    with pytest.raises(KeyboardInterrupt):
+        write_store(blocks(0.0), tmp_path / "short", progress=stop_after(6))
+    assert len(write_store(list(blocks(0.0))[:2], tmp_path / "short")) == 2
+
+
+def test_a_changed_source_begins_anew(tmp_path, small_pieces):
+    with pytest.raises(KeyboardInterrupt):
+        write_store(write(tmp_path, LONG), tmp_path / "out", progress=stop_after(3))
+    write(tmp_path, LONG.replace("1:1 ", "1:7 "))
+    assert write_store(tmp_path / "file.txt", tmp_path / "out").X[1, 0] == 7.0
+    frame = pd.DataFrame({"qid": [1, 1, 2, 2], "label": [0, 1, 0, 1], "a": [1.0, 2, 3, 4]})
+    pa.parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "t.parquet", row_group_size=1)
+    with pytest.raises(KeyboardInterrupt):
+        write_store(tmp_path / "t.parquet", tmp_path / "p", progress=stop_after(1))
+    assert write_store(tmp_path / "t.parquet", tmp_path / "p").X.ravel().tolist() == [1, 2, 3, 4]
+
+
+def test_companions_go_on_too(tmp_path, small_pieces):
+    names = ["a.txt", "b.txt"]
+    for name in names:
+        write(tmp_path, "1 1:1 2:2\n0 1:2 2:1\n2 1:3 2:3\n" * 4, name)
+        write(tmp_path, "3\n" * 4, f"{name}.query")
+    files = [tmp_path / name for name in names]
+    write_store(files, tmp_path / "expected")
+    for number in (2, 6):
+        with pytest.raises(KeyboardInterrupt):
+            write_store(files, tmp_path / f"out{number}", progress=stop_after(number))
+        write_store(files, tmp_path / f"out{number}")
+        assert bytes_of(tmp_path / f"out{number}") == bytes_of(tmp_path / "expected")
+
+
+def test_two_conversions_to_one_place_are_refused(tmp_path):
+    pytest.importorskip("fcntl")
+    queries = data.make_letor(3, rng=0)
+
+    def blocks():
+        yield queries
+        with pytest.raises(OSError, match="out: another process is writing this store"):
+            write_store(queries, tmp_path / "out")
+
+    assert write_store(blocks(), tmp_path / "out") == write_store(queries, tmp_path / "again")
+
+
+def test_what_is_there_is_kept(tmp_path):
+    queries = data.make_letor(3, rng=0)
+    write_store(queries, tmp_path / "out")
+    with pytest.raises(FileExistsError, match="exists already; overwrite=True"):
+        write_store(queries, tmp_path / "out")
+    again = write_store(queries.where([1]), tmp_path / "out", overwrite=True)
+    assert len(again) == len(open_store(tmp_path / "out")) == 1
+    (tmp_path / "folder").mkdir()
+    for place in ("folder", "out/X.npy"):
+        with pytest.raises(FileExistsError, match="not a store: not replaced"):
+            write_store(queries, tmp_path / place, overwrite=True)
+    with pytest.raises(FileNotFoundError, match="no such directory"):
+        write_store(queries, tmp_path / "no/out")
+
+
+# ---- full disks ----------------------------------------------------------------------------------
+
+
+def test_room_is_checked_before(tmp_path, monkeypatch):
+    usage = shutil.disk_usage(tmp_path)._replace(free=10)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
+    with pytest.raises(
+        OSError, match=r"expected about .* of free disk space, got 10 bytes"
+    ) as told:
+        write_store(data.make_letor(30, rng=0), tmp_path / "out")
+    assert told.value.filename == str(tmp_path / "out")
+    assert nothing_left(tmp_path)
+
+
+def test_a_disk_that_fills_up(tmp_path):
+    def blocks():
+        for k in range(1000):
+            yield Queries(np.random.default_rng(k).random((50, 40)), np.arange(50), np.full(50, k))
+
+    place = tmp_path / "disk"
+    with small_disk(place, 400) as mounted:
+        if not mounted:
+            pytest.skip("no small file system can be mounted here")
+        with pytest.raises(OSError, match="No space left on device; nothing was written") as told:
+            write_store(blocks(), place / "out")
+        assert told.value.filename == str(place / "out")
+        assert nothing_left(place)
+
+
+# ---- mistakes ------------------------------------------------------------------------------------
+
+GOOD = "2 qid:1 1:1 2:2\n0 qid:1 1:2 2:1\n1 qid:2 1:3 2:3\n"
+
+
+@pytest.mark.parametrize(
+    ("texts", "options", "message"),
+    [
+        ([GOOD, "0.5 qid:3 1:1 2:2\n"], {}, r"b.txt, line 1: expected a label: a non-negative"),
+        ([GOOD + "# x\n1 qid:3 1:x\n"], {}, r"a.txt, line 5: a feature's value is not a number"),
+        (
+            [GOOD, "1 qid:2 1:1 2:2\n"],
+            {},
+            r"b.txt, line 1: query 2 is in \S*a.txt too; a query must",
+        ),
+        ([GOOD + "1 qid:1 1:1\n"], {}, r"a.txt, line 4: query 1 starts again after other queries"),
+        (
+            [GOOD, "1 qid:3 1:1\n"],
+            {},
+            r"b.txt: expected 2 features as in \S*a.txt, got 1; pass n_fea",
+        ),
+        ([GOOD, "1 qid:3 3:1\n"], {}, r"b.txt: expected 2 features as in \S*a.txt, got 3"),
+        (
+            [GOOD, "1 qid:3 3:1\n"],
+            {"n_features": 2},
+            r"b.txt: expected 2 features, found feature num",
+        ),
+        ([GOOD, "# nothing\n"], {}, r"b.txt: expected at least one document, the file has none"),
+        ([GOOD + "1 qid:4 1:7"], {}, r"a.txt, line 4: the file is truncated: its last line has 1"),
+        ([GOOD + "1 qid:4 1:1e39\n"], {}, r"a.txt, line 4: expected values that fit into float32"),
+        ([GOOD + "1 qid:4 1:NULL\n"], {"null": "error"}, r"a.txt, line 4: a feature is NULL"),
+        ([GOOD + "1 qid:4 0:1\n"], {}, r"a.txt, line 4: a feature number is below 1"),
+        ([GOOD + "\x00\n"], {}, r"a.txt, line 4: binary data"),
+        (["1 1:1\n", GOOD], {}, r"a.txt, line 1: expected qid:ID after the label, got none, and"),
+        ([GOOD], {"query_file": "sizes"}, r"query_file: expected none, the lines of"),
+        ([GOOD, GOOD], {"query_file": "sizes"}, r"query_file: only for a single file, got 2"),
+        ([GOOD], {"qid": "q"}, r"qid: only for tables"),
+        ([GOOD], {"dtype": "float16"}, r"dtype: expected one of float32, float64"),
+        ([GOOD], {"n_jobs": 0}, r"n_jobs: expected a number of threads or -1, got 0"),
+    ],
+)
+def test_text_with_mistakes(tmp_path, monkeypatch, small_pieces, texts, options, message):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "3\n", "sizes")
+    files = [write(tmp_path, text, f"{'ab'[k]}.txt") for k, text in enumerate(texts)]
+    with pytest.raises(ValueError, match=message) as told:
+        write_store(files, tmp_path / "out", **options)
+    assert "\n" not in str(told.value)
+    assert nothing_left(tmp_path)
+
+
+def frame_of(**columns):
+    return pd.DataFrame({"qid": [1, 1, 2], "label": [0, 1, 2], "a": [1.0, 2.0, 3.0], **columns})
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ({"label": [0, 0.5, 1]}, {}, r"source, row 1: expected a label .* got 0.5"),
+        ({"label": [0, -1, 1]}, {}, r"source, row 1: expected a label .* got -1"),
+        ({"label": ["a", "b", "c"]}, {}, r"source, row 0: expected labels that are numbers"),
+        ({"qid": [1, 2, 1]}, {}, r"source, row 2: query 1 starts again"),
+        ({"qid": [1, 1.5, 2]}, {}, r"source, row 1: expected a query id, .* got 1.5"),
+        ({"qid": ["a", None, "b"]}, {}, r"source, row 1: expected a query id, .* got (None|nan)"),
+        ({"b": ["x", "y", "z"]}, {}, r"source, row 0: expected numbers in column 'b'"),
+        ({"b": [1.0, np.inf, 2.0]}, {}, r"source, row 1: expected finite numbers"),
+        ({"b": [1.0, np.nan, 2.0]}, {"null": "error"}, r"source, row 1: a feature is NULL"),
+        ({}, {"label": "grade"}, r"source: expected a column 'grade' \(label\)"),
+        (
+            {},
+            {"features": ["aa"]},
+            r"source: expected a column 'aa' \(features\); did you mean 'a'",
+        ),
+        ({}, {"n_features": 3}, r"n_features: only for text files"),
+    ],
+)
+def test_tables_with_mistakes(tmp_path, small_pieces, columns, options, message):
+    with pytest.raises(ValueError, match=message):
+        write_store(frame_of(**columns), tmp_path / "out", **options)
+    assert nothing_left(tmp_path)
+
+
+def test_files_of_tables_with_mistakes(tmp_path, monkeypatch):
+    frame_of().to_csv(tmp_path / "a.csv", index=False)
+    frame_of(b=1.0).to_csv(tmp_path / "b.csv", index=False)
+    frame_of(qid=[3, 3, 4]).drop(columns="label").to_csv(tmp_path / "c.csv", index=False)
+    frame_of(qid=[2, 3, 4]).to_csv(tmp_path / "d.csv", index=False)
+    (tmp_path / "e.parquet").write_bytes(b"PAR1 or not")
+    (tmp_path / "empty").mkdir()
+    write(tmp_path, GOOD, "f.txt")
+    for names, message in {
+        "a.csv b.csv": r"b.csv: column 4 is 'b', expected none",
+        "a.csv c.csv": r"c.csv: expected a column 'label', got qid, a; name it with label=...",
+        "a.csv d.csv": r"d.csv, line 2: query 2 is in \S*a.csv too",
+        "a.csv f.txt": r"f.txt: expected a file of the same kind as \S*a.csv",
+        "e.parquet": r"e.parquet: cannot be read",
+        "empty": r"empty: expected a file, or a folder with .parquet files",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            write_store([tmp_path / name for name in names.split()], tmp_path / "out")
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(
+        ImportError, match=r"e.parquet: requires pyarrow; pip install 'permdist\[arr"
+    ):
+        write_store(tmp_path / "e.parquet", tmp_path / "out")
+    assert nothing_left(tmp_path)
+
+
+def test_other_mistakes(tmp_path):
+    queries = data.make_letor(2, n_features=9, n_constant=0, rng=0)
+    narrow = data.make_letor(2, n_features=8, n_constant=0, rng=0)
+    for source, error, message in [
+        ([queries, narrow], ValueError, "expected 9 features as at index 0, got 8 at index 1"),
+        ([queries, queries], ValueError, r"source\[1\], document 0: query \S+ is in source\[0\]"),
+        ([queries, 3], TypeError, "source: expected Queries, got int at index 1"),
+        (3, TypeError, "source: expected files"),
+        (np.eye(3), TypeError, "source: expected files"),
+        ([], ValueError, "expected at least one document, the source has none"),
+        (tmp_path / "none.txt", FileNotFoundError, "none.txt: no such file"),
+    ]:
+        with pytest.raises(error, match=message):
+            write_store(source, tmp_path / "out")
+        assert nothing_left(tmp_path)
