@@ -162,6 +162,7 @@ class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker)
 
     def _limits(self, task: Task) -> dict[str, Any]:
         """Return the units of a solver, when it stops, and where it notes its iterations."""
+        task.watch.expect(self._tolerance(), self.max_iter - len(task.watch))
         return {
             "scaling": task.scaling,
             "tol": self._tolerance(),

@@ -10,11 +10,15 @@ import numpy as np
 
 from permdist.data import Queries
 from permdist.measures import Measure, evaluate
+from permdist.models.progress import RECENT, iterations_left, told
 from permdist.models.solvers.total import linear_scores
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
     from permdist.models.cluster_scores import HeldOutStores
+
+
+SLOW = 0.1  # seconds of an iteration from which on it is told how long it takes
 
 
 class Watch:
@@ -60,6 +64,7 @@ class Watch:
         self.best: Any = None
         self._highest, self.best_at = -float("inf"), 0
         self.stopped = False
+        self._tol, self._most = 0.0, 0
         self._begin = time.perf_counter()
 
     def again(self) -> Watch:
@@ -71,6 +76,35 @@ class Watch:
             patience=self.patience,
             verbose=self.verbose,
         )
+
+    def expect(self, tol: float, max_iter: int) -> None:
+        """Take note of when the optimizer stops, to tell how long it may take.
+
+        Parameters
+        ----------
+        tol : float
+            The gap to the minimum.
+        max_iter : int
+            Iterations from now on.
+        """
+        self._tol, self._most = tol, len(self) + max_iter
+
+    def _time(self) -> str:
+        """Return how long an iteration takes and, where it can be told, about how long all will."""
+        seconds = self.history["seconds"]
+        recent = seconds[-RECENT:]
+        pace = (recent[-1] - recent[0]) / max(1, len(recent) - 1)
+        if len(recent) < 2 or pace < SLOW:
+            return ""
+        gaps = self.history.get("gap", [])
+        if "lower" in self.history:
+            pairs = zip(self.history["objective"], self.history["lower"], strict=True)
+            gaps = [(high - low) / max(abs(high), 1e-300) for high, low in pairs]
+        left = iterations_left(gaps, self._tol)
+        about = ""
+        if left is not None:
+            about = f", about {told(pace * min(left, self._most - len(self)))} left"
+        return f", {pace:.2g} s per iteration{about}"
 
     def adopt(self, other: Watch) -> None:
         """Take over the notes of another run."""
@@ -124,15 +158,15 @@ class Watch:
         for key, value in values.items():
             self.history.setdefault(key, []).append(float(value))
         self.history["seconds"].append(time.perf_counter() - self._begin)
-        told = ", ".join(f"{key} {value:.6g}" for key, value in values.items())
+        text = ", ".join(f"{key} {value:.6g}" for key, value in values.items())
         stop = False
         if measured is not None:
             self.history.setdefault("measure", []).append(measured)
-            told += f", {measured:.4f} held out"
+            text += f", {measured:.4f} held out"
             if measured > self._highest:
                 self.best, self._highest, self.best_at = state, measured, len(self)
             stop = self.patience is not None and len(self) - self.best_at >= self.patience
             self.stopped = self.stopped or stop
         if self.verbose:
-            print(f"{self.name} {len(self):>4}: {told}", file=sys.stderr)
+            print(f"{self.name} {len(self):>4}: {text}{self._time()}", file=sys.stderr)
         return stop

@@ -9,8 +9,10 @@ import pytest
 from sklearn.base import clone
 
 from permdist import data
+from permdist.measures import AP
 from permdist.models import MLE, AdaRank, ConvexLoss, SVMMap
 from permdist.models.checkpoints import Checkpoint, Recorded, fingerprint
+from permdist.models.history import Watch
 from permdist.models.progress import iterations_left, told
 from permdist.models.solvers import lbfgs
 from permdist.models.solvers.total import Evaluation
@@ -134,6 +136,24 @@ def test_the_rest_of_a_fit_is_told_only_where_it_can_be():
     assert iterations_left([1.0] * 20 + [0.0], 1e-6) is None
     assert iterations_left(noisy, 1.0) == 0.0
     assert told(61.0) == "1 min"
+
+
+def test_a_slow_fit_tells_how_long_it_may_take(capsys, monkeypatch):
+    clock = iter(np.arange(0.0, 1e4, 2.0))
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock)))
+    watch = Watch("It", measure=AP(), verbose=True)
+    watch.expect(1e-9, 100)
+    for step in range(12):
+        watch.linear(np.zeros(2), objective=1.0, gap=10.0**-0.5 * 10.0 ** (-0.5 * step))
+    lines = capsys.readouterr().err.splitlines()
+    assert "s per iteration" not in lines[0]
+    assert lines[4].endswith("gap 0.00316228, 2 s per iteration")
+    assert lines[-1].endswith("2 s per iteration, about 10 s left")
+    watch = Watch("It", measure=AP(), verbose=True)
+    watch.expect(1e-9, 9)
+    for step in range(8):
+        watch.linear(np.zeros(2), objective=1.0, lower=1.0 - 10.0 ** (-0.1 * step))
+    assert capsys.readouterr().err.splitlines()[-1].endswith("about 2 s left")
 
 
 # ---- fits ---------------------------------------------------------------------------------------

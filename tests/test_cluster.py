@@ -1,5 +1,6 @@
 """Fits on stores that worker processes hold: the bits of a fit in one process."""
 
+import json
 import os
 import shutil
 import signal
@@ -9,9 +10,19 @@ import threading
 
 import numpy as np
 import pytest
+from test_cli import permdist
 
 from permdist import data
-from permdist.models import MLE, AdaRank, ApproxNDCG, ConvexLoss, RankBoost, RankCosine, SVMMap
+from permdist.models import (
+    MLE,
+    AdaRank,
+    ApproxNDCG,
+    ConvexLoss,
+    RankBoost,
+    RankCosine,
+    SVMMap,
+    load,
+)
 from permdist.models.crew import Crew
 
 distributed = pytest.importorskip("distributed", reason="dask's scheduler is not installed")
@@ -172,3 +183,19 @@ def test_a_store_that_a_worker_cannot_open_is_named(client, stores, tmp_path):
     data.write_store(flat, tmp_path / "other")
     with pytest.raises(ValueError, match="there is nothing to learn from"):
         MLE().fit(tmp_path / "other", client=client)
+
+
+def test_the_command_line_fits_on_a_scheduler(client, stores, tmp_path):
+    arguments = "fit", stores[0], "MLE[C=0.01,max_iter=5]", "--json", "-o", tmp_path / "model.json"
+    local = permdist(*arguments)
+    one = (tmp_path / "model.json").read_text()
+    address = client.scheduler.address
+    path = tmp_path / "file"
+    remote = permdist(*arguments, "--scheduler", address, "--checkpoint", path)
+    assert json.loads(remote) == pytest.approx(json.loads(local))
+    assert json.loads(one)["state"]["coef_"] == load(tmp_path / "model.json").coef_.tolist()
+    assert path.stat().st_size > 5 * 16 * 800
+    message = permdist(*arguments, "--validation", stores[1], "--checkpoint", path, code=2)
+    assert "--checkpoint: for one fit, and --validation makes many" in message
+    message = permdist(*arguments, "--scheduler", "tcp://127.0.0.1:9", code=2)
+    assert "--scheduler: no answer from tcp://127.0.0.1:9" in message
