@@ -103,6 +103,12 @@ class Approx(Seeded, Piloted):
             raise ValueError("annealing: only with optimizer='lbfgs'")
         code_of(self.judge)
 
+    def why_whole(self) -> str:
+        """Say why all data must be in one pass; see `Ranker.why_whole`."""
+        if self.optimizer == "stochastic":
+            return "optimizer='stochastic' takes a step after each query, in a random order"
+        return super().why_whole()
+
     def build_objective(self) -> objectives.SmoothMeasure:
         """Return the objective with the learner's parameters."""
         return objectives.SmoothMeasure(self.judge, self.alpha, self.beta, self.sigmoid)

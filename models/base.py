@@ -24,12 +24,11 @@ from permdist.measures import Measure, evaluate, parse
 from permdist.models.attributes import LARGEST_WIDTH, Count, History, Numbers, Truth
 from permdist.models.batch import Batch, teaching
 from permdist.models.blocks import Table
+from permdist.models.checkpoints import Checkpoint, facts_of
+from permdist.models.cluster_scores import evaluate_stores, predict_stores
 from permdist.models.history import Watch
 from permdist.models.inputs import (
-    as_eval_set,
     as_queries,
-    as_table,
-    names_of,
     need_names,
     need_range,
     read_features,
@@ -38,11 +37,13 @@ from permdist.models.missing import METHODS, Filling, need_values
 from permdist.models.options import Declared, learned, option
 from permdist.models.rules import Flag, MeasureName, OneOf, Views, Whole
 from permdist.models.scaling import Scaling, inverse
+from permdist.models.sources import source_of
+from permdist.models.stores import far_stores
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from permdist._typing import FloatArray, IntArray
+    from permdist._typing import BoolArray, FloatArray, IntArray
 
 NORMALIZATIONS = (False, "zscore", "rank")  # to choose from on validation queries
 SAME = 1e-12  # scores that differ by less, relative to what they are sums of, differ by rounding
@@ -222,6 +223,13 @@ class Ranker(Declared):
         """Turn what was learned from features divided by `spread` into units of the features."""
         self.coef_ = self.coef_ * inverse(spread)
 
+    def why_whole(self) -> str:
+        """Say why all data must be in one array or in one pass, nothing if they need not be.
+
+        Such learners have no checkpoints, and are not fitted on a cluster.
+        """
+        return "" if self.by_blocks else "it learns from all features in one array"
+
     def _draws_by_document(self) -> bool:
         """Whether what is drawn depends on the order of the documents of a query."""
         return False
@@ -242,25 +250,38 @@ class Ranker(Declared):
         *,
         eval_set: Queries | tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
         warm_start_from: Ranker | None = None,
+        client: Any = None,
+        checkpoint: str | Path | None = None,
     ) -> Ranker:
         """Fit the ranking function.
 
         Parameters
         ----------
         X : array, data frame or sparse matrix of float, shape (documents, features), or Queries
-            Sparse matrices are made dense, which is refused beyond 4 GiB.
+            Or a store, the folder that `permdist.data.write_store` has made, or a list of stores,
+            whose queries count as those of one collection. Sparse matrices are made dense, which
+            is refused beyond 4 GiB.
         y : array of int, shape (documents,)
             Relevance labels.
         qid : array, shape (documents,)
             The query of each document. Queries must be contiguous. Without it all documents are
             one query; more than 1,000 of them are refused (``numpy.zeros(len(y))`` says that they
             are one).
-        eval_set : Queries, or (X, y, qid), optional
+        eval_set : Queries, (X, y, qid), a store or a list of stores, optional
             Validation data: its measure is noted at every iteration and, with `early_stopping`,
             decides when to stop and which coefficients to keep.
         warm_start_from : Ranker, optional
             A fitted linear learner of the same features, to start from: one that minimizes an
             easy bound, say, before one that minimizes a tight one.
+        client : distributed.Client, optional
+            Of a dask cluster, whose workers then hold the data. X must be stores that all workers
+            can read under the same path. The result is that of a fit without it, to the bit.
+            Learners that need all features in one array refuse it.
+        checkpoint : path, optional
+            A file in which every evaluation of the objective is kept. A fit that was killed goes
+            on with the same file where it was, and comes to the same result, to the bit. A file of
+            another learner, of other parameters (`max_iter`, `tol`, `early_stopping`, `n_jobs` and
+            `verbose` may be changed) or of other data is refused.
 
         Returns
         -------
@@ -268,27 +289,34 @@ class Ranker(Declared):
         """
         before = dict(self.__dict__)
         try:
-            return self._fit(X, y, qid, eval_set, warm_start_from)
+            return self._fit(X, y, qid, eval_set, warm_start_from, client, checkpoint)
         except BaseException:  # a fit that fails, or is interrupted, changes nothing
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X: Any, y: Any, qid: Any, eval_set: Any, warm_start_from: Any) -> Ranker:
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        qid: Any,
+        eval_set: Any,
+        warm_start_from: Any,
+        client: Any,
+        checkpoint: str | Path | None,
+    ) -> Ranker:
         self.check_parameters()
         views, before = self._views(), self._previous()
-        if not isinstance(X, Queries):
-            X = as_table("X", X)
-        width = X.n_features if isinstance(X, Queries) else np.shape(X)[1] if np.ndim(X) == 2 else 0
-        self._check_width(width, names_of(X), warm=before is not None)
-        features = read_features(self, X, reset=True)
-        queries = as_queries(X if isinstance(X, Queries) else features, y, qid)
-        need_values(self.missing, queries)
-        self._keep_filling(queries, warm=before is not None)
-        held_out = None if eval_set is None else self._held_out(as_eval_set(eval_set), queries)
+        source = source_of(self, X, y, qid, client, warm=before is not None)
+        if checkpoint is not None and self.why_whole():
+            raise ValueError(
+                f"checkpoint: {type(self).__name__} has none, {self.why_whole()}; fit without one"
+            )
+        held_out = None if eval_set is None else source.held_out(self, eval_set)
         if held_out is None and self.early_stopping is not None:
             raise ValueError("early_stopping: it needs an eval_set to look at")
-        table = self.training_table(queries)
+        table = source.table(self)
+        need_range(table.largest)
         watch = Watch(
             type(self).__name__,
             held_out=held_out,
@@ -303,7 +331,13 @@ class Ranker(Declared):
         if self.by_blocks:
             if start is not None:
                 watch.first(start)
-            self._learn_by_blocks(table, watch, start)
+            if checkpoint is not None:
+                table.checkpoint = Checkpoint(checkpoint, facts_of(self, source.facts(), start))
+            try:
+                self._learn_by_blocks(table, watch, start)
+            finally:
+                if table.checkpoint is not None:
+                    table.checkpoint.close()
         else:
             features, batch = self._whole(table)
             self._learn_scaled(features, batch, watch, start)
@@ -334,27 +368,16 @@ class Ranker(Declared):
         self._learn(features * factors, batch, watch, start)
         self._rescale(spread)
 
-    def _held_out(self, held_out: Queries, queries: Queries) -> Queries:
-        """Check validation data, and scale its features as those of the training data."""
-        need_names(self, held_out.feature_names, "eval_set")
-        if held_out.n_features != queries.n_features:
-            raise ValueError(
-                f"eval_set: expected {queries.n_features} features, got {held_out.n_features}"
-            )
-        need_values(self.missing, held_out, "eval_set")
-        return self.filling.apply(held_out, self._views())
-
     def _is_null(self, table: Table) -> bool:
         """Check whether the model ranks better than ties would; warn where it does not."""
-        scores = self._table_scores(table)
-        starts = table.ptr[:-1]
-        spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
-        if not spread.max() > SAME * np.abs(scores).max(initial=0.0):
+        jobs = getattr(self, "n_jobs", 1) if self.by_blocks else 1
+        spreads, sizes, *values = zip(*table.each(self._verdict, jobs), strict=True)
+        if not np.max(spreads) > SAME * np.max(sizes):
             text = (
                 f"all documents of a query score the same, nothing was learned; {self._why_flat()}"
             )
         else:
-            found, chance = self._beyond_chance(table, scores)
+            found, chance = (float(np.nanmean(np.concatenate(one))) for one in values)
             if not found <= chance + SAME:
                 return False
             text = (
@@ -365,15 +388,22 @@ class Ranker(Declared):
         warnings.warn(f"{type(self).__name__}: {text}", ConvergenceWarning, stacklevel=4)
         return True
 
-    def _beyond_chance(self, table: Table, scores: FloatArray) -> tuple[float, float]:
-        """Return the mean of the learner's measure over queries, and that of a random order."""
-        pairs = []
-        for number, first in enumerate(table.cuts[:-1]):
-            rows = table.rows(number)
-            batch = replace(Batch.of(table.labels[rows], table.pointers(number)), first=first)
-            pairs.append(batch.beyond_chance(self.judge, scores[rows]))
-        found, chance = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-        return float(np.nanmean(found)), float(np.nanmean(chance))
+    def _verdict(self, table: Table, number: int) -> tuple[float, float, FloatArray, FloatArray]:
+        """Return what is to be known of the scores of a block.
+
+        Their largest difference within a query, the largest size of one, the learner's measure of
+        each query, and that of a random order.
+        """
+        ptr, labels = table.pointers(number), table.labels[table.rows(number)]
+        batch = replace(Batch.of(labels, ptr), first=table.first + table.cuts[number])
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._scores(table.block(number), ptr)
+            starts = ptr[:-1]
+            spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
+        found = chance = np.full(len(batch), np.nan)
+        if np.isfinite(scores).all():
+            found, chance = batch.beyond_chance(self.judge, scores)
+        return float(spread.max()), float(np.abs(scores).max()), found, chance
 
     def _why_flat(self) -> str:
         """Ask for the reasons why nothing may have been learned."""
@@ -381,7 +411,9 @@ class Ranker(Declared):
             "are the features constant, is the measure the same for all rankings, or C too small?"
         )
 
-    def predict(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> FloatArray:
+    def predict(
+        self, X: ArrayLike | Queries, qid: ArrayLike | None = None, *, client: Any = None
+    ) -> FloatArray:
         """Return the scores of documents, shape (documents,).
 
         Parameters
@@ -392,8 +424,14 @@ class Ranker(Declared):
         qid : array, shape (documents,), optional
             Needed only with `normalize`, by learners that add up rankings, and to replace missing
             values by means: all of them look at whole queries.
+        client : distributed.Client, optional
+            Of a dask cluster, whose workers score the documents; X is then a store or a list of
+            stores, as in `fit`.
         """
         self.need_fit()
+        paths = far_stores(X, client, qid)
+        if paths is not None:
+            return predict_stores(self, paths, client)
         filling = self.filling
         features = read_features(self, X, reset=False)
         views = tuple(self.views_)
@@ -461,6 +499,8 @@ class Ranker(Declared):
         y: ArrayLike | None = None,
         qid: ArrayLike | None = None,
         measure: str | Measure | None = None,
+        *,
+        client: Any = None,
     ) -> float:
         """Return the mean over queries of a measure, the learner's own by default.
 
@@ -471,7 +511,14 @@ class Ranker(Declared):
         y, qid : arrays, shape (documents,)
             Relevance labels and queries, where X is no collection of them.
         measure : Measure or str, optional
+        client : distributed.Client, optional
+            Of a dask cluster, as in `predict`; scores stay with its workers.
         """
+        paths = far_stores(X, client, y, qid)
+        if paths is not None:
+            chosen = self.judge if measure is None else parse(measure)
+            self.need_fit()
+            return float(evaluate_stores(self, paths, [chosen], client).mean(chosen))
         if not isinstance(X, Queries) and qid is None:
             raise TypeError(
                 "qid: expected the query of each document; in a grid search, route it with "
@@ -533,13 +580,28 @@ class Ranker(Declared):
         """The number of columns that the fitted learner works on: features, then indicators."""
         return self.n_features_in_ * len(self.views_) + len(self.filling.indicators)
 
-    def _new_filling(self, queries: Queries) -> Filling:
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The versions of the features that are put side by side."""
+        return self._views()
+
+    @property
+    def draws_by_document(self) -> bool:
+        """Whether what is drawn depends on the order of the documents of a query."""
+        return self._draws_by_document()
+
+    def lessons(self, queries: Queries) -> tuple[IntArray, BoolArray]:
+        """Return the labels as the learner sees them, and which queries teach it anything."""
+        labels = self._seen(queries.y)
+        return labels, teaching(labels, queries.ptr)
+
+    def new_filling(self, queries: Queries) -> Filling:
+        """Return what the learner would do with the missing values of these queries."""
         return Filling.of(queries, self.missing, bool(self.missing_indicator))
 
-    def _keep_filling(self, queries: Queries, *, warm: bool) -> None:
+    def keep_filling(self, filling: Filling, *, warm: bool) -> None:
         """Keep which features have missing values; with a warm start they must be the same."""
         before = self.filling
-        filling = self._new_filling(queries)
         if warm and filling.indicators != before.indicators:
             raise ValueError(
                 f"missing: expected missing values of the features {list(before.indicators)} as "
@@ -563,41 +625,45 @@ class Ranker(Declared):
         ----------
         queries : Queries
         """
-        return self._whole(self.training_table(queries))
+        table = self.training_table(queries)
+        need_range(table.largest)
+        return self._whole(table)
 
-    def training_table(self, queries: Queries) -> Table:
+    def training_table(self, queries: Queries, **options: Any) -> Table:
         """Return the queries that the learner learns from, by blocks; see `training_data`.
 
         Parameters
         ----------
         queries : Queries
+        **options
+            Of `permdist.models.blocks.Table`.
         """
-        filling = getattr(self, "filling_", None) or self._new_filling(queries)
+        filling = getattr(self, "filling_", None) or self.new_filling(queries)
         need_values(filling.method, queries)
-        labels = self._seen(queries.y)
-        useful = teaching(labels, queries.ptr)
+        labels, useful = self.lessons(queries)
         if not useful.any():
             raise ValueError(
                 "y: no query has documents of different labels, there is nothing to learn from"
             )
-        table = Table(
+        return Table(
             queries,
             filling=filling,
             views=self._views(),
             labels=labels,
             keep=useful,
-            canonical=self._draws_by_document(),
-            n_jobs=getattr(self, "n_jobs", 1),
+            **{
+                "canonical": self._draws_by_document(),
+                "n_jobs": getattr(self, "n_jobs", 1),
+                **options,
+            },
         )
-        need_range(table.largest)
-        return table
 
     def _whole(self, table: Table) -> tuple[FloatArray, Batch]:
         """Return all features in one array, and the batch of the queries."""
         features = table.whole(by_column=self.by_column)
         return features, self._batch(table.labels, table.ptr)
 
-    def _check_width(self, width: int, names: tuple[str, ...] | None, *, warm: bool) -> None:
+    def check_width(self, width: int, names: tuple[str, ...] | None, *, warm: bool) -> None:
         """Refuse too many features, and to go on from coefficients for other ones."""
         if width > LARGEST_WIDTH:
             raise ValueError(f"X: expected at most {LARGEST_WIDTH:,} features, got {width:,}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -23,12 +23,17 @@ from permdist.models.missing import Filling
 from permdist.models.scaling import Moments, inverse, order_by, spread_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
     from permdist._typing import BoolArray, FloatArray, IntArray
     from permdist.data import Queries
+    from permdist.models.checkpoints import Checkpoint
+    from permdist.models.objectives.base import Objective
+    from permdist.models.totals import SumOverBlocks
+
+Result = TypeVar("Result")
 
 BLOCK_DOCUMENTS = 16_384  # of a block, at most
 BLOCK_ENTRIES = 1 << 19  # of a block, about; as doubles they fit into a processor's cache
@@ -86,6 +91,8 @@ class Table:
         Threads, all processors by default; the result does not depend on it.
     moments : list of Moments, optional
         Those of all blocks, where they are known.
+    first : int
+        The number of the first query that is kept, where these are a part of all.
 
     Attributes
     ----------
@@ -97,6 +104,10 @@ class Table:
         The first query of each block, and the number of queries.
     width : int
         The number of columns.
+    first : int
+        As given.
+    checkpoint : Checkpoint or None
+        The file that evaluations are kept in.
     order : array of int, shape (documents,), or None
         The canonical order of the documents, query after query.
     """
@@ -112,8 +123,11 @@ class Table:
         canonical: bool = False,
         n_jobs: int | None = None,
         moments: list[Moments] | None = None,
+        first: int = 0,
     ) -> None:
         self.queries, self.views, self.n_jobs = queries, views, n_jobs
+        self.first = first
+        self.checkpoint: Checkpoint | None = None
         self.X: FloatArray = np.asarray(queries.X)  # without the overhead of a memory map
         self.filling = filling or Filling()
         self.labels = queries.y if labels is None else labels
@@ -173,6 +187,32 @@ class Table:
         """Return the features of a query; see `block`."""
         return self._features(number, number + 1)
 
+    def each(
+        self, function: Callable[[Table, int], Result], n_jobs: int | None = None
+    ) -> list[Result]:
+        """Call a function of the table and the number of a block, for all blocks, by threads.
+
+        Parameters
+        ----------
+        function : callable
+        n_jobs : int, optional
+            Threads, all processors by default.
+        """
+        return map_blocks(lambda number: function(self, number), len(self), n_jobs)
+
+    def total(self, objective: Objective, n_jobs: int | None = None) -> SumOverBlocks:
+        """Return an objective as a function of the coefficients.
+
+        Parameters
+        ----------
+        objective : Objective
+        n_jobs : int, optional
+            Threads, all processors by default; the result does not depend on it.
+        """
+        from permdist.models.totals import BlockTotal
+
+        return BlockTotal(objective, self, n_jobs)
+
     def scores(self, w: FloatArray) -> FloatArray:
         """Return ``X @ w`` of all documents."""
         scores = np.empty(self.n_documents)
@@ -221,11 +261,7 @@ class Table:
 
     def root_mean_squares(self) -> FloatArray:
         """Return the root of the mean square of each column."""
-
-        def work(number: int) -> Moments:
-            return self.block_moments(number, centered=False)
-
-        return spread_of(map_blocks(work, len(self), self.n_jobs))
+        return spread_of(self.each(squares_of_block, self.n_jobs))
 
     @property
     def largest(self) -> float:
@@ -355,3 +391,8 @@ def _scaled(
     np.multiply(codes, 0.5, out=out)
     out /= np.repeat(np.maximum(1, sizes - 1), sizes)[:, None]
     return out
+
+
+def squares_of_block(table: Table, number: int) -> Moments:
+    """Return what the root of the mean square of each column is made of, of a block."""
+    return table.block_moments(number, centered=False)

@@ -225,7 +225,7 @@ class Expected(Conditional):
 
         def merit(found: solvers.Solution) -> float:
             if watch.stops_early and watch.held_out is not None:
-                return -watch.judge(solvers.linear_scores(watch.held_out.X, found.w))
+                return -watch.judge_linear(found.w)
             return found.value
 
         rng = as_rng(self.random_state)

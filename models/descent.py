@@ -19,7 +19,6 @@ from permdist.models.rules import OneOf
 from permdist.models.scaling import Scaling
 from permdist.models.shared import Iterative, Penalized, Standardized, Threaded, WarmStarted
 from permdist.models.specs import SpecName
-from permdist.models.totals import BlockTotal
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -94,7 +93,8 @@ class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker)
 
     def _total(self, objective: Objective, table: Table) -> SumOverBlocks:
         """Make an objective a function of the coefficients."""
-        return BlockTotal(objective, table, self.n_jobs)
+        total = table.total(objective, self.n_jobs)
+        return total if table.checkpoint is None else table.checkpoint.recorded(total, objective)
 
     def _task(
         self, objective: Objective, table: Table, start: FloatArray | None, watch: Watch
@@ -162,6 +162,7 @@ class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker)
 
     def _limits(self, task: Task) -> dict[str, Any]:
         """Return the units of a solver, when it stops, and where it notes its iterations."""
+        task.watch.expect(self._tolerance(), self.max_iter - len(task.watch))
         return {
             "scaling": task.scaling,
             "tol": self._tolerance(),

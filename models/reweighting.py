@@ -13,7 +13,6 @@ from permdist.models.conditional import Conditional
 from permdist.models.objectives.base import Objective
 from permdist.models.options import option
 from permdist.models.rules import Whole
-from permdist.models.solvers import linear_scores
 from permdist.sums.exchanges import BatchExchanges
 
 if TYPE_CHECKING:
@@ -155,4 +154,4 @@ class Reweighted(Conditional):
             entries.extend([value] * (len(task.watch) - len(entries)))
         if task.watch.held_out is None:
             return Round(training, found)
-        return Round(task.watch.judge(linear_scores(task.watch.held_out.X, found.w)), found)
+        return Round(task.watch.judge_linear(found.w), found)

@@ -130,15 +130,22 @@ class Moments(NamedTuple):
         scaled = X * unit
         return cls(largest, np.einsum("ij,ij->j", scaled, scaled), len(X))
 
+    @classmethod
+    def join(cls, parts: Sequence[Moments]) -> Moments:
+        """Add up the moments of several parts, in their order."""
+        exponents = [_exponent(part.largest) for part in parts]
+        top = np.maximum.reduce(exponents)
+        squares = np.zeros(len(top))
+        for part, exponent in zip(parts, exponents, strict=True):
+            squares += np.ldexp(part.squares, 2 * (exponent - top))
+        largest = np.maximum.reduce([part.largest for part in parts])
+        return cls(largest, squares, sum(part.number for part in parts))
+
 
 def spread_of(parts: Sequence[Moments]) -> FloatArray:
     """Return the root of the mean square of each feature over all parts, shape (features,)."""
-    exponents = [_exponent(part.largest) for part in parts]
-    top = np.maximum.reduce(exponents)
-    total = np.zeros(len(top))
-    for part, exponent in zip(parts, exponents, strict=True):
-        total += np.ldexp(part.squares, 2 * (exponent - top))
-    return np.ldexp(np.sqrt(total / max(1, sum(part.number for part in parts))), top)
+    total = Moments.join(parts)
+    return np.ldexp(np.sqrt(total.squares / max(1, total.number)), _exponent(total.largest))
 
 
 def _exponent(largest: FloatArray) -> IntArray:

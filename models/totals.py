@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from permdist.models.objectives.base import Bound, Objective
 
 
+# What the objective of a block can be asked without changing it; see `Block.asked`.
+READERS = frozenset(["effective", "sum_changes"])
+
+
 class Block:
     """An objective on the queries of one block.
 
@@ -195,7 +199,8 @@ class BlockTotal(SumOverBlocks):
         def block(at: int) -> Block:
             number = self._numbers[at]
             batch = objective.batch(table.labels[table.rows(number)], table.pointers(number))
-            batch = replace(batch, first=table.cuts[number], shared=shared)
+            first = table.first + table.cuts[number]
+            batch = replace(batch, first=first, shared=shared)
             return Block(table, number, batch, make(batch, inner))
 
         self.blocks = map_blocks(block, len(self._numbers), 1)

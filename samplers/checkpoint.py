@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._files import write_atomically
+from permdist._records import lock
 from permdist._seals import seal, unseal
 from permdist.samplers.resuming import check_header, check_meta
 
@@ -239,14 +240,10 @@ def _lock(path: Path) -> Any:
     """Keep other processes out; the system frees the lock even if this one is killed."""
     handle = path.open("a")
     try:
-        import fcntl
-    except ImportError:  # no such locks on this system
-        return handle
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+        lock(handle, f"checkpoint: {path.parent} is in use by another run")
+    except ValueError:
         handle.close()
-        raise ValueError(f"checkpoint: {path.parent} is in use by another run") from error
+        raise
     for left in path.parent.glob(".*.tmp"):  # by a process that was killed while it wrote
         with contextlib.suppress(OSError):
             left.unlink()

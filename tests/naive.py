@@ -998,6 +998,22 @@ def offset_choices(chosen, menus, offset, n):
     return np.append(found.x, -found.x.sum())
 
 
+# ---- sums over blocks ---------------------------------------------------------------------------
+
+
+def tree_sum(rows):
+    """Add up rows along the binary tree over their numbers; of entry 1 the largest counts."""
+    if len(rows) == 1:
+        return rows[0]
+    half = 1
+    while 2 * half < len(rows):
+        half *= 2
+    left, right = tree_sum(rows[:half]), tree_sum(rows[half:])
+    total = left + right
+    total[1] = max(left[1], right[1])
+    return total
+
+
 # ---- stores ---------------------------------------------------------------------------------
 
 

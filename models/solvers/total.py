@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from permdist._check import pieces
+from permdist.models.solvers.tree import fold, join
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -46,7 +47,7 @@ def part_of(values: FloatArray, by_scores: FloatArray, ptr: IntArray | None) -> 
 
 
 def add_parts(rows: FloatArray) -> Evaluation:
-    """Add up the parts of an evaluation in their order, whoever has computed them.
+    """Add up the parts of an evaluation along a fixed tree, whoever has computed them.
 
     Parameters
     ----------
@@ -59,11 +60,12 @@ def add_parts(rows: FloatArray) -> Evaluation:
     >>> add_parts(np.array([[1.0, 0.2, 0.0, 5.0], [2.0, 0.1, 1.0, 7.0]]))
     Evaluation(value=3.0, gradient=array([12.]), steepest=0.2, silent=1)
     """
-    total = np.zeros(rows.shape[1])
-    for row in rows:  # one after the other: nothing else defines the rounding
-        total += row
-    steepest = float(rows[:, 1].max(initial=0.0))
-    return Evaluation(float(total[0]), total[HEAD:], steepest, int(total[2]))
+    return evaluation_of(join(fold(rows)))
+
+
+def evaluation_of(row: FloatArray) -> Evaluation:
+    """Return the evaluation whose numbers stand in one row, the sum of all parts."""
+    return Evaluation(float(row[0]), np.array(row[HEAD:]), float(row[1]), int(row[2]))
 
 
 class Total(ABC):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from permdist.cli._scheduler import connected
 from permdist.cli._shared import (
     AsJson,
     Jobs,
@@ -198,15 +199,5 @@ def _backend(scheduler: str | None) -> Iterator[None]:
     if scheduler is None:
         yield
         return
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ValueError(
-            "--scheduler: requires dask.distributed; pip install 'permdist[dask]'"
-        ) from None
-    try:
-        client = Client(scheduler, timeout="5s")  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:
-        raise ValueError(f"--scheduler: no answer from {scheduler} ({error})") from error
-    with client, parallel_config("dask"):
+    with connected(scheduler), parallel_config("dask"):
         yield

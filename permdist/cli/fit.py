@@ -1,5 +1,6 @@
 """``permdist fit``: one learner, fitted and saved to a file."""
 
+import contextlib
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from permdist.cli._scheduler import connected
 from permdist.cli._shared import (
     AsJson,
     DataFile,
@@ -21,7 +23,10 @@ from permdist.cli._shared import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from permdist.comparison import Entry
+    from permdist.measures import Evaluation, Measure
     from permdist.models import Ranker
 
 
@@ -45,6 +50,17 @@ def fit(
         Path | None,
         typer.Option("--validation", help="A LETOR file on which settings are chosen."),
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            help="The address of a dask scheduler on whose workers to fit; DATA is then a store "
+            "that all of them can read."
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="A file from which a fit that was killed goes on where it was."),
+    ] = None,
     measures: Measures = None,
     preset: Preset = None,
     jobs: Jobs = -1,
@@ -60,36 +76,43 @@ def fit(
     from permdist._text import plural
     from permdist.comparison import read_entries, tune
     from permdist.comparison.wording import setting_text
-    from permdist.measures import DEFAULT, evaluate
+    from permdist.measures import DEFAULT
 
+    for option, value in (("--scheduler", scheduler), ("--checkpoint", checkpoint)):
+        if value is not None and validation is not None:
+            raise ValueError(f"{option}: for one fit, and --validation makes many; leave one out")
     chosen = read_measures(measures, preset, DEFAULT)
     entries = read_entries(model, chosen[0])
     if len(entries) != 1:
         raise ValueError(f"LEARNER: expected one, got {len(entries)}")
     entry = entries[0]
     need_files(output)
-    train = reading.load(data)
-    parts = {"training": train}
-    if validation is None:
-        learner = _as_given(entry, chosen[0].name, seed)
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always", ConvergenceWarning)
-            learner.fit(train)
-        setting: dict[str, Any] = {}
-        notes = [str(one.message) for one in told]
-    else:
-        held_out = replace(reading, query_file=None).load(validation, train.n_features)
-        parts["validation"] = held_out
-        learner, setting, notes = tune(
-            entry, train, held_out, chosen[0], random_state=seed, n_jobs=jobs, progress=not as_json
-        )
-    if not getattr(learner, "converged_", True):
-        notes.append(f"it stopped after {learner.n_iter_} iterations without converging")
-    learner.save(output)
-    results = {
-        name: evaluate(learner.predict(part), part.y, part.qid, chosen)
-        for name, part in parts.items()
-    }
+    with contextlib.nullcontext() if scheduler is None else connected(scheduler) as client:
+        train = data if client is not None else reading.load(data)
+        parts: dict[str, Any] = {"training": train}
+        if validation is None:
+            learner = _as_given(entry, chosen[0].name, seed)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always", ConvergenceWarning)
+                learner.fit(train, client=client, checkpoint=checkpoint)
+            setting: dict[str, Any] = {}
+            notes = [str(one.message) for one in told]
+        else:
+            held_out = replace(reading, query_file=None).load(validation, train.n_features)
+            parts["validation"] = held_out
+            learner, setting, notes = tune(
+                entry,
+                train,
+                held_out,
+                chosen[0],
+                random_state=seed,
+                n_jobs=jobs,
+                progress=not as_json,
+            )
+        if not getattr(learner, "converged_", True):
+            notes.append(f"it stopped after {learner.n_iter_} iterations without converging")
+        learner.save(output)
+        results = {name: _evaluated(learner, part, chosen, client) for name, part in parts.items()}
     if as_json:
         print_json(
             {
@@ -112,9 +135,21 @@ def fit(
     for note in notes:
         typer.echo(f"note: {note}")
     for name, result in results.items():
-        how_many = plural(len(parts[name]), "query", "queries")
+        how_many = plural(len(result.qids), "query", "queries")
         typer.echo(f"\n{name}, {how_many}\n{result}")
     typer.echo(f"\nSaved to {output}")
+
+
+def _evaluated(
+    learner: "Ranker", part: Any, measures: "Sequence[Measure]", client: Any
+) -> "Evaluation":
+    """Evaluate a learner on a collection, or by workers on a store."""
+    from permdist.measures import evaluate
+    from permdist.models.cluster_scores import evaluate_stores
+
+    if client is not None:
+        return evaluate_stores(learner, [str(part.resolve())], measures, client)
+    return evaluate(learner.predict(part), part.y, part.qid, measures)
 
 
 def _as_given(entry: "Entry", judge: str, seed: int) -> "Ranker":

@@ -1,0 +1,252 @@
+"""Fits that go on where they were killed: every evaluation of an objective is kept in a file.
+
+Solvers are deterministic. A fit that is started again with the same file asks for the same
+coefficients in the same order; what is in the file need not be computed, and from where it ends the
+fit goes on, with the same bits as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permdist._records import RecordFile
+from permdist.models.solvers.total import Evaluation
+from permdist.models.totals import READERS, SumOverBlocks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from permdist._typing import FloatArray
+    from permdist.data import Queries
+    from permdist.models.base import Ranker
+    from permdist.models.objectives.base import Objective
+
+KIND = "evaluations of a fit"
+# They decide how fast a fit is, when it ends and what it prints, not what is evaluated on the way.
+FREE = ("n_jobs", "verbose", "max_iter", "tol", "early_stopping")
+SAMPLED = 256  # rows of features that tell collections apart
+_KEY = 16
+_RECORD = struct.Struct(f"<{_KEY}sIqdd")  # state, width, silent, value, steepest
+
+
+class Checkpoint:
+    """The file of one fit.
+
+    Parameters
+    ----------
+    path : path
+        It is created if it does not exist.
+    facts : dict
+        What the evaluations depend on: `facts_of`. A file with other facts is refused.
+
+    Attributes
+    ----------
+    found : int
+        Evaluations that were in the file.
+    used : int
+        Evaluations that did not have to be computed again.
+    """
+
+    def __init__(self, path: str | Path, facts: dict[str, Any]) -> None:
+        facts = json.loads(json.dumps({"kind": KIND, **facts}))  # as it is read back
+        self._file = RecordFile(path, facts, "checkpoint")
+        try:
+            _need_same(path, self._file.header, facts)
+            self._known = dict(map(_unpack, self._file.records))
+        except BaseException:
+            self._file.close()
+            raise
+        self.found, self.used, self._objectives = len(self._known), 0, 0
+
+    def find(self, state: bytes, w: FloatArray) -> Evaluation | None:
+        """Return what an evaluation came to, if it is in the file.
+
+        Parameters
+        ----------
+        state : bytes
+            Which function was evaluated: `Recorded.state`.
+        w : array of float, shape (columns,)
+        """
+        known = self._known.get(state + w.tobytes())
+        self.used += known is not None
+        return known
+
+    def keep(self, state: bytes, w: FloatArray, found: Evaluation) -> None:
+        """Add an evaluation to the file.
+
+        Parameters
+        ----------
+        state : bytes
+        w : array of float, shape (columns,)
+        found : Evaluation
+        """
+        numbers = _RECORD.pack(state, len(w), found.silent, found.value, found.steepest)
+        record = numbers + w.tobytes() + found.gradient.tobytes()
+        self._file.append(record)
+        self._known.update([_unpack(record)])
+
+    def recorded(self, total: SumOverBlocks, objective: Objective) -> Recorded:
+        """Return an objective of the fit whose evaluations are kept.
+
+        Parameters
+        ----------
+        total : SumOverBlocks
+        objective : Objective
+            What it is made of.
+        """
+        # A fit makes its objectives in the same order whenever it is repeated.
+        self._objectives += 1
+        return Recorded(total, self, f"{self._objectives} {type(objective).__name__}")
+
+    def close(self) -> None:
+        """Bring everything to the disk, and let other fits use the file."""
+        self._file.close()
+
+
+class Recorded(SumOverBlocks):
+    """An objective whose evaluations are kept in a file, and taken from there.
+
+    Parameters
+    ----------
+    total : SumOverBlocks
+    checkpoint : Checkpoint
+    name : str
+        What tells this objective apart from the others of the same fit: its options, say.
+
+    Attributes
+    ----------
+    state : bytes
+        Of the name, and of all that has changed the objective since.
+    """
+
+    def __init__(self, total: SumOverBlocks, checkpoint: Checkpoint, name: str) -> None:
+        self.total, self.checkpoint = total, checkpoint
+        self.width, self.n_queries = total.width, total.n_queries
+        self.n_documents = total.n_documents
+        self.state = hashlib.sha256(name.encode()).digest()[:_KEY]
+
+    def __call__(self, w: FloatArray) -> Evaluation:
+        """Return the evaluation at w, from the file or computed and added to it."""
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        found = self.checkpoint.find(self.state, w)
+        if found is None:
+            found = self.total(w)
+            self.checkpoint.keep(self.state, w, found)
+        return found
+
+    def over_blocks(self, name: str, *args: Any) -> list[Any]:
+        """Call a method of every block; see `SumOverBlocks.over_blocks`."""
+        if name == "asked" and args[1] not in READERS:  # the objective is another one from now on
+            w, *rest = args
+            told = repr(rest).encode() + (b"" if w is None else np.asarray(w).tobytes())
+            self.state = hashlib.sha256(self.state + told).digest()[:_KEY]
+        return self.total.over_blocks(name, *args)
+
+
+def facts_of(learner: Ranker, data: Any, start: FloatArray | None) -> dict[str, Any]:
+    """Return what the evaluations of a fit depend on.
+
+    Parameters
+    ----------
+    learner : Ranker
+    data : object
+        The `fingerprint` of the queries, or several of them.
+    start : array of float, shape (columns,), or None
+        Where the fit starts, if not where it would by itself.
+    """
+    from permdist.models.files import to_dict
+
+    if getattr(learner, "random_state", 0) is None:
+        raise ValueError("checkpoint: a fit with random_state=None cannot be repeated; use a seed")
+    params = to_dict(learner)["params"]
+    return {
+        "permdist": _version(),
+        "learner": type(learner).__name__,
+        "params": {name: value for name, value in params.items() if name not in FREE},
+        "data": data,
+        "start": None if start is None else _digest(start),
+    }
+
+
+def fingerprint(queries: Queries) -> dict[str, Any]:
+    """Return what tells a collection from another one, without reading all of its features.
+
+    Parameters
+    ----------
+    queries : Queries
+
+    Examples
+    --------
+    >>> from permdist import data
+    >>> one, same, other = (fingerprint(data.make_letor(10, rng=seed)) for seed in (0, 0, 1))
+    >>> one == same, one == other
+    (True, False)
+    """
+    rows = np.unique(np.linspace(0, queries.n_documents - 1, SAMPLED).astype(np.int64))
+    return {
+        "queries": queries.n_queries,
+        "documents": queries.n_documents,
+        "features": queries.n_features,
+        "labels": _digest(queries.y),
+        "starts": _digest(queries.ptr),
+        "sample": _digest(np.asarray(queries.X[rows], dtype=np.float64)),
+    }
+
+
+def _digest(values: Any) -> str:
+    """Return a checksum of an array, the same for every layout of it."""
+    return hashlib.sha256(np.ascontiguousarray(values).data).hexdigest()[:32]
+
+
+def _version() -> str:
+    try:
+        return version("permdist")
+    except PackageNotFoundError:  # used from its sources
+        return "unknown"
+
+
+def _unpack(record: bytes) -> tuple[bytes, Evaluation]:
+    """Return the key of a record, state and w, and the evaluation."""
+    state, width, silent, value, steepest = _RECORD.unpack_from(record)
+    w, gradient = record[_RECORD.size :][: 8 * width], record[_RECORD.size :][8 * width :]
+    return state + w, Evaluation(value, np.array(np.frombuffer(gradient)), steepest, silent)
+
+
+def _need_same(path: str | Path, there: dict[str, Any], here: dict[str, Any]) -> None:
+    """Refuse a file that was written for another fit, and say what is different."""
+    if there.get("kind") != KIND:
+        raise ValueError(f"checkpoint: {path} is no checkpoint of a fit")
+    for key, what in (("permdist", "version of permdist"), ("learner", "learner")):
+        if there.get(key) != here[key]:
+            raise _other(path, what, there.get(key), here[key])
+    params = there.get("params") or {}
+    for name, value in here["params"].items():
+        if params.get(name) != value:
+            raise _other(path, f"value of {name}", params.get(name), value)
+    if there.get("data") != here["data"]:
+        sizes = _sizes(there.get("data")), _sizes(here["data"])
+        if sizes[0] == sizes[1]:
+            sizes = "with other labels or features", "not"
+        raise _other(path, "collection", *sizes)
+    if there.get("start") != here["start"]:
+        raise _other(path, "start", there.get("start"), here["start"])
+
+
+def _other(path: str | Path, what: str, there: Any, here: Any) -> ValueError:
+    return ValueError(
+        f"checkpoint: {path} is of a fit with another {what} ({there}, here {here}); use another "
+        "file, or remove this one"
+    )
+
+
+def _sizes(data: Any) -> str:
+    parts = data if isinstance(data, list) else [data]
+    if not all(isinstance(part, dict) and isinstance(part.get("documents"), int) for part in parts):
+        return "unknown"
+    return f"{sum(part['documents'] for part in parts):,} documents"

@@ -1,0 +1,384 @@
+"""Fits whose data lie in stores and are held by the workers of a cluster.
+
+A worker opens the stores itself and holds some of the blocks of queries. It is sent coefficients,
+one kilobyte or so, and returns sums over its blocks; features never travel. Blocks depend on the
+data only and are added up along a fixed tree, so the result has the same bits on any number of
+workers, and as a fit in one process.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import uuid
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from permdist._ragged import pointers
+from permdist.data.normalize import pieces_of
+from permdist.models.blocks import Table, block_documents, squares_of_block
+from permdist.models.checkpoints import fingerprint
+from permdist.models.crew import Crew, n_parts, on_workers
+from permdist.models.missing import need_values
+from permdist.models.objectives.base import Objective
+from permdist.models.scaling import Moments, spread_of
+from permdist.models.solvers.total import evaluation_of
+from permdist.models.solvers.tree import fold, join
+from permdist.models.spaces import Space
+from permdist.models.stores import open_part
+from permdist.models.totals import READERS, BlockTotal, SumOverBlocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from permdist._typing import FloatArray
+    from permdist.models.base import Ranker
+    from permdist.models.checkpoints import Checkpoint
+    from permdist.models.solvers.total import Evaluation
+
+KEPT = 3  # objectives that a worker keeps ready for its blocks
+
+
+class Facts(NamedTuple):
+    """What is known of a store without its features.
+
+    Attributes
+    ----------
+    n_features : int
+    feature_names : tuple of str or None
+    indicators : tuple of int
+        Features with missing values, where the learner wants to know them.
+    fingerprint : dict
+    """
+
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    indicators: tuple[int, ...]
+    fingerprint: dict[str, Any]
+
+
+class Cut(NamedTuple):
+    """A block: the queries of a store from `first` up to `last`, of which some are kept."""
+
+    first: int
+    last: int
+    kept: int
+    documents: int
+
+
+def look_at(path: str, learner: Ranker) -> Facts:
+    """Open a store, and return what a fit must know of it before it begins.
+
+    Parameters
+    ----------
+    path : str
+    learner : Ranker
+    """
+    queries = open_part(path)
+    need_values(learner.missing, queries, path)
+    indicators = learner.new_filling(queries).indicators
+    return Facts(queries.n_features, queries.feature_names, indicators, fingerprint(queries))
+
+
+def cut(path: str, learner: Ranker, width: int) -> list[Cut]:
+    """Return the blocks of a store, as a learner sees them.
+
+    Parameters
+    ----------
+    path : str
+    learner : Ranker
+    width : int
+        The number of columns.
+    """
+    queries = open_part(path)
+    _, useful = learner.lessons(queries)
+    numbers, sizes = np.flatnonzero(useful), queries.sizes[useful]
+    ptr = pointers(sizes)
+    return [
+        Cut(int(numbers[a]), int(numbers[b - 1]) + 1, b - a, int(ptr[b] - ptr[a]))
+        for a, b in pieces_of(ptr, block_documents(width))
+    ]
+
+
+def settle(paths: Sequence[str], learner: Ranker, objective: Objective) -> Objective:
+    """Let an objective decide what depends on all queries.
+
+    Parameters
+    ----------
+    paths : sequence of str
+    learner : Ranker
+    objective : Objective
+    """
+    labels, sizes = [], []
+    for queries in map(open_part, paths):
+        seen, useful = learner.lessons(queries)
+        labels.append(seen[np.repeat(useful, queries.sizes)])
+        sizes.append(queries.sizes[useful])
+    return objective.settle(np.concatenate(labels), pointers(np.concatenate(sizes)))
+
+
+def _decides(objective: Objective) -> bool:
+    """Return whether `settle` needs to look at the labels."""
+    space = getattr(objective, "space", None)
+    if isinstance(space, Space) and type(space).settle is not Space.settle:
+        return True
+    base = "objectives.conditional"
+    own = type(objective).settle
+    return own is not Objective.settle and not own.__module__.endswith(base)
+
+
+@dataclass(frozen=True)
+class ShareRecipe:
+    """Which blocks of a store a worker holds, and how a learner sees them.
+
+    Parameters
+    ----------
+    path : str
+    first, last : int
+        Queries of the store.
+    block : int
+        The number of the first block, among those of all stores.
+    query : int
+        The number of the first query that is kept, among those of all stores.
+    learner : Ranker
+        Not fitted, but for its `filling_`.
+    n_jobs : int, optional
+        Threads.
+    moments : Moments, optional
+        Of all stores, where documents are to be put into their canonical order.
+    """
+
+    path: str
+    first: int
+    last: int
+    block: int
+    query: int
+    learner: Ranker
+    n_jobs: int | None = 1
+    moments: Moments | None = None
+
+    def make(self) -> Share:
+        """Open the store, and make the table of the blocks."""
+        queries = open_part(self.path, self.first, self.last)
+        table = self.learner.training_table(
+            queries,
+            first=self.query,
+            n_jobs=self.n_jobs,
+            canonical=self.moments is not None,
+            moments=None if self.moments is None else [self.moments],
+        )
+        return Share(table, self.block)
+
+
+class Order(NamedTuple):
+    """An objective that workers are to evaluate, and a name for it."""
+
+    key: str
+    objective: Objective
+
+
+class Share:
+    """The blocks that a worker holds, and objectives on them.
+
+    Parameters
+    ----------
+    table : Table
+    block : int
+        The number of the first block.
+    """
+
+    def __init__(self, table: Table, block: int) -> None:
+        self.table, self.block = table, block
+        self._ready: dict[str, tuple[BlockTotal, list[Any]]] = {}
+        self._lock = threading.Lock()
+
+    def each(self, function: Callable[[Table, int], Any]) -> list[Any]:
+        """Call a function of the table and the number of a block, for all blocks.
+
+        Parameters
+        ----------
+        function : callable
+        """
+        return self.table.each(function, self.table.n_jobs)
+
+    def moments(self) -> list[Moments]:
+        """Return what the spread of the columns is made of."""
+        return self.table.moments
+
+    def answer(self, order: Order, said: list[Any], name: str | None, args: tuple[Any, ...]) -> Any:
+        """Call a method of all blocks of an objective.
+
+        Parameters
+        ----------
+        order : Order
+        said : list
+            All calls so far that change the objective; those that these blocks have not heard yet,
+            because they were held elsewhere, are made first.
+        name : str or None
+            The method; None for the answer to the last call of `said`.
+        args : tuple
+        """
+        with self._lock:
+            total, answers = self._total(order)
+            for call in said[len(answers) :]:
+                answers.append(total.over_blocks("asked", *call))
+            if name is None:
+                return answers[len(said) - 1]
+            found = total.over_blocks(name, *args)
+            return fold(np.array(found), self.block) if name == "part" else found
+
+    def _total(self, order: Order) -> tuple[BlockTotal, list[Any]]:
+        found = self._ready.pop(order.key, None)
+        if found is None:
+            objective, jobs = order.objective, self.table.n_jobs
+            found = BlockTotal(objective, self.table, jobs, bind=objective.bind), []
+        self._ready[order.key] = found  # the last one used comes last
+        for key in list(self._ready)[:-KEPT]:
+            del self._ready[key]
+        return found
+
+
+class ClusterTotal(SumOverBlocks):
+    """An objective over blocks that workers hold.
+
+    Parameters
+    ----------
+    objective : Objective
+        Settled; see `permdist.objectives.Objective.settle`.
+    table : ClusterTable
+    """
+
+    def __init__(self, objective: Objective, table: ClusterTable) -> None:
+        self.crew, self.width = table.crew, table.width
+        self.n_queries, self.n_documents = table.n_queries, table.n_documents
+        self._order, self._said = Order(uuid.uuid4().hex, objective), []
+
+    def over_blocks(self, name: str, *args: Any) -> list[Any]:
+        """Call a method of every block, by the workers; see `SumOverBlocks.over_blocks`."""
+        return list(itertools.chain.from_iterable(self._ask(name, args)))
+
+    def __call__(self, w: FloatArray) -> Evaluation:
+        """Return the value at the coefficients w, and its gradient."""
+        branches = itertools.chain.from_iterable(self._ask("part", (w,)))
+        return evaluation_of(join(branches))
+
+    def _ask(self, name: str, args: tuple[Any, ...]) -> list[Any]:
+        if name == "asked" and args[1] not in READERS:
+            self._said.append(args)
+            return self.crew.ask(Share.answer, self._order, self._said, None, ())
+        return self.crew.ask(Share.answer, self._order, self._said, name, args)
+
+
+class ClusterTable:
+    """The training queries of stores, seen by blocks that workers hold.
+
+    It has what learners ask of a `permdist.models.blocks.Table`.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        The folders of the stores.
+    learner : Ranker
+        With its `filling_`; what else it has learned does not matter.
+    client : distributed.Client or None
+        Without it everything happens in this process.
+    width : int
+        The number of columns.
+
+    Attributes
+    ----------
+    width : int
+        As given.
+    checkpoint : Checkpoint or None
+        The file that evaluations are kept in.
+    n_queries, n_documents : int
+        That are learned from.
+    crew : Crew
+        Of the parts.
+    """
+
+    def __init__(self, paths: Sequence[str], learner: Ranker, client: Any, width: int) -> None:
+        self._paths, self._learner, self._client = paths, learner, client
+        self.width = width
+        self.checkpoint: Checkpoint | None = None
+        found = on_workers(client, cut, [(path, learner, self.width) for path in paths])
+        blocks = [(path, one) for path, cuts in zip(paths, found, strict=True) for one in cuts]
+        if not blocks:
+            raise ValueError(
+                "y: no query has documents of different labels, there is nothing to learn from"
+            )
+        self.n_queries = sum(one.kept for _, one in blocks)
+        self.n_documents = sum(one.documents for _, one in blocks)
+        recipes = self._recipes(blocks)
+        self.crew = Crew(recipes, client)
+        parts = self.crew.ask(Share.moments)
+        self.moments = Moments.join(list(itertools.chain.from_iterable(parts)))
+        if learner.draws_by_document:
+            self.crew = Crew([replace(one, moments=self.moments) for one in recipes], client)
+
+    def _recipes(self, blocks: list[tuple[str, Cut]]) -> list[ShareRecipe]:
+        """Cut the blocks of all stores into ranges of about the same size, none of two stores."""
+        starts = np.linspace(0, len(blocks), n_parts(self._client) + 1).astype(int).tolist()
+        new = {k for k in range(1, len(blocks)) if blocks[k][0] != blocks[k - 1][0]}
+        edges = sorted({*starts, *new})
+        kept = pointers([one.kept for _, one in blocks])
+        jobs = 1 if self._client is not None else getattr(self._learner, "n_jobs", 1)
+        return [
+            ShareRecipe(
+                blocks[a][0],
+                blocks[a][1].first,
+                blocks[b - 1][1].last,
+                a,
+                int(kept[a]),
+                self._learner,
+                jobs,
+            )
+            for a, b in itertools.pairwise(edges)
+        ]
+
+    @cached_property
+    def spread(self) -> FloatArray:
+        """The standard deviation of each column within queries."""
+        return spread_of([self.moments])
+
+    @property
+    def largest(self) -> float:
+        """The largest size of an entry."""
+        return float(self.moments.largest.max(initial=0.0))
+
+    def root_mean_squares(self) -> FloatArray:
+        """Return the root of the mean square of each column."""
+        return spread_of(self.each(squares_of_block))
+
+    def each(
+        self,
+        function: Callable[[Table, int], Any],
+        n_jobs: int | None = None,  # noqa: ARG002
+    ) -> list[Any]:
+        """Call a function of a table and the number of a block, for all blocks.
+
+        Parameters
+        ----------
+        function : callable
+            Of a module, or a method of something small.
+        n_jobs : int, optional
+            Not used: each thread of a worker has parts of its own.
+        """
+        return list(itertools.chain.from_iterable(self.crew.ask(Share.each, function)))
+
+    def total(self, objective: Objective, n_jobs: int | None) -> ClusterTotal:  # noqa: ARG002
+        """Return an objective as a function of the coefficients.
+
+        Parameters
+        ----------
+        objective : Objective
+        n_jobs : int, optional
+            Not used: each thread of a worker has parts of its own.
+        """
+        if _decides(objective):
+            call = self._paths, self._learner, objective
+            objective = on_workers(self._client, settle, [call])[0]
+        return ClusterTotal(objective, self)
