@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 # The first example of a test may compile a kernel: no deadline can be fair to it.
 common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", max_examples=60, **common)
-settings.register_profile("ci", max_examples=100, derandomize=True, print_blob=True, **common)
+settings.register_profile("ci", max_examples=50, derandomize=True, print_blob=True, **common)
 settings.register_profile("thorough", max_examples=2000, **common)
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "default")
