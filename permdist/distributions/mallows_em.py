@@ -285,10 +285,10 @@ def _by_draws(
 
 def _em_step(evidence: Draws, center: IntArray, theta: float) -> tuple[float, float]:
     """Return the theta that goes with the expected distance, and its Monte Carlo error."""
-    from permdist.distributions.mallows_fit import spread_at
+    from permdist.distributions.mallows_fit import theta_at
 
     found, total = evidence.given(center, theta), evidence.ballots.total
-    value = spread_at(evidence.cls, center, evidence.distance, found.distance / total)
+    value = theta_at(evidence.cls, center, evidence.distance, found.distance / total)
     return value, found.error / (total * evidence.model(center, value).distance_variance())
 
 

@@ -106,7 +106,7 @@ def _fit_full(
     total = float(counts.sum())
     order, proved = (center, True) if center is not None else best_center(orders, counts, distance)
     mean = float(counts @ getattr(rankings, distance)(orders, order)) / total
-    value = spread_at(cls, order, distance, mean) if theta is None else theta
+    value = theta_at(cls, order, distance, mean) if theta is None else theta
     model = cls(order, value, distance)
     error = 0.0 if theta is not None else (total * model.distance_variance()) ** -0.5
     likelihood = -total * (value * mean + model.log_partition())
@@ -209,7 +209,7 @@ def best_center(orders: IntArray, counts: FloatArray, distance: str) -> tuple[In
     )
 
 
-def spread_at(cls: type[Mallows], center: IntArray, distance: str, mean: float) -> float:
+def theta_at(cls: type[Mallows], center: IntArray, distance: str, mean: float) -> float:
     """Find the parameter at which the expected distance is the mean distance."""
 
     def excess(theta: float) -> float:
