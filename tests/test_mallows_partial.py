@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from permdist import Ballots, GeneralizedMallows, Mallows, rankings
 from permdist.ballots import levels_of
 from permdist.distributions import NotExactError
-from permdist.sums import agreeing
+from permdist.sums import agreeing_levels as agreeing
 
 EVERY = pytest.mark.parametrize("distance", sorted(rankings.DISTANCES))
 CENTER = [4, 1, 0, 5, 3, 2]
@@ -81,6 +81,24 @@ def test_programs_agree_with_each_other(data):
         sums = Mallows(range(n), theta, distance)._agreement
         slow = sums._subsets(np.arange(n), levels)
         assert sums(levels) == pytest.approx(slow, rel=1e-8, abs=1e-8)
+
+
+@EVERY
+@pytest.mark.parametrize("theta", [200.0, 1e9])
+def test_a_theta_that_is_huge(distance, theta):
+    model = Mallows(CENTER, theta, distance)
+    values = naive_mallows.distances_of(distance, rankings.enumerate_orders(6))
+    for buckets, rest in TOPS + TIES + SOME:
+        places = [[CENTER.index(item) for item in bucket] for bucket in buckets]
+        _, kept = naive_mallows.agreeing_orders(6, places, rest)
+        least = values[kept].min()
+        truth = np.log((values[kept] == least).sum()) - theta * least
+        found = model.log_prob(_ballot(buckets, rest))
+        assert found == pytest.approx([truth], rel=1e-12, abs=1e-12)
+    if distance not in ("cayley", "ulam", "kendall"):
+        levels = np.array([1, 0, -1, 2, 1, 0])
+        found = model._agreement._subsets(np.arange(6), levels)
+        assert found[:2] == pytest.approx(model._agreement(levels)[:2], rel=1e-12)
 
 
 def test_many_items():

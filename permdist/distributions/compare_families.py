@@ -11,8 +11,9 @@ from permdist import rankings
 from permdist._check import as_rng, choice, count
 from permdist._text import html_table, plural, text_table
 from permdist.ballots import Ballots
-from permdist.distributions.mixture_families import UniformFamily, different_ballots, family_of
+from permdist.distributions.mixture_families import different_ballots, family_of
 from permdist.distributions.mixture_fit import folds_of
+from permdist.distributions.partial_families import UniformFamily
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

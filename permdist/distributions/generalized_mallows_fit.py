@@ -14,7 +14,7 @@ from permdist.ballots import Ballots, levels_of
 from permdist.distributions.mallows import Mallows
 from permdist.distributions.mallows_evidence import MOST_THETA, Partial
 from permdist.rankings import check_orders
-from permdist.sums.agreeing import is_top, moved_stages
+from permdist.sums.agreeing_levels import is_top, moved_stages
 from permdist.sums.mallows_kendall import stage_moments
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from permdist.distributions.custom import WeightedOrders
 from permdist.distributions.distance_model import DISPLACEMENTS, displacement_costs
 from permdist.distributions.mallows_evidence import Buckets, Draws, Evidence, Exact, Given, Partial
 from permdist.rankings import enumerate_orders
-from permdist.sums.agreeing import allowed_steps
+from permdist.sums.agreeing_levels import allowed_steps
 from permdist.sums.lattice import Lattice
 from permdist.sums.shape import Shape, fits
 

@@ -10,17 +10,9 @@ import numpy as np
 
 from permdist import rankings
 from permdist._check import choice, count, finite
-from permdist.ballots import levels_of
 from permdist.distributions.base import Distribution
 from permdist.distributions.mallows import Mallows
-from permdist.distributions.mallows_em import Settings, fit_partial
-from permdist.distributions.mallows_evidence import Partial, moments_given
-from permdist.distributions.mallows_fit import (
-    best_center,
-    full_orders,
-    short_of_full,
-    theta_at,
-)
+from permdist.distributions.mallows_fit import best_center, full_orders, short_of_full, theta_at
 from permdist.distributions.mixture import ballot_log_probs
 from permdist.distributions.mixture_parameters import differences, parameters_of
 from permdist.distributions.plackett_luce import PlackettLuce
@@ -189,61 +181,6 @@ class MallowsFamily(Family):
         return slopes, lambda counts: np.array([[counts.sum() * variance]])
 
 
-class PartialMallowsFamily(Family):
-    """Mallows components with the same prior, and ballots that say less than full rankings."""
-
-    n_parameters = 1
-
-    def __init__(self, ballots: Ballots, noise: bool, prior: float, distance: str) -> None:
-        super().__init__(ballots, noise)
-        choice("distance", distance, rankings.DISTANCES)
-        self.levels, self.prior, self.distance = levels_of(ballots), prior, distance
-        self.chance_distance = Mallows(
-            np.arange(ballots.n_items), 0.0, distance
-        ).expected_distance()
-
-    def fit(self, counts: FloatArray, previous: Any) -> Mallows:
-        """Look for a better center than the previous one, and for the spread that goes with it."""
-        start = None if previous is None else previous.center
-        settings = Settings("exact", prior=self.prior, start=start)
-        data = dataclasses.replace(self.ballots, weights=counts)
-        ballots = Partial.of(self.levels, counts)
-        found = fit_partial(Mallows, data, ballots, self.distance, None, None, settings)
-        return Mallows(found.center, found.theta, self.distance, self.names)
-
-    def log_prob(self, model: Mallows) -> FloatArray:
-        """Return the log-probability of each ballot."""
-        found: FloatArray = model.log_prob(self.ballots)
-        return found
-
-    def log_prior(self, model: Mallows) -> float:
-        """Return the mean log-probability of all orders, as often as the prior counts."""
-        return -self.prior * (model.theta * self.chance_distance + model.log_partition())
-
-    def derivatives(self, model: Mallows) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
-        """Differentiate by theta; the center is taken as known."""
-        given = [moments_given(model, levels) for levels in self.levels]
-        slopes = model.expected_distance() - np.array([one.mean for one in given])
-        spreads = model.distance_variance() - np.array([one.variance for one in given])
-        return slopes[:, None], lambda counts: np.array([[counts @ spreads]])
-
-
-class UniformFamily(Family):
-    """All orders equally probable; ballots of any kind."""
-
-    n_parameters = 0
-
-    def fit(self, counts: FloatArray, previous: Any) -> Mallows:
-        """Return the model with theta 0."""
-        del counts, previous
-        return Mallows(np.arange(self.ballots.n_items), 0.0, "kendall", self.names)
-
-    def log_prob(self, model: Mallows) -> FloatArray:
-        """Return the log-probability of each ballot, by counting the orders that agree."""
-        del model
-        return Partial(levels_of(self.ballots), self.counts).log_uniform()
-
-
 class OtherFamily(Family):
     """Components that a function fits; derivatives are difference quotients."""
 
@@ -319,9 +256,11 @@ def family_of(
     if family in ("plackett-luce", PlackettLuce):
         return PlackettLuceFamily(data, noise, strength)
     if family in ("mallows", Mallows):
-        full = not short_of_full(data)
-        kind = MallowsFamily if full else PartialMallowsFamily
-        return kind(data, noise, strength, distance)
+        if short_of_full(data):
+            from permdist.distributions.partial_families import PartialMallowsFamily
+
+            return PartialMallowsFamily(data, noise, strength, distance)
+        return MallowsFamily(data, noise, strength, distance)
     if isinstance(family, type):
         fit = getattr(family, "fit", None)
         if fit is None:

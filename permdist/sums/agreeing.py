@@ -7,10 +7,8 @@ and an item of level -1 is not on the ballot. `agreeing_programs.py` has the two
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import ABC, abstractmethod
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +16,17 @@ from scipy.special import gammaln, logsumexp
 
 from permdist._interrupts import patiently
 from permdist.sums.agreeing_draws import KINDS, distances
+from permdist.sums.agreeing_levels import (
+    FEW_ITEMS,
+    MOST_LISTED,
+    allowed_steps,
+    class_cells,
+    classes_of,
+    completions,
+    is_top,
+    moved_stages,
+    n_completions,
+)
 from permdist.sums.agreeing_programs import class_sums, footrule_sums
 from permdist.sums.lattice import Lattice, NotExactError
 from permdist.sums.mallows_kendall import KendallSums, stage_moments, stage_sums
@@ -25,12 +34,11 @@ from permdist.sums.mallows_spearman import displacement_weights
 from permdist.sums.shape import MAX_CELLS, Shape, fits
 
 if TYPE_CHECKING:
-    from permdist._typing import BoolArray, FloatArray, IntArray
+    from permdist._typing import FloatArray, IntArray
     from permdist.sums.mallows import DistanceSums
     from permdist.sums.mallows_cayley import CayleySums
 
-MOST_LISTED = 50_000  # completions of one ballot
-FEW_ITEMS = 8  # of which all orders are looked through
+LARGE = 100.0  # a theta with which sums of log-weights may be so large that they lose digits
 
 
 class Agreeing(NamedTuple):
@@ -312,9 +320,10 @@ class DisplacementAgreement(Agreement):
 
     def _subsets(self, moves: IntArray, levels: IntArray) -> Agreeing:
         lattice, steps = self.lattice(moves, levels)
-        log, mean = lattice.log_partition, lattice.expect(steps)
+        lattice, best = _about_the_best(lattice) if self.theta > LARGE else (lattice, 0.0)
+        mean = lattice.expect(steps)
         variance = float(np.sum(lattice.expect_gradient(steps) * steps))
-        return Agreeing(log, mean, max(0.0, variance))
+        return Agreeing(lattice.log_partition + best, mean, max(0.0, variance))
 
     def lattice(self, moves: IntArray, levels: IntArray) -> tuple[Lattice, FloatArray]:
         """Return the program over subsets, and what each of its steps adds to the distance."""
@@ -338,6 +347,20 @@ class DisplacementAgreement(Agreement):
         )
 
 
+def _about_the_best(lattice: Lattice) -> tuple[Lattice, float]:
+    """Return a program with the same chances in which the best path has weight 1, and its log.
+
+    Every step is weighed relative to the best one from its state, so that digits are not lost to
+    what all orders share.
+    """
+    shape, ahead = lattice.shape, lattice.best_ahead()
+    after = np.arange(shape.n_states)[:, None] + shape.strides[:-1]
+    with np.errstate(invalid="ignore"):
+        gains = lattice.weights + ahead[np.minimum(after, shape.n_states - 1)] - ahead[:, None]
+    gains[np.isnan(gains)] = -np.inf
+    return Lattice(shape, np.minimum(gains, 0.0)), float(ahead[0])
+
+
 def _hamming_sum(size: int, can: int, theta: float) -> float:
     """Return the log of the sum over all orders of items of which some have their own place.
 
@@ -354,8 +377,9 @@ def _hamming_sum(size: int, can: int, theta: float) -> float:
 
 def _added(logs: FloatArray, values: Any) -> Agreeing:
     """Add up weights, and take moments of the distance."""
-    log = float(logsumexp(logs))
-    share = np.exp(logs - log)
+    top = float(logs.max())
+    weights = np.exp(logs - top)
+    log, share = top + float(np.log(weights.sum())), weights / weights.sum()
     mean = float(share @ values)
     return Agreeing(log, mean, float(share @ (values - mean) ** 2))
 
@@ -366,79 +390,3 @@ def _few(levels: IntArray, distance: str, also: str) -> str:
         f"{MOST_LISTED:,} orders agree with, and up to {FEW_ITEMS} items; this one has "
         f"{len(levels)} items"
     )
-
-
-# ---- levels ------------------------------------------------------------------------------------
-
-
-def is_top(levels: IntArray) -> bool:
-    """Check for first places of all items: buckets of one item, but for the last."""
-    return bool((levels >= 0).all() and (np.bincount(levels)[:-1] == 1).all())
-
-
-def classes_of(levels: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the lengths of runs of equal levels, and these levels."""
-    starts = np.flatnonzero(np.diff(levels, prepend=-2))
-    return np.diff(np.append(starts, len(levels))), levels[starts]
-
-
-def class_cells(sizes: IntArray, marks: IntArray) -> float:
-    """Return the size of the table that `class_sums` goes through."""
-    free = float(np.prod(sizes[marks < 0] + 1.0))
-    own = sum(float(np.prod(sizes[marks == mark] + 1.0)) for mark in range(int(marks.max()) + 1))
-    return free * (own + 1.0) * len(sizes)
-
-
-def n_completions(levels: IntArray) -> float:
-    """Return how many orders are looked through to list those that agree with a ballot."""
-    if (levels < 0).any():
-        return float(math.factorial(len(levels))) if len(levels) <= FEW_ITEMS else np.inf
-    number = math.prod(math.factorial(min(size, 20)) for size in np.bincount(levels).tolist())
-    return float(number) if number <= MOST_LISTED else np.inf
-
-
-@lru_cache(maxsize=FEW_ITEMS)
-def _every_order(n: int) -> IntArray:
-    return np.array(list(itertools.permutations(range(n))))
-
-
-def completions(levels: IntArray) -> IntArray | None:
-    """List the orders that agree with a ballot, shape (orders, n); None if there are too many."""
-    if n_completions(levels) == np.inf:
-        return None
-    if (levels < 0).any():
-        every = _every_order(len(levels))
-        marks = levels[every]
-        highest = np.maximum.accumulate(marks, axis=1)
-        return every[((marks < 0) | (marks == highest)).all(axis=1)]
-    buckets = (np.flatnonzero(levels == level).tolist() for level in range(levels.max() + 1))
-    parts = [list(itertools.permutations(bucket)) for bucket in buckets]
-    return np.array([list(itertools.chain(*each)) for each in itertools.product(*parts)])
-
-
-def allowed_steps(levels: IntArray) -> BoolArray:
-    """Return which next item agrees with a ballot in each state of the subset program.
-
-    Shape (2^n, n); an item may come when all items of lower levels are placed.
-    """
-    n, bits = len(levels), 1 << np.arange(len(levels))
-    states = np.arange(1 << n)
-    result = np.ones((1 << n, n), np.bool_)
-    for item, level in enumerate(levels.tolist()):
-        need = int(bits[(levels >= 0) & (levels < level)].sum())
-        if need:
-            result[:, item] = states & need == need
-    return result
-
-
-def moved_stages(top: list[int]) -> list[bool]:
-    """Return for each of the first places whether it is not the last of its cycle.
-
-    The item at place j, or the one that it leads to through earlier places, is j itself if so.
-    """
-    leads: list[int] = []
-    for j, item in enumerate(top):
-        while item < j:
-            item = leads[item]
-        leads.append(item)
-    return [item != j for j, item in enumerate(leads)]
