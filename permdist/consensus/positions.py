@@ -59,8 +59,8 @@ def positions(ballots: Ballots, method: str) -> Placed:
         at = int(np.argmax(lengths != n))
         raise ValueError(
             f"method: {method!r} needs ballots of all {n} items, ballot {at} has {lengths[at]}; "
-            "use 'kemeny', or pass subset=False (--below on the command line) if items that are left "
-            "out are below the others"
+            "use 'kemeny', or pass subset=False (--below on the command line) if items that are "
+            "left out are below the others"
         )
     need_memory(f"method: {method!r} for {n:,} items", 40.0 * n * n)
     row = rows_of(ballots.stages)
