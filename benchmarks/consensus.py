@@ -23,6 +23,7 @@ from permdist.consensus import METHODS, components
 from permdist.data.preflib import FILE_TYPES
 
 LIMIT = 60.0
+HARD = (*((n, 40, seed) for n in (30, 60, 80) for seed in range(3)), (60, 40, 3), (60, 60, 0))
 
 
 def problems(folder):
@@ -31,7 +32,7 @@ def problems(folder):
         f"{voters} random ballots over {n}, seed {seed}": rankings.random_orders(
             n, voters, rng=seed
         )
-        for n, voters, seed in ((30, 40, 0), (30, 40, 1), (30, 40, 2), (40, 40, 0), (60, 60, 0))
+        for n, voters, seed in HARD
     }
     for slope in (0.02, 0.05, 0.1, 0.3):
         scores = slope * np.arange(100.0)

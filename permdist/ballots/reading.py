@@ -335,7 +335,7 @@ def _refuse_repeats(what: str, items: IntArray, owner: IntArray, names: Sequence
     same = (np.diff(items[sequence]) == 0) & (np.diff(owner[sequence]) == 0)
     if same.any():
         at = sequence[int(np.argmax(same))]
-        raise ValueError(f"{what}: {names[items[at]]!r} is listed twice, in {owner[at]}")
+        raise ValueError(f"{what}: {names[items[at]]!r} is listed twice, at index {owner[at]}")
 
 
 def _assembled(

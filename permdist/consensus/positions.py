@@ -59,7 +59,8 @@ def positions(ballots: Ballots, method: str) -> Placed:
         at = int(np.argmax(lengths != n))
         raise ValueError(
             f"method: {method!r} needs ballots of all {n} items, ballot {at} has {lengths[at]}; "
-            "use 'kemeny', or pass subset=False if items that are left out are below the others"
+            "use 'kemeny', or pass subset=False (--below on the command line) if items that are "
+            "left out are below the others"
         )
     need_memory(f"method: {method!r} for {n:,} items", 40.0 * n * n)
     row = rows_of(ballots.stages)
@@ -87,7 +88,8 @@ def footrule_order(table: FloatArray) -> tuple[IntArray, float]:
     """
     from scipy.optimize import linear_sum_assignment
 
-    costs = _costs(table, 1)
+    n = len(table)
+    costs = table @ np.abs(np.arange(2 * n - 1)[:, None] / 2.0 - np.arange(n))
     items, places = linear_sum_assignment(costs)
     order = np.empty(len(costs), dtype=np.int64)
     order[places] = items
@@ -115,10 +117,3 @@ def spearman_order(table: FloatArray) -> tuple[IntArray, float]:
     places[order] = np.arange(n)
     gaps = np.arange(2 * n - 1) / 2.0 - places[:, None]
     return order, float((table * gaps**2).sum())
-
-
-def _costs(table: FloatArray, power: int) -> FloatArray:
-    """Return the cost of each item at each position, shape (n, n)."""
-    n = len(table)
-    gaps = np.abs(np.arange(2 * n - 1)[:, None] / 2.0 - np.arange(n))
-    return np.asarray(table @ gaps**power, dtype=np.float64)

@@ -74,6 +74,7 @@ def load_orders(
         weigh = None
     else:
         rows = rows[1:]
+        _refuse_longer(file, rows, head)
         weights = _weights(file, rows, weigh)
     orders = [_order(file, line, row, columns) for line, row in rows]
     if not orders:
@@ -156,17 +157,23 @@ def _weights(
     ]
 
 
+def _refuse_longer(file: Path, rows: list[tuple[int, list[str]]], head: list[str]) -> None:
+    """Refuse rows with more cells than the header."""
+    for line, row in rows:
+        if len(row) > len(head):
+            raise ValueError(f"{file}, line {line}: expected {len(head)} cells, got {len(row)}")
+
+
 def _ranks(
     file: Path, head: list[str], rows: list[tuple[int, list[str]]], weigh: int | None
 ) -> tuple[list[list[float]], list[float] | None]:
     """Return the ranks of a table, NaN for empty cells, and the weights."""
     if not rows:
         raise ValueError(f"{file}: expected at least one ballot below the header")
+    _refuse_longer(file, rows, head)
     columns = [k for k in range(len(head)) if k != weigh]
     table = []
     for line, row in rows:
-        if len(row) > len(head):
-            raise ValueError(f"{file}, line {line}: expected {len(head)} cells, got {len(row)}")
         cells = row + [""] * (len(head) - len(row))
         table.append(
             [_number(file, line, head[k], cells[k]) if cells[k] else math.nan for k in columns]
