@@ -181,7 +181,11 @@ def _frames(source: Any) -> Iterator[Frame]:
             raise TypeError(
                 f"source: expected a file name or data frames, got {type(frame).__name__}"
             )
-        yield _Block(frame, "battles", lambda row, start=start: f"battles, row {start + row}")
+
+        def where(row: int, start: int = start) -> str:
+            return f"battles, row {start + row}"
+
+        yield _Block(frame, "battles", where)
         start += len(frame)
 
 
@@ -189,7 +193,7 @@ class _Header(Separated):
     """The header of a file that is read in blocks; the rest is not looked at."""
 
     @property
-    def text(self) -> bytes:  # type: ignore[override]
+    def text(self) -> bytes:
         with reading(self.path) as (source, _):
             head = next((line for line in source if line.strip(b"\xef\xbb\xbf\r\n ")), b"")
         return _decoded(self.path, head).encode()

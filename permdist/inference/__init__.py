@@ -5,8 +5,9 @@ from there.
 """
 
 from permdist.inference.bootstrap import Bootstrap
+from permdist.inference.large import LargeFit
 from permdist.inference.priors import Normal, PseudoWins, Ridge
 from permdist.inference.results import Fit
 from permdist.inference.teams import team_features
 
-__all__ = ["Bootstrap", "Fit", "Normal", "PseudoWins", "Ridge", "team_features"]
+__all__ = ["Bootstrap", "Fit", "LargeFit", "Normal", "PseudoWins", "Ridge", "team_features"]
