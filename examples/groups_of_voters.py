@@ -4,14 +4,15 @@ Simulates an election with three groups of voters who rank up to five candidates
 ``--data FILE`` it reads a PrefLib file instead, such as the election of the American Psychological
 Association of 1998 (18,723 ballots, five candidates).
 
-There, BIC takes seven groups: 136,989 for five, 136,973 for six and 136,966 for seven, the best of
-30 starts each (``--most 8 --starts 30``). Iterations that stop too early hide this: with a `tol` of
-1e-6 and four starts six and seven are equal within 1. The two largest groups stay the same whatever
-their number: a third of the voters has candidate 3 far ahead and candidate 5 last, over a quarter
-candidate 1 ahead and candidate 5 last. Candidate 5 is first in three smaller groups, two of which
-have candidate 3 next, a tenth has candidate 3 first and 5 next, and the smallest but two has
-candidate 2, then 4. So candidate 5 divides the voters, and candidate 3 is acceptable to most.
-The groups overlap: ICL, which asks for groups that ballots can be told to belong to, takes one.
+There, BIC takes seven groups: 136,989 for five, 136,973 for six, 136,966 for seven and 136,993 for
+eight, the best of 30 starts each (``--most 8 --starts 30``). Iterations that stop too early hide
+this: with a `tol` of 1e-6 and four starts six and seven are equal within 1. The two largest groups
+stay the same whatever their number: about a third of the voters has candidate 3 far ahead and
+candidate 5 last, over a quarter candidate 1 ahead and candidate 5 last. Candidate 5 is first in
+three smaller groups, two of which have candidate 3 next, a tenth has candidate 3 first and 5 next,
+and the smallest but two has candidate 2, then 4. So candidate 5 divides the voters, and candidate 3
+is acceptable to most. The groups overlap: ICL, which asks for groups that ballots can be told to
+belong to, takes one.
 """
 
 import numpy as np
