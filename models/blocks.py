@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -236,10 +236,10 @@ class Table:
         array of float, shape (documents, columns)
             Of float32 where X is and nothing is computed, else of float64.
         """
-        order = "F" if by_column else "C"
+        order: Literal["C", "F"] = "F" if by_column else "C"
         if self._plain and self.order is None and len(self._starts) == self.queries.n_queries:
             return frozen(np.asarray(self.X, order=order))
-        kind = self.X.dtype if self._plain else np.float64
+        kind: Any = self.X.dtype if self._plain else np.float64
         found = np.empty((self.n_documents, self.width), dtype=kind, order=order)
         for number in range(len(self)):
             found[self.rows(number)] = self.block(number)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist.models.batch import map_blocks, n_threads
+from permdist.models.solvers.growing import Blocks
 from permdist.models.solvers.total import Evaluation, Total, add_parts, part_of
 from permdist.models.spaces.base import Sums, reach
 from permdist.models.spaces.sample import Sample
@@ -165,7 +166,7 @@ class SumOverBlocks(Total):
         return Sample.join(self.over_blocks("report", w))
 
 
-class BlockTotal(SumOverBlocks):
+class BlockTotal(SumOverBlocks, Blocks):
     """An objective over the blocks of a table on this machine, by threads.
 
     Parameters

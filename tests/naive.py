@@ -1054,14 +1054,14 @@ def whole_total(objective, X, labels, ptr, w):
     """Value, gradient, steepest slope and silent queries from one matrix and one batch."""
     bound = objective.bind(objective.batch(labels, ptr))
     values, slopes = bound(X @ w)
-    steepest = [np.abs(slopes[a:b]).max() for a, b in zip(ptr[:-1], ptr[1:], strict=True)]
+    steepest = [np.abs(slopes[a:b]).max() for a, b in itertools.pairwise(ptr)]
     return values.sum(), X.T @ slopes, max(steepest), sum(size <= 1e-9 for size in steepest)
 
 
 def normalized(X, ptr, method):
     """Features scaled within queries, column by column."""
     result = np.zeros(X.shape)
-    for a, b in zip(ptr[:-1], ptr[1:], strict=True):
+    for a, b in itertools.pairwise(ptr):
         for k in range(X.shape[1]):
             column = X[a:b, k].astype(float)
             spread = column.max() - column.min()

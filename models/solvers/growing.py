@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,19 +29,14 @@ STEP = 1e-3  # of the difference quotients, in units of spread
 FLATTEST = 1e-6  # a curvature that is smaller beside the largest is taken as so large
 
 
-class Blocks(Protocol):
+class Blocks(Total):
     """A total that can be restricted to some of its blocks."""
 
-    width: int
-    n_queries: int
-    n_documents: int
-
-    def __call__(self, w: FloatArray) -> Evaluation:
-        """Return the value at the coefficients w, and its gradient."""
-
+    @abstractmethod
     def __len__(self) -> int:
         """Return the number of blocks."""
 
+    @abstractmethod
     def some(self, numbers: Sequence[int]) -> Total:
         """Return the sum over these blocks only."""
 
@@ -120,7 +116,7 @@ class _Turned(Total):
     """A total with its penalty, in variables v with ``w = w0 + directions @ v``."""
 
     def __init__(
-        self, total: Blocks, w0: FloatArray, directions: FloatArray, C: float, units: Scaling
+        self, total: Total, w0: FloatArray, directions: FloatArray, C: float, units: Scaling
     ) -> None:
         self.total, self.w0, self.directions = total, w0, directions
         self.width, self.n_queries = directions.shape[1], total.n_queries
@@ -133,7 +129,8 @@ class _Turned(Total):
 
     def forth(self, w: FloatArray) -> FloatArray:
         """Return the v of coefficients, as near as there is one."""
-        return np.linalg.lstsq(self.directions, w - self.w0, rcond=None)[0]
+        found = np.linalg.lstsq(self.directions, w - self.w0, rcond=None)[0]
+        return np.asarray(found, dtype=np.float64)
 
     def __call__(self, v: FloatArray) -> Evaluation:
         w = self.back(v)
