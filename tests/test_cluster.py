@@ -159,7 +159,9 @@ def test_scores_and_measures_of_stores(client, stores):
 def test_what_cannot_be_fitted_on_a_cluster_says_why(client, stores):
     with pytest.raises(TypeError, match="client: X must be a store or a list of stores"):
         MLE().fit(data.make_letor(10, rng=0), client=client)
-    with pytest.raises(ValueError, match="RankBoost cannot be fitted to data on a cluster: "):
+    with pytest.raises(
+        ValueError, match=r"RankBoost cannot be fitted to data on a cluster: .* no sum over"
+    ):
         RankBoost().fit(stores, client=client)
     with pytest.raises(ValueError, match="AdaRank cannot be fitted to data on several stores"):
         AdaRank().fit(stores)
