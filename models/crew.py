@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import CancelledError
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -37,12 +36,15 @@ class Part:
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self._lock = threading.Lock()
+        self._held: Any = None
 
-    @cached_property
+    @property
     def held(self) -> Any:
         """What the recipe makes; in the thread of a task, not while it is unpacked."""
         with self._lock:
-            return self.__dict__.get("held") or self.recipe.make()
+            if self._held is None:
+                self._held = self.recipe.make()
+            return self._held
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Part, (self.recipe,)

@@ -88,6 +88,7 @@ LEARNERS = [
     ConvexLoss(C=0.01, max_iter=12),  # over rows, which are sorted again between rounds
     SVMMap(C=0.01, max_iter=8, normalize=("raw", "zscore")),
     RankCosine(max_iter=5),
+    ListMLE(max_iter=5, ties="random"),  # draws, for documents in their canonical order
 ]
 
 
@@ -159,9 +160,7 @@ def test_scores_and_measures_of_stores(client, stores):
 def test_what_cannot_be_fitted_on_a_cluster_says_why(client, stores):
     with pytest.raises(TypeError, match="client: X must be a store or a list of stores"):
         MLE().fit(data.make_letor(10, rng=0), client=client)
-    with pytest.raises(
-        ValueError, match=r"RankBoost cannot be fitted to data on a cluster: .* no sum over"
-    ):
+    with pytest.raises(ValueError, match=r"RankBoost cannot be fitted .* on a cluster: .* no sum"):
         RankBoost().fit(stores, client=client)
     with pytest.raises(ValueError, match="AdaRank cannot be fitted to data on several stores"):
         AdaRank().fit(stores)
@@ -178,7 +177,7 @@ def test_a_store_that_a_worker_cannot_open_is_named(client, stores, tmp_path):
     data.write_store(other, tmp_path / "other")
     with pytest.raises(ValueError, match=r"has 7 features, .* has 800"):
         MLE().fit([stores[0], tmp_path / "other"], client=client)
-    with pytest.raises(ValueError, match=r"eval_set: expected 800 features, .* has 7"):
+    with pytest.raises(ValueError, match="eval_set: expected 800 features, got 7"):
         MLE().fit(stores[0], eval_set=tmp_path / "other", client=client)
     flat = data.Queries(np.zeros((4, 800)), [0, 0, 1, 1], [1, 1, 2, 2])
     shutil.rmtree(tmp_path / "other")
