@@ -18,6 +18,7 @@ from permdist.models import (
     AdaRank,
     ApproxNDCG,
     ConvexLoss,
+    ListMLE,
     RankBoost,
     RankCosine,
     SVMMap,
