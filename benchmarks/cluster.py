@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from distributed import Client, LocalCluster
+from sklearn.base import clone
 
 from permdist import data
 from permdist.models import ConvexLoss
@@ -89,7 +90,8 @@ def main():
             Client(cluster) as client,
         ):
             client.run(np.ones, 1)
-            learner.fit(store, client=client)  # compiles, and brings the store into memory
+            # Compiles, and brings the store into memory.
+            clone(learner).set_params(max_iter=1).fit(store, client=client)
             before = client.run(time.process_time)
             begin = time.perf_counter()
             with Meter() as meter:

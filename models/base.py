@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from permdist._typing import BoolArray, FloatArray, IntArray
+    from permdist.models.stores import AnyStores
 
 NORMALIZATIONS = (False, "zscore", "rank")  # to choose from on validation queries
 SAME = 1e-12  # scores that differ by less, relative to what they are sums of, differ by rounding
@@ -244,11 +245,11 @@ class Ranker(Declared):
 
     def fit(
         self,
-        X: ArrayLike | Queries,
+        X: ArrayLike | Queries | AnyStores,
         y: ArrayLike | None = None,
         qid: ArrayLike | None = None,
         *,
-        eval_set: Queries | tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
+        eval_set: Queries | tuple[ArrayLike, ArrayLike, ArrayLike] | AnyStores | None = None,
         warm_start_from: Ranker | None = None,
         client: Any = None,
         checkpoint: str | Path | None = None,
@@ -412,7 +413,11 @@ class Ranker(Declared):
         )
 
     def predict(
-        self, X: ArrayLike | Queries, qid: ArrayLike | None = None, *, client: Any = None
+        self,
+        X: ArrayLike | Queries | AnyStores,
+        qid: ArrayLike | None = None,
+        *,
+        client: Any = None,
     ) -> FloatArray:
         """Return the scores of documents, shape (documents,).
 
@@ -495,7 +500,7 @@ class Ranker(Declared):
 
     def score(
         self,
-        X: ArrayLike | Queries,
+        X: ArrayLike | Queries | AnyStores,
         y: ArrayLike | None = None,
         qid: ArrayLike | None = None,
         measure: str | Measure | None = None,

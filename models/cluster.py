@@ -254,7 +254,8 @@ class ClusterTotal(SumOverBlocks):
     def __init__(self, objective: Objective, table: ClusterTable) -> None:
         self.crew, self.width = table.crew, table.width
         self.n_queries, self.n_documents = table.n_queries, table.n_documents
-        self._order, self._said = Order(uuid.uuid4().hex, objective), []
+        self._order = Order(uuid.uuid4().hex, objective)
+        self._said: list[tuple[Any, ...]] = []
 
     def over_blocks(self, name: str, *args: Any) -> list[Any]:
         """Call a method of every block, by the workers; see `SumOverBlocks.over_blocks`."""

@@ -72,8 +72,15 @@ def _n_queries(path: str) -> int:
     return open_part(path).n_queries
 
 
-def _n_features(path: str) -> int:
-    return open_part(path).n_features
+def columns_of_store(path: str) -> tuple[tuple[str, ...] | None, int]:
+    """Return the names of the features of a store, if they have any, and their number.
+
+    Parameters
+    ----------
+    path : str
+    """
+    queries = open_part(path)
+    return queries.feature_names, queries.n_features
 
 
 class HeldOutStores:
@@ -84,16 +91,10 @@ class HeldOutStores:
     paths : sequence of str
     learner : Ranker
         With its `filling_`.
-    n_features : int
-        That are expected.
     client : distributed.Client or None
     """
 
-    def __init__(self, paths: Sequence[str], learner: Ranker, n_features: int, client: Any) -> None:
-        widths = on_workers(client, _n_features, [(path,) for path in paths])
-        for path, width in zip(paths, widths, strict=True):
-            if width != n_features:
-                raise ValueError(f"eval_set: expected {n_features} features, {path} has {width}")
+    def __init__(self, paths: Sequence[str], learner: Ranker, client: Any) -> None:
         self._crew = Crew([RangeRecipe(*one, learner) for one in ranges(paths, client)], client)
 
     def mean(self, coef: FloatArray, measure: Measure) -> float:

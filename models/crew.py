@@ -8,6 +8,7 @@ said before it.
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,7 +26,7 @@ class Recipe(Protocol):
 
 
 class Part:
-    """What a recipe makes, which is copied to another process by making it again.
+    """What a recipe makes when it is first asked for; another process makes it again.
 
     Parameters
     ----------
@@ -33,7 +34,17 @@ class Part:
     """
 
     def __init__(self, recipe: Recipe) -> None:
-        self.recipe, self.held = recipe, recipe.make()
+        self.recipe = recipe
+        self._lock = threading.Lock()
+        self._held: Any = None
+
+    @property
+    def held(self) -> Any:
+        """What the recipe makes; in the thread of a task, not while it is unpacked."""
+        with self._lock:
+            if self._held is None:
+                self._held = self.recipe.make()
+            return self._held
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Part, (self.recipe,)
@@ -56,6 +67,8 @@ class Crew:
             return
         # One after the other in turn; where the scheduler is free to choose, it may be lopsided.
         slots = [address for address, threads in client.nthreads().items() for _ in range(threads)]
+        if not slots:
+            raise ValueError("client: the cluster has no workers yet")
         self._parts = [
             client.submit(
                 Part, recipe, pure=False, workers=slots[k % len(slots)], allow_other_workers=True

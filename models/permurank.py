@@ -150,6 +150,13 @@ class PermuRank(Seeded, Standardized, WarmStarted, Ranker):
     def _draws_by_document(self) -> bool:
         return True  # equal scores stand by row
 
+    def why_whole(self) -> str:
+        """Say why all data must be in one array; see `Ranker.why_whole`."""
+        return (
+            "a round solves a program over sets of permutations that grow from round to round, "
+            "which is no sum over queries"
+        )
+
     def _learn(
         self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
     ) -> None:

@@ -110,6 +110,13 @@ class RankBoost(Threaded, Ranker):
             return features @ self.coef_
         return _add_stumps(features, self.stumps_, 0, np.zeros(len(features)))
 
+    def why_whole(self) -> str:
+        """Say why all data must be in one array; see `Ranker.why_whole`."""
+        return (
+            "a round searches the values of each feature over all documents in sorted order, "
+            "which is no sum over queries"
+        )
+
     def _learn(
         self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
     ) -> None:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from permdist.data import Queries, open_store
 from permdist.models.checkpoints import fingerprint
 from permdist.models.cluster import ClusterTable, Facts, look_at
-from permdist.models.cluster_scores import HeldOutStores
+from permdist.models.cluster_scores import HeldOutStores, columns_of_store
 from permdist.models.crew import on_workers
 from permdist.models.inputs import (
     as_eval_set,
@@ -148,14 +148,19 @@ def _held_out(learner: Ranker, eval_set: Any, client: Any) -> Any:
     if paths is not None and (client is not None or len(paths) > 1):
         if learner.why_whole():
             raise ValueError(f"eval_set: expected one collection, got {len(paths)} stores")
-        return HeldOutStores(paths, plain(learner), learner.n_features_in_, client)
+        for names, width in on_workers(client, columns_of_store, [(path,) for path in paths]):
+            _need_same(learner, names, width)
+        return HeldOutStores(paths, plain(learner), client)
     if paths is not None and not isinstance(eval_set, Queries):
         eval_set = open_store(paths[0])
     held_out = as_eval_set(eval_set)
-    need_names(learner, held_out.feature_names, "eval_set")
-    if held_out.n_features != learner.n_features_in_:
-        raise ValueError(
-            f"eval_set: expected {learner.n_features_in_} features, got {held_out.n_features}"
-        )
+    _need_same(learner, held_out.feature_names, held_out.n_features)
     need_values(learner.missing, held_out, "eval_set")
     return learner.filling.apply(held_out, learner.views)
+
+
+def _need_same(learner: Ranker, names: tuple[str, ...] | None, width: int) -> None:
+    """Refuse validation data with other features."""
+    need_names(learner, names, "eval_set")
+    if width != learner.n_features_in_:
+        raise ValueError(f"eval_set: expected {learner.n_features_in_} features, got {width}")

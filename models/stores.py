@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from permdist.data import Queries, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+AnyStores: TypeAlias = "os.PathLike[str] | Sequence[str | os.PathLike[str] | Queries]"
 
 
 def store_paths(X: Any) -> list[str] | None:
@@ -28,11 +30,12 @@ def store_paths(X: Any) -> list[str] | None:
     several = X if isinstance(X, list | tuple) else [X]
     if not several or not all(isinstance(one, str | os.PathLike | Queries) for one in several):
         return None
-    folders = [
-        getattr(one, "store", None) if isinstance(one, Queries) else Path(one) for one in several
-    ]
-    if any(folder is None for folder in folders):
-        return None
+    folders: list[Path] = []
+    for one in several:
+        folder = one.store if isinstance(one, Queries) else Path(one)
+        if folder is None:
+            return None
+        folders.append(folder)
     return [str(folder.resolve()) for folder in folders]
 
 

@@ -30,6 +30,7 @@ PAGES = [
     "measures.md",
     "rankings.md",
     "large_data.md",
+    "large_data_cluster.md",
 ]
 
 

@@ -86,7 +86,8 @@ def join(branches: Iterable[Branch]) -> FloatArray:
     array([40., 17., 50., 55.])
     """
     waiting = sorted(branches, key=lambda branch: branch.level)
-    level, rows = 0, {}
+    level = 0
+    rows: dict[int, FloatArray] = {}
     while waiting or len(rows) > 1:
         while waiting and waiting[0].level == level:
             branch = waiting.pop(0)

@@ -88,7 +88,7 @@ def fit(
     entry = entries[0]
     need_files(output)
     with contextlib.nullcontext() if scheduler is None else connected(scheduler) as client:
-        train = data if client is not None else reading.load(data)
+        train: Any = data if client is not None else reading.load(data)
         parts: dict[str, Any] = {"training": train}
         if validation is None:
             learner = _as_given(entry, chosen[0].name, seed)
