@@ -10,6 +10,7 @@ import numpy as np
 
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
+from permdist._loops import sort
 from permdist._ragged import pointers
 
 if TYPE_CHECKING:
@@ -255,7 +256,7 @@ def _sort_buckets(items: IntArray, ptr: IntArray, sizes: IntArray, stages: IntAr
                 if items[start] > items[start + 1]:
                     items[start], items[start + 1] = items[start + 1], items[start]
             elif end - start > 2:
-                items[start:end] = np.sort(items[start:end])
+                sort(items[start:end])
             start = end
 
 

@@ -180,7 +180,8 @@ def _draw(thetas: FloatArray, times: FloatArray, orders: IntArray) -> None:
         scales[k] = np.expm1(-(n - k) * thetas[k]) if narrow[k] else 1.0 / thetas[k]
     words, counts = np.empty((n + 63) // 64, np.uint64), np.empty((n + 63) // 64, np.int64)
     for row in range(draws):
-        words[:], counts[:] = FULL, 64
+        for word in range(len(words)):
+            words[word], counts[word] = FULL, 64
         counts[-1] = n - 64 * (len(words) - 1)
         first = 0
         for k in range(n):
