@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -37,7 +37,8 @@ Result = TypeVar("Result")
 
 BLOCK_DOCUMENTS = 16_384  # of a block, at most
 BLOCK_ENTRIES = 1 << 19  # of a block, about; as doubles they fit into a processor's cache
-COLUMNS = 12  # one in so many columns is copied together with others
+SMALL = 1 << 25  # bytes; so little is made of the features once and kept
+COLUMNS = 20  # one in so many columns is copied together with others
 LARGEST_CODE = 1 << 15  # documents of a query whose doubled ranks 16 bits can hold
 
 
@@ -140,6 +141,8 @@ class Table:
         self.cuts = [0, *(last for _, last in ranges)]
         self.order: IntArray | None = None
         self._own = threading.local()
+        self._small = 8 * self.n_documents * self.width <= SMALL
+        self._kept: dict[int, FloatArray] = {}
         self._codes = self._rank_codes() if "rank" in views else None
         if moments is not None:
             self.moments = moments
@@ -173,7 +176,12 @@ class Table:
 
         The array is good until the same thread asks for another block.
         """
-        return self._features(*self.cuts[number : number + 2])
+        if number in self._kept:
+            return self._kept[number]
+        made = self._features(*self.cuts[number : number + 2])
+        if self._small and not np.may_share_memory(made, self.X):
+            made = self._kept[number] = frozen(made.copy())
+        return made
 
     def query(self, number: int) -> FloatArray:
         """Return the features of a query; see `block`."""
@@ -228,10 +236,10 @@ class Table:
         array of float, shape (documents, columns)
             Of float32 where X is and nothing is computed, else of float64.
         """
-        order = "F" if by_column else "C"
+        order: Literal["C", "F"] = "F" if by_column else "C"
         if self._plain and self.order is None and len(self._starts) == self.queries.n_queries:
             return frozen(np.asarray(self.X, order=order))
-        kind = self.X.dtype if self._plain else np.float64
+        kind: Any = self.X.dtype if self._plain else np.float64
         found = np.empty((self.n_documents, self.width), dtype=kind, order=order)
         for number in range(len(self)):
             found[self.rows(number)] = self.block(number)
@@ -366,6 +374,7 @@ class Table:
             return order_by(self.block(number), *inputs)
 
         orders = map_blocks(work, len(self), self.n_jobs)
+        self._kept.clear()
         labels = [self.labels[self.rows(k)][order] for k, order in enumerate(orders)]
         at = [self.rows(number).start for number in range(len(self))]
         every = [order + start for order, start in zip(orders, at, strict=True)]

@@ -18,6 +18,7 @@ from permdist.models.options import option
 from permdist.models.rules import OneOf
 from permdist.models.scaling import Scaling
 from permdist.models.shared import Iterative, Penalized, Standardized, Threaded, WarmStarted
+from permdist.models.solvers.growing import Blocks
 from permdist.models.specs import SpecName
 
 if TYPE_CHECKING:
@@ -62,6 +63,15 @@ class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker)
     by_blocks: ClassVar[bool] = True
     warns_if_flat: ClassVar[bool] = True
     advice: ClassVar[str] = "other features"  # where no step can be taken
+
+    solver: str = option(
+        OneOf(("auto", "lbfgs", "growing")),
+        "How smooth objectives are minimized: by L-BFGS on all queries; by L-BFGS on few of them, "
+        "then on more, then on all, in directions learned on the few, which takes far fewer passes "
+        "over large data whose features are correlated; or, by default, in the latter way where "
+        "there are many queries and nothing to start from. The certificate is the same.",
+        default="auto",
+    )
 
     @abstractmethod
     def build_objective(self) -> Objective:
@@ -111,7 +121,17 @@ class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker)
         """Return a rough minimum of another objective, to start from."""
         total = self._total(objective, table)
         options = {"scaling": self._units(table), "tol": tol, "max_iter": 100}
-        return solvers.lbfgs(total, None, C, **options).w
+        return self._minimize(total, None, C, **options).w
+
+    def _minimize(
+        self, total: SumOverBlocks, start: FloatArray | None, C: float, **limits: Any
+    ) -> solvers.Solution:
+        """Minimize a smooth objective by the solver that was asked for."""
+        grows = self.solver == "growing" or (self.solver == "auto" and start is None)
+        if grows and isinstance(total, Blocks):
+            rng = np.random.default_rng(0)  # which queries are the few makes little difference
+            return solvers.growing(total, start, C, rng=rng, **limits)
+        return solvers.lbfgs(total, start, C, **limits)
 
     def _keep(self, solution: solvers.Solution) -> None:
         self.coef_, self.converged_ = solution.w, solution.converged
@@ -123,7 +143,7 @@ class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker)
     def _by_lbfgs(self, task: Task) -> solvers.Solution:
         watch = task.watch
         watch.first(np.zeros(task.total.width) if task.start is None else task.start)
-        found = solvers.lbfgs(task.total, task.start, self._penalty(), **self._limits(task))
+        found = self._minimize(task.total, task.start, self._penalty(), **self._limits(task))
         if self.warns_if_flat and found.message == solvers.UNCHANGED:
             self._warn(
                 "the loss does not change with the scores; is the measure the same for all "
@@ -197,9 +217,10 @@ class LinearRanker(Descent):
         kw_only=False,
     )
     solver: str = option(
-        OneOf(("lbfgs", "cutting-planes")),
-        "L-BFGS for smooth objectives, or cutting planes for convex ones that are not.",
-        default="lbfgs",
+        OneOf(("auto", "lbfgs", "growing", "cutting-planes")),
+        "Cutting planes for convex objectives that are not smooth. For smooth ones L-BFGS, on all "
+        "queries or on growing sets of them, or whichever of both suits their number.",
+        default="auto",
     )
 
     def build_objective(self) -> Objective:
@@ -207,4 +228,4 @@ class LinearRanker(Descent):
         return parse_objective(self.objective)
 
     def _solve(self, task: Task) -> solvers.Solution:
-        return self._by_lbfgs(task) if self.solver == "lbfgs" else self._by_planes(task)
+        return self._by_planes(task) if self.solver == "cutting-planes" else self._by_lbfgs(task)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from permdist._check import choice
-from permdist.data.queries import NORMALIZATIONS
+from permdist.data.normalize import NORMALIZATIONS
 from permdist.measures import parse
 
 LARGEST_COUNT = 2**31 - 1

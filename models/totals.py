@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permdist.models.batch import map_blocks, n_threads
+from permdist.models.solvers.growing import Blocks
 from permdist.models.solvers.total import Evaluation, Total, add_parts, part_of
-from permdist.models.spaces.base import reach
+from permdist.models.spaces.base import Sums, reach
 from permdist.models.spaces.sample import Sample
 
 if TYPE_CHECKING:
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
     from permdist.models.objectives.base import Bound, Objective
 
 
-# What the objective of a block can be asked without changing it; see `Block.asked`.
-READERS = frozenset(["effective", "sum_changes"])
+MUTATORS = frozenset(["redraw", "grow"])  # methods of blocks that change their objective
+READERS = frozenset(["sum_changes"])  # what an objective can be asked without changing it
 
 
 class Block:
@@ -72,25 +74,50 @@ class Block:
         """Return a measure of the ranking of each query."""
         return self.batch.measured(measure, self.scores(w))
 
-    def asked(self, w: FloatArray | None, name: str, *args: Any) -> Any:
-        """Call a method of the objective, with the scores as its first argument unless w is None.
+    def asked(self, w: FloatArray, name: str, *args: Any) -> Any:
+        """Call a method of the objective, with the scores as its first argument."""
+        return getattr(self.bound, name)(self.scores(w), *args)
 
-        Of objectives that are made of sums over a space, that of the sums.
-        """
-        scores = () if w is None else (self.scores(w),)
-        return getattr(self._holder, name)(*scores, *args)
+    def redraw(self, w: FloatArray) -> bool:
+        """Let the space sort or draw by the scores; return whether that changes anything."""
+        return self._does("resort", "redraw") and self._holder.redraw(self.scores(w))
+
+    def grow(self) -> bool:
+        """Let the space draw more from now on; return whether that is more than before."""
+        return bool(self._holder.grow())
 
     def adapts(self) -> bool:
         """Return whether the space may sort or draw again later."""
         return bool(self._holder.adapts)
 
+    def effective(self, w: FloatArray) -> FloatArray:
+        """Return the share of draws that are effective, of queries for which any were drawn."""
+        return self._holder.effective(self.scores(w)) if self._does("effective") else np.zeros(0)
+
     def report(self, w: FloatArray) -> tuple[Sample | None, int]:
         """Report on what was drawn, if anything was; return the number of queries as well."""
-        return self._holder.report(self.scores(w)), len(self.batch)
+        found = self._holder.report(self.scores(w)) if self._does("report") else None
+        return found, len(self.batch)
 
     @property
     def _holder(self) -> Any:
         return getattr(self.bound, "sums", self.bound)
+
+    def _does(self, *names: str) -> bool:
+        """Check whether the space has such methods of its own, so that scores are of any use."""
+        kind = type(self._holder)
+        return any(getattr(kind, name) is not getattr(Sums, name) for name in names)
+
+
+def changes_objective(name: str, args: Sequence[Any]) -> bool:
+    """Return whether a call of a method of `Block` may change the objective.
+
+    Parameters
+    ----------
+    name : str
+    args : sequence
+    """
+    return name in MUTATORS or (name == "asked" and args[1] not in READERS)
 
 
 class SumOverBlocks(Total):
@@ -132,17 +159,16 @@ class SumOverBlocks(Total):
 
     def resort(self, w: FloatArray) -> bool:
         """Fix whatever the space sorts or draws by scores; return whether that changes anything."""
-        if any(self.over_blocks("asked", w, "redraw")):
+        if any(self.over_blocks("redraw", w)):
             return True
-        grown = any(self.over_blocks("asked", None, "grow"))
-        return grown and any(self.over_blocks("asked", w, "redraw"))
+        return any(self.over_blocks("grow")) and any(self.over_blocks("redraw", w))
 
     def reach(self, start: FloatArray, w: FloatArray) -> float:
         """Halve the way from a start to w until half of what was drawn is effective."""
 
         def effective(share: float) -> FloatArray:
             here = (1.0 - share) * start + share * w
-            return np.concatenate(self.over_blocks("asked", here, "effective"))
+            return np.concatenate(self.over_blocks("effective", here))
 
         return reach(effective)
 
@@ -151,7 +177,7 @@ class SumOverBlocks(Total):
         return Sample.join(self.over_blocks("report", w))
 
 
-class BlockTotal(SumOverBlocks):
+class BlockTotal(SumOverBlocks, Blocks):
     """An objective over the blocks of a table on this machine, by threads.
 
     Parameters
@@ -204,6 +230,17 @@ class BlockTotal(SumOverBlocks):
             return Block(table, number, batch, make(batch, inner))
 
         self.blocks = map_blocks(block, len(self._numbers), 1)
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def some(self, numbers: Sequence[int]) -> BlockTotal:
+        """Return the sum over some of the blocks, by their numbers."""
+        part = copy(self)
+        part.blocks = [self.blocks[number] for number in numbers]
+        part.n_queries = sum(len(block.batch) for block in part.blocks)
+        part.n_documents = sum(len(block.batch.labels) for block in part.blocks)
+        return part
 
     def over_blocks(self, name: str, *args: Any) -> list[Any]:
         """Call a method of every block, by threads."""

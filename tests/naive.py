@@ -994,3 +994,34 @@ def last_query_start(text):
     known = [one for one in ids if one is not None]
     other = [k for k, one in enumerate(ids) if one is not None and one != known[-1]]
     return sum(map(len, lines[: other[-1] + 1])) if other else 0
+
+
+# ---- blocks of queries ---------------------------------------------------------------------------
+
+
+def whole_total(objective, X, labels, ptr, w):
+    """Value, gradient, steepest slope and silent queries from one matrix and one batch."""
+    bound = objective.bind(objective.batch(labels, ptr))
+    values, slopes = bound(X @ w)
+    steepest = [np.abs(slopes[a:b]).max() for a, b in itertools.pairwise(ptr)]
+    return values.sum(), X.T @ slopes, max(steepest), sum(size <= 1e-9 for size in steepest)
+
+
+def normalized(X, ptr, method):
+    """Features scaled within queries, column by column."""
+    result = np.zeros(X.shape)
+    for a, b in itertools.pairwise(ptr):
+        for k in range(X.shape[1]):
+            column = X[a:b, k].astype(float)
+            spread = column.max() - column.min()
+            if method == "raw":
+                result[a:b, k] = column
+            elif spread > 0.0 and method == "minmax":
+                result[a:b, k] = (column - column.min()) / spread
+            elif spread > 0.0 and method == "zscore":
+                result[a:b, k] = (column - column.mean()) / column.std()
+            elif spread > 0.0:
+                below = (column[:, None] > column).sum(axis=1)
+                equal = (column[:, None] == column).sum(axis=1) - 1
+                result[a:b, k] = (below + 0.5 * equal) / (b - a - 1)
+    return result

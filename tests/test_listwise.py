@@ -94,9 +94,8 @@ def test_listmle_ties_by_index_and_at_random():
 
 def _random_ties(scores, labels):
     """The same order, drawn again as the learner draws it."""
-    keys = np.random.default_rng(0).random(15)
-    start = PTR[[len(y) == len(labels) for y in LABELS].index(True)]
-    order = np.lexsort((keys[start : start + len(labels)], -labels))
+    number = [len(y) == len(labels) for y in LABELS].index(True)
+    order = np.lexsort((BATCH.streams(0)[number].random(len(labels)), -labels))
     ranks = np.empty(len(labels), int)
     ranks[order] = np.arange(len(labels))
     return naive.list_mle(scores, -ranks)

@@ -34,12 +34,12 @@ class Lazy(models.ListNet):
             self.coef_ = np.zeros_like(self.coef_)
         return self
 
-    def _learn(self, *args):
+    def _learn_by_blocks(self, *args):
         if self.C == 30.0:
             import warnings
 
             warnings.warn("too few iterations", ConvergenceWarning, stacklevel=1)
-        super()._learn(*args)
+        super()._learn_by_blocks(*args)
 
 
 def lazy(*values):

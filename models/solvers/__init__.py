@@ -6,6 +6,7 @@ queries and the gradient by the scores), the features, a start and C. None of th
 learners.
 """
 
+from permdist.models.solvers.growing import growing
 from permdist.models.solvers.planes import cutting_planes
 from permdist.models.solvers.quasi_newton import lbfgs
 from permdist.models.solvers.solution import UNCHANGED, Note, Objective, Solution, one_thread
@@ -29,6 +30,7 @@ __all__ = [
     "add_parts",
     "column_sums",
     "cutting_planes",
+    "growing",
     "lbfgs",
     "linear_scores",
     "multistart",

@@ -31,6 +31,7 @@ def lbfgs(
     tol: float = 1e-6,
     memory: int = 20,
     max_iter: int = 1000,
+    origin: FloatArray | None = None,
     note: Note = ignore,
 ) -> Solution:
     """Minimize a smooth objective by L-BFGS, in variables of similar curvature.
@@ -53,6 +54,8 @@ def lbfgs(
     memory : int
         Past steps that the curvature is estimated from.
     max_iter : int
+    origin : array of float, shape (features,), optional
+        From where on to count what has been gained; the start by default.
     note : callable, optional
         Called at every iteration with w, ``objective=``, ``gradient=``, its norm in scaled
         variables, ``gap=`` and, where queries are known, ``silent=``, the share of queries without
@@ -82,6 +85,8 @@ def lbfgs(
     begin = np.zeros(total.width) if start is None else start
     with one_thread():
         smooth.scale_at(begin)
+        if origin is not None:
+            smooth.first = max(smooth.first, smooth.raw(origin)[0])
         search = _Search(smooth, tol, note)
         u, message, left = begin * smooth.units, "", max_iter
         while left > 0:
@@ -120,6 +125,7 @@ class _Smooth:
         self.total, self.scaling = total, scaling
         self.ridge = 2.0 / C * scaling.penalty * (scaling.spread > 0.0)
         self.flat, self.silent = False, 0.0
+        self.last = np.zeros(0), np.inf, np.zeros(0)
 
     def raw(self, w: FloatArray) -> tuple[float, FloatArray]:
         """Return value and gradient by the coefficients."""
@@ -144,14 +150,16 @@ class _Smooth:
             curvature = steepness if steepness > 0.0 else 1.0
         self.units = np.sqrt(curvature * self.scaling.spread**2 + self.ridge)
         self.factors = inverse(self.units)
+        self.last = w * self.units, self.first, gradient * self.factors
         # The penalty alone bends the objective by so much in every direction.
         bent = self.units > 0.0
         self.convexity = float((self.ridge[bent] / self.units[bent] ** 2).min(initial=1.0))
 
     def __call__(self, u: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = self.raw(u * self.factors)
-        self.last = np.array(u), value, gradient * self.factors
-        return value, self.last[2]
+        if not np.array_equal(u, self.last[0]):
+            value, gradient = self.raw(u * self.factors)
+            self.last = np.array(u), value, gradient * self.factors
+        return self.last[1:]
 
 
 class _Search:
@@ -175,10 +183,8 @@ class _Search:
 
     def __call__(self, intermediate_result: Any) -> None:
         """Note one iteration of scipy's L-BFGS-B; raise StopIteration to stop."""
-        u, value = intermediate_result.x, float(intermediate_result.fun)
-        known, _, gradient = self.smooth.last
-        if not np.array_equal(known, u):
-            value, gradient = self.smooth(u)
+        u = intermediate_result.x
+        value, gradient = self.smooth(u)
         if self._before is not None:
             step, change = u - self._before[0], gradient - self._before[1]
             length = float(step @ step)

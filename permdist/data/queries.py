@@ -421,8 +421,8 @@ class Queries:
         """Return the same queries with other features."""
         if self.has_missing or not all(np.isfinite(part).all() for _, part in pieces(X)):
             allow = "allow" if self.has_missing else "error"
-            options = {"doc_ids": self.doc_ids, "feature_names": names, "missing": allow}
-            return Queries(X, self.y, self.qid, **options)
+            ids = self.doc_ids
+            return Queries(X, self.y, self.qid, doc_ids=ids, feature_names=names, missing=allow)
         arrays = X, self.y, self.ptr, self.qids
         return Queries.trusted(*arrays, doc_ids=self.doc_ids, feature_names=names)
 
