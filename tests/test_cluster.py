@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import CancelledError
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,7 +27,7 @@ from permdist.models import (
     SVMMap,
     load,
 )
-from permdist.models.crew import Crew
+from permdist.models.crew import Crew, on_workers
 
 growing = importlib.import_module("permdist.models.solvers.growing")
 distributed = pytest.importorskip("distributed", reason="dask's scheduler is not installed")
@@ -220,3 +222,30 @@ def test_the_command_line_fits_on_a_scheduler(client, stores, tmp_path):
     assert "--checkpoint: for one fit, and --validation makes many" in message
     message = permdist(*arguments, "--scheduler", "tcp://127.0.0.1:9", code=2)
     assert "--scheduler: no answer from tcp://127.0.0.1:9" in message
+
+
+class Broken:
+    """A client whose results never come."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def map(self, function, *columns, pure):
+        return []
+
+    def nthreads(self):
+        return {}
+
+    def gather(self, futures):
+        raise self.error
+
+
+def test_workers_that_are_lost_again_and_again_end_a_fit():
+    worker = SimpleNamespace(address="tcp://10.0.0.7:1234")
+    client = Broken(distributed.KilledWorker("task", worker, 3))
+    with pytest.raises(RuntimeError, match=r"lost, one after the other, .* tcp://10.0.0.7:1234"):
+        on_workers(client, len, [([],)])
+    with pytest.raises(RuntimeError, match="the connection to the scheduler was lost"):
+        on_workers(Broken(CancelledError("key")), len, [([],)])
+    with pytest.raises(ValueError, match="client: the cluster has no workers yet"):
+        Crew([], Broken(None))
