@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._records import RecordFile
+from permdist.models.solvers.growing import Blocks
 from permdist.models.solvers.total import Evaluation
-from permdist.models.totals import READERS, SumOverBlocks
+from permdist.models.totals import SumOverBlocks, changes_objective
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from permdist._typing import FloatArray
@@ -109,12 +111,13 @@ class Checkpoint:
         self._file.close()
 
 
-class Recorded(SumOverBlocks):
+class Recorded(SumOverBlocks, Blocks):
     """An objective whose evaluations are kept in a file, and taken from there.
 
     Parameters
     ----------
     total : SumOverBlocks
+        Or any other total, which can then only be evaluated.
     checkpoint : Checkpoint
     name : str
         What tells this objective apart from the others of the same fit: its options, say.
@@ -125,7 +128,7 @@ class Recorded(SumOverBlocks):
         Of the name, and of all that has changed the objective since.
     """
 
-    def __init__(self, total: SumOverBlocks, checkpoint: Checkpoint, name: str) -> None:
+    def __init__(self, total: Any, checkpoint: Checkpoint, name: str) -> None:
         self.total, self.checkpoint = total, checkpoint
         self.width, self.n_queries = total.width, total.n_queries
         self.n_documents = total.n_documents
@@ -142,11 +145,26 @@ class Recorded(SumOverBlocks):
 
     def over_blocks(self, name: str, *args: Any) -> list[Any]:
         """Call a method of every block; see `SumOverBlocks.over_blocks`."""
-        if name == "asked" and args[1] not in READERS:  # the objective is another one from now on
-            w, *rest = args
-            told = repr(rest).encode() + (b"" if w is None else np.asarray(w).tobytes())
-            self.state = hashlib.sha256(self.state + told).digest()[:_KEY]
+        if changes_objective(name, args):  # it is another one from now on
+            self.state = _after(self.state, name, *args)
         return self.total.over_blocks(name, *args)
+
+    def __len__(self) -> int:
+        return len(self.total)
+
+    def some(self, numbers: Sequence[int]) -> Recorded:
+        """Return the sum over some of the blocks, by their numbers; it is kept as well."""
+        part = Recorded(self.total.some(numbers), self.checkpoint, "")
+        part.state = _after(self.state, "some", list(numbers))
+        return part
+
+
+def _after(state: bytes, *said: Any) -> bytes:
+    """Return the state of an objective after it was told something."""
+    digest = hashlib.sha256(state)
+    for one in said:
+        digest.update(one.tobytes() if isinstance(one, np.ndarray) else repr(one).encode())
+    return digest.digest()[:_KEY]
 
 
 def facts_of(learner: Ranker, data: Any, start: FloatArray | None) -> dict[str, Any]:

@@ -25,20 +25,23 @@ from permdist.models.crew import Crew, n_parts, on_workers
 from permdist.models.missing import need_values
 from permdist.models.objectives.base import Objective
 from permdist.models.scaling import Moments, spread_of
-from permdist.models.solvers.total import evaluation_of
+from permdist.models.solvers.growing import Blocks
+from permdist.models.solvers.total import Total, evaluation_of
 from permdist.models.solvers.tree import fold, join
 from permdist.models.spaces import Space
 from permdist.models.stores import open_part
-from permdist.models.totals import READERS, BlockTotal, SumOverBlocks
+from permdist.models.totals import BlockTotal, SumOverBlocks, changes_objective
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from permdist._typing import FloatArray
+    from permdist._typing import FloatArray, IntArray
     from permdist.models.base import Ranker
     from permdist.models.checkpoints import Checkpoint
     from permdist.models.solvers.total import Evaluation
+    from permdist.models.solvers.tree import Branch
 
+Call = tuple[Any, ...]  # the name of a method, and its arguments
 KEPT = 3  # objectives that a worker keeps ready for its blocks
 
 
@@ -208,27 +211,50 @@ class Share:
         """Return what the spread of the columns is made of."""
         return self.table.moments
 
-    def answer(self, order: Order, said: list[Any], name: str | None, args: tuple[Any, ...]) -> Any:
+    def answer(self, order: Order, said: list[Call], call: Call | None) -> Any:
         """Call a method of all blocks of an objective.
 
         Parameters
         ----------
         order : Order
-        said : list
+        said : list of Call
             All calls so far that change the objective; those that these blocks have not heard yet,
             because they were held elsewhere, are made first.
-        name : str or None
+        call : Call or None
             The method; None for the answer to the last call of `said`.
-        args : tuple
         """
         with self._lock:
-            total, answers = self._total(order)
-            for call in said[len(answers) :]:
-                answers.append(total.over_blocks("asked", *call))
-            if name is None:
-                return answers[len(said) - 1]
-            found = total.over_blocks(name, *args)
-            return fold(np.array(found), self.block) if name == "part" else found
+            total, answers = self._ready_for(order, said)
+            return answers[len(said) - 1] if call is None else total.over_blocks(*call)
+
+    def sums(
+        self, order: Order, said: list[Call], w: FloatArray, chosen: IntArray | None
+    ) -> list[Branch]:
+        """Return the sums over the blocks, or over some of them, as far as they go.
+
+        Parameters
+        ----------
+        order, said
+            As in `answer`.
+        w : array of float, shape (columns,)
+        chosen : array of int or None
+            The numbers of the blocks, of those of all stores, that are added up; all by default.
+        """
+        with self._lock:
+            total, _ = self._ready_for(order, said)
+            if chosen is None:
+                return fold(total.parts(w), self.block)
+            first, last = np.searchsorted(chosen, [self.block, self.block + len(total)])
+            if first == last:
+                return []
+            some = total.some((chosen[first:last] - self.block).tolist())
+            return fold(some.parts(w), int(first))
+
+    def _ready_for(self, order: Order, said: list[Call]) -> tuple[BlockTotal, list[Any]]:
+        total, answers = self._total(order)
+        for call in said[len(answers) :]:
+            answers.append(total.over_blocks(*call))
+        return total, answers
 
     def _total(self, order: Order) -> tuple[BlockTotal, list[Any]]:
         found = self._ready.pop(order.key, None)
@@ -241,7 +267,7 @@ class Share:
         return found
 
 
-class ClusterTotal(SumOverBlocks):
+class ClusterTotal(SumOverBlocks, Blocks):
     """An objective over blocks that workers hold.
 
     Parameters
@@ -252,25 +278,67 @@ class ClusterTotal(SumOverBlocks):
     """
 
     def __init__(self, objective: Objective, table: ClusterTable) -> None:
-        self.crew, self.width = table.crew, table.width
+        self.crew, self.width, self._cuts = table.crew, table.width, table.cuts
         self.n_queries, self.n_documents = table.n_queries, table.n_documents
         self._order = Order(uuid.uuid4().hex, objective)
-        self._said: list[tuple[Any, ...]] = []
+        self._said: list[Call] = []
+
+    def __len__(self) -> int:
+        return len(self._cuts)
+
+    def some(self, numbers: Sequence[int]) -> SomeOfCluster:
+        """Return the sum over some of the blocks, by their numbers."""
+        return SomeOfCluster(self, numbers)
 
     def over_blocks(self, name: str, *args: Any) -> list[Any]:
         """Call a method of every block, by the workers; see `SumOverBlocks.over_blocks`."""
-        return list(itertools.chain.from_iterable(self._ask(name, args)))
+        call: Call | None = (name, *args)
+        if changes_objective(name, args):
+            self._said.append((name, *args))
+            call = None
+        found = self.crew.ask(Share.answer, self._order, self._said, call)
+        return list(itertools.chain.from_iterable(found))
 
     def __call__(self, w: FloatArray) -> Evaluation:
         """Return the value at the coefficients w, and its gradient."""
-        branches = itertools.chain.from_iterable(self._ask("part", (w,)))
-        return evaluation_of(join(branches))
+        return self.evaluate(w, None)
 
-    def _ask(self, name: str, args: tuple[Any, ...]) -> list[Any]:
-        if name == "asked" and args[1] not in READERS:
-            self._said.append(args)
-            return self.crew.ask(Share.answer, self._order, self._said, None, ())
-        return self.crew.ask(Share.answer, self._order, self._said, name, args)
+    def evaluate(self, w: FloatArray, chosen: IntArray | None) -> Evaluation:
+        """Return value and gradient of the sum over all blocks, or over some of them.
+
+        Parameters
+        ----------
+        w : array of float, shape (columns,)
+        chosen : array of int or None
+            The numbers of the blocks, in ascending order.
+        """
+        found = self.crew.ask(Share.sums, self._order, self._said, w, chosen)
+        return evaluation_of(join(itertools.chain.from_iterable(found)))
+
+    def sizes(self, numbers: Sequence[int]) -> tuple[int, int]:
+        """Return the number of queries and of documents of some blocks."""
+        cuts = [self._cuts[number] for number in numbers]
+        return sum(one.kept for one in cuts), sum(one.documents for one in cuts)
+
+
+class SomeOfCluster(Total):
+    """The sum over some of the blocks that workers hold.
+
+    Parameters
+    ----------
+    whole : ClusterTotal
+    numbers : sequence of int
+        Of the blocks, in ascending order.
+    """
+
+    def __init__(self, whole: ClusterTotal, numbers: Sequence[int]) -> None:
+        self._whole, self._numbers = whole, np.array(numbers, dtype=np.int64)
+        self.width = whole.width
+        self.n_queries, self.n_documents = whole.sizes(numbers)
+
+    def __call__(self, w: FloatArray) -> Evaluation:
+        """Return the value at the coefficients w, and its gradient."""
+        return self._whole.evaluate(w, self._numbers)
 
 
 class ClusterTable:
@@ -297,6 +365,8 @@ class ClusterTable:
         The file that evaluations are kept in.
     n_queries, n_documents : int
         That are learned from.
+    cuts : list of Cut
+        The blocks of all stores.
     crew : Crew
         Of the parts.
     """
@@ -311,6 +381,7 @@ class ClusterTable:
             raise ValueError(
                 "y: no query has documents of different labels, there is nothing to learn from"
             )
+        self.cuts = [one for _, one in blocks]
         self.n_queries = sum(one.kept for _, one in blocks)
         self.n_documents = sum(one.documents for _, one in blocks)
         recipes = self._recipes(blocks)

@@ -18,6 +18,7 @@ from permdist.models.options import option
 from permdist.models.rules import OneOf
 from permdist.models.scaling import Scaling
 from permdist.models.shared import Iterative, Penalized, Standardized, Threaded, WarmStarted
+from permdist.models.solvers.growing import Blocks
 from permdist.models.specs import SpecName
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker)
     ) -> solvers.Solution:
         """Minimize a smooth objective by the solver that was asked for."""
         grows = self.solver == "growing" or (self.solver == "auto" and start is None)
-        if grows and isinstance(total, BlockTotal):
+        if grows and isinstance(total, Blocks):
             rng = np.random.default_rng(0)  # which queries are the few makes little difference
             return solvers.growing(total, start, C, rng=rng, **limits)
         return solvers.lbfgs(total, start, C, **limits)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from permdist.models.objectives.base import Bound, Objective
 
 
-# What the objective of a block can be asked without changing it; see `Block.asked`.
-READERS = frozenset(["effective", "sum_changes"])
+MUTATORS = frozenset(["redraw", "grow"])  # methods of blocks that change their objective
+READERS = frozenset(["sum_changes"])  # what an objective can be asked without changing it
 
 
 class Block:
@@ -107,6 +107,17 @@ class Block:
         """Check whether the space has such methods of its own, so that scores are of any use."""
         kind = type(self._holder)
         return any(getattr(kind, name) is not getattr(Sums, name) for name in names)
+
+
+def changes_objective(name: str, args: Sequence[Any]) -> bool:
+    """Return whether a call of a method of `Block` may change the objective.
+
+    Parameters
+    ----------
+    name : str
+    args : sequence
+    """
+    return name in MUTATORS or (name == "asked" and args[1] not in READERS)
 
 
 class SumOverBlocks(Total):

@@ -83,9 +83,10 @@ def test_evaluations_come_back_as_they_were(tmp_path):
     assert found.gradient.flags.writeable
     # Another objective, or the same one after it has been adapted, is evaluated for itself.
     Recorded(bowl, checkpoint, "other")(w)
-    recorded.over_blocks("asked", w, "redraw")
+    recorded.over_blocks("redraw", w)
     recorded(w)
-    recorded.over_blocks("asked", w, "effective")  # which changes nothing
+    recorded.over_blocks("effective", w)  # which changes nothing
+    recorded.over_blocks("asked", w, "sum_changes")
     recorded(w)
     assert bowl.calls == 2
     checkpoint.close()

@@ -1,5 +1,6 @@
 """Fits on stores that worker processes hold: the bits of a fit in one process."""
 
+import importlib
 import json
 import os
 import shutil
@@ -7,6 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import CancelledError
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,8 +27,9 @@ from permdist.models import (
     SVMMap,
     load,
 )
-from permdist.models.crew import Crew
+from permdist.models.crew import Crew, on_workers
 
+growing = importlib.import_module("permdist.models.solvers.growing")
 distributed = pytest.importorskip("distributed", reason="dask's scheduler is not installed")
 
 CLUSTER = (
@@ -64,7 +68,7 @@ def client(tmp_path_factory):
 def stores(tmp_path_factory):
     """Two stores of several blocks each; the second has queries that teach nothing."""
     folder = tmp_path_factory.mktemp("stores")
-    queries = data.make_letor(120, n_documents=(5, 25), n_features=800, noise=0.3, rng=0)
+    queries = data.make_letor(120, n_documents=(5, 25), n_features=2000, noise=0.3, rng=0)
     data.write_store(queries.where(np.arange(70)), folder / "a")
     data.write_store(queries.where(np.arange(70, 120)), folder / "b")
     return [folder / "a", folder / "b"]
@@ -96,8 +100,23 @@ LEARNERS = [
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda one: type(one).__name__)
 def test_workers_give_the_bits_of_one_process(client, stores, learner):
+    assert len(MLE().training_table(data.open_store(stores[0]))) > 1  # blocks
     local = _copy(learner).fit(stores)
     assert _state(_copy(learner).fit(stores, client=client)) == _state(local)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_growing_sets_of_blocks(client, stores, tmp_path, monkeypatch):
+    monkeypatch.setattr(growing, "FIRST", 2)
+    monkeypatch.setattr(growing, "FEWEST", 2)
+    learner, path = MLE(C=0.01, max_iter=5, solver="growing"), tmp_path / "file"
+    local = _copy(learner).fit(stores)
+    assert _state(_copy(learner).fit(stores, client=client)) == _state(local)
+    assert _state(_copy(learner).fit(stores, checkpoint=path)) == _state(local)
+    assert _state(_copy(learner).fit(stores, checkpoint=path)) == _state(local)
+    one = _copy(learner).fit(data.open_store(stores[0]))
+    assert _state(_copy(learner).fit(stores[0], client=client)) == _state(one)
+    assert _state(_copy(learner).set_params(solver="lbfgs").fit(stores)) != _state(local)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -176,11 +195,11 @@ def test_a_store_that_a_worker_cannot_open_is_named(client, stores, tmp_path):
         MLE().fit([stores[0], tmp_path / "none"], client=client)
     other = data.make_letor(20, n_features=7, rng=0)
     data.write_store(other, tmp_path / "other")
-    with pytest.raises(ValueError, match=r"has 7 features, .* has 800"):
+    with pytest.raises(ValueError, match=r"has 7 features, .* has 2000"):
         MLE().fit([stores[0], tmp_path / "other"], client=client)
-    with pytest.raises(ValueError, match="eval_set: expected 800 features, got 7"):
+    with pytest.raises(ValueError, match="eval_set: expected 2000 features, got 7"):
         MLE().fit(stores[0], eval_set=tmp_path / "other", client=client)
-    flat = data.Queries(np.zeros((4, 800)), [0, 0, 1, 1], [1, 1, 2, 2])
+    flat = data.Queries(np.zeros((4, 2000)), [0, 0, 1, 1], [1, 1, 2, 2])
     shutil.rmtree(tmp_path / "other")
     data.write_store(flat, tmp_path / "other")
     with pytest.raises(ValueError, match="there is nothing to learn from"):
@@ -198,8 +217,35 @@ def test_the_command_line_fits_on_a_scheduler(client, stores, tmp_path):
     assert found == pytest.approx(wanted)
     assert remote == local
     assert json.loads(one)["state"]["coef_"] == load(tmp_path / "model.json").coef_.tolist()
-    assert path.stat().st_size > 5 * 16 * 800
+    assert path.stat().st_size > 5 * 16 * 2000
     message = permdist(*arguments, "--validation", stores[1], "--checkpoint", path, code=2)
     assert "--checkpoint: for one fit, and --validation makes many" in message
     message = permdist(*arguments, "--scheduler", "tcp://127.0.0.1:9", code=2)
     assert "--scheduler: no answer from tcp://127.0.0.1:9" in message
+
+
+class Broken:
+    """A client whose results never come."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def map(self, function, *columns, pure):
+        return []
+
+    def nthreads(self):
+        return {}
+
+    def gather(self, futures):
+        raise self.error
+
+
+def test_workers_that_are_lost_again_and_again_end_a_fit():
+    worker = SimpleNamespace(address="tcp://10.0.0.7:1234")
+    client = Broken(distributed.KilledWorker("task", worker, 3))
+    with pytest.raises(RuntimeError, match=r"lost, one after the other, .* tcp://10.0.0.7:1234"):
+        on_workers(client, len, [([],)])
+    with pytest.raises(RuntimeError, match="the connection to the scheduler was lost"):
+        on_workers(Broken(CancelledError("key")), len, [([],)])
+    with pytest.raises(ValueError, match="client: the cluster has no workers yet"):
+        Crew([], Broken(None))
