@@ -14,7 +14,7 @@ NOTICE = "permdist: compiling kernels, once per installation"
 PATIENCE = 1.0  # seconds after which to say so
 
 
-class Compiling(event.Listener):  # type: ignore[misc]
+class Compiling(event.Listener):
     """Listens to the beginning and the end of compilations, which may be inside each other.
 
     numba compiles in one thread at a time, so that nothing needs a lock. Compilation makes
@@ -68,7 +68,7 @@ def _somebody_watches() -> bool:
 
 
 COMPILING = Compiling()
-event.register("numba:compile", COMPILING)
+event.register("numba:compile", COMPILING)  # type: ignore[no-untyped-call]
 
 
 def seconds_without_compiling() -> float:
