@@ -82,14 +82,12 @@ class Scale:
 
     def weak(self, weak: Intervals, features: FloatArray) -> FloatArray:
         """Score the documents of each query by each feature, shape (features, documents)."""
-        result = np.empty(features.shape[::-1], dtype=features.dtype)
-        row = np.empty(len(features))
+        result = np.empty(features.shape[::-1])
         for k, column in columns_of(features):
             centers = np.array(weak.centers[k])
             close = CLOSE * float(np.ptp(centers))
-            scores = self.table, self.start, self.kind == "values", row
+            scores = self.table, self.start, self.kind == "values", result[k]
             self._work(_score_values, column, centers, close, self.ptr, *scores)
-            result[k] = row
         return result
 
     def rank(self, values: FloatArray, batch: Batch | None = None) -> tuple[FloatArray, FloatArray]:

@@ -61,7 +61,7 @@ def first_index(mask: BoolArray, start: int = 0) -> str:
     return str(where[0]) if mask.ndim == 1 else str(where)
 
 
-PIECE = 1 << 20  # entries of a large array that are looked at together
+PIECE = 1 << 18  # entries of a large array that are looked at together; they fit into a cache
 
 
 def finite(
@@ -103,7 +103,7 @@ def finite(
 
 
 def pieces(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Cut an array into ranges of rows of about a million entries each.
+    """Cut an array into ranges of rows of about a quarter of a million entries each.
 
     Yields
     ------
