@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def progress_bar(
     text : str
         What is done.
     total : float
-        The amount of work, in any unit.
+        The amount of work, in any unit; NaN if it is not known.
     progress : bool or callable
         Whether to show a bar on the terminal, or a function that is called with the work done and
         the total.
@@ -53,5 +54,5 @@ def progress_bar(
         TimeRemainingColumn(elapsed_when_finished=True),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(text, total=total)
+        task = bar.add_task(text, total=None if math.isnan(total) else total)
         yield lambda amount: bar.update(task, completed=amount)

@@ -83,7 +83,7 @@ def test_mistakes(files, monkeypatch, command, code, message):
     if command.startswith("predict"):
         wide = data.make_letor(9, n_features=9, n_constant=0, rng=0)
         data.save_letor(wide, files / "wide.txt")
-        permdist("fit", "wide.txt", "FeatureRank", "-o", "wide.json", cwd=files)
+        permdist("fit", "wide.txt", "MLE", "-o", "wide.json", cwd=files)
     if code == 1:
         usage = type("Usage", (), {"free": 1})
         monkeypatch.setattr("shutil.disk_usage", lambda _: usage)

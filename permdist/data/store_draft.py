@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from permdist import __version__
+from permdist._files import write_atomically
 from permdist._limits import size_text
 from permdist._ragged import pointers
 from permdist.data.store import (
@@ -349,7 +350,7 @@ class Draft:
             for number, entry in enumerate(self.entries)
         ]
         checksums = json.dumps({"pieces": pieces}, indent=1).encode()
-        (store / CHECKSUMS).write_bytes(checksums)
+        write_atomically(store / CHECKSUMS, [checksums])
         header: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
@@ -371,7 +372,7 @@ class Draft:
             "checksums": hashlib.sha256(checksums).hexdigest(),
         }
         header["checksum"] = checksum_of(header)
-        (store / HEADER).write_text(json.dumps(header, indent=2) + "\n", encoding="utf-8")
+        write_atomically(store / HEADER, [json.dumps(header, indent=2).encode() + b"\n"])
 
     def _publish(self, store: Path) -> None:
         """Flush all files to disk, and move the folder to its place in one step."""
