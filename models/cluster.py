@@ -20,12 +20,13 @@ from permdist._ragged import pointers
 from permdist.models.blocks import squares_of_block
 from permdist.models.crew import Crew, n_parts, on_workers
 from permdist.models.objectives.base import Objective
+from permdist.models.objectives.conditional import Conditional
 from permdist.models.scaling import Moments, spread_of
 from permdist.models.shares import Call, Cut, Order, Share, ShareRecipe, cut, settle
 from permdist.models.solvers.growing import Blocks
 from permdist.models.solvers.total import Total, evaluation_of
 from permdist.models.solvers.tree import join
-from permdist.models.spaces import Space
+from permdist.models.spaces import Space, parse_space
 from permdist.models.totals import SumOverBlocks, changes_objective
 
 if TYPE_CHECKING:
@@ -229,9 +230,6 @@ class ClusterTable:
 
 def _decides(objective: Objective) -> bool:
     """Return whether `settle` needs to look at the labels."""
-    space = getattr(objective, "space", None)
-    if isinstance(space, Space) and type(space).settle is not Space.settle:
-        return True
-    base = "objectives.conditional"
-    own = type(objective).settle
-    return own is not Objective.settle and not own.__module__.endswith(base)
+    if isinstance(objective, Conditional):
+        return type(parse_space(objective.space)).settle is not Space.settle
+    return type(objective).settle is not Objective.settle
