@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from permdist.data import Queries, open_store
 from permdist.models.checkpoints import fingerprint
-from permdist.models.cluster import ClusterTable, Facts, look_at
+from permdist.models.cluster import ClusterTable
 from permdist.models.cluster_scores import HeldOutStores, columns_of_store
 from permdist.models.crew import on_workers
 from permdist.models.inputs import (
@@ -22,6 +22,7 @@ from permdist.models.inputs import (
     read_features,
 )
 from permdist.models.missing import Filling, need_values
+from permdist.models.shares import Facts, look_at
 from permdist.models.stores import far_stores, need_different, store_paths
 
 if TYPE_CHECKING:
