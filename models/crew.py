@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-PER_THREAD = 2  # parts, so that those of a lost worker can be shared out
+# With more than one, idle workers take over questions, and must make the part anew for them.
+PER_THREAD = 1  # parts
 
 
 class Recipe(Protocol):

@@ -13,6 +13,7 @@ from permdist.data.normalize import pieces_of
 from permdist.models.blocks import block_documents
 from permdist.models.checkpoints import fingerprint
 from permdist.models.missing import need_values
+from permdist.models.solvers.solution import one_thread
 from permdist.models.solvers.tree import fold
 from permdist.models.stores import open_part
 from permdist.models.totals import BlockTotal
@@ -181,11 +182,13 @@ class Share:
         ----------
         function : callable
         """
-        return self.table.each(function, self.table.n_jobs)
+        with one_thread():
+            return self.table.each(function, self.table.n_jobs)
 
     def moments(self) -> list[Moments]:
         """Return what the spread of the columns is made of."""
-        return self.table.moments
+        with one_thread():
+            return self.table.moments
 
     def answer(self, order: Order, said: list[Call], call: Call | None) -> Any:
         """Call a method of all blocks of an objective.
@@ -199,7 +202,7 @@ class Share:
         call : Call or None
             The method; None for the answer to the last call of `said`.
         """
-        with self._lock:
+        with self._lock, one_thread():
             total, answers = self._ready_for(order, said)
             return answers[len(said) - 1] if call is None else total.over_blocks(*call)
 
@@ -216,7 +219,7 @@ class Share:
         chosen : array of int or None
             The numbers of the blocks, of those of all stores, that are added up; all by default.
         """
-        with self._lock:
+        with self._lock, one_thread():
             total, _ = self._ready_for(order, said)
             if chosen is None:
                 return fold(total.parts(w), self.block)
