@@ -21,8 +21,8 @@ from permdist._groups import group_queries
 from permdist.data import Queries
 from permdist.data.missing import has_missing
 from permdist.measures import Measure, evaluate, parse
-from permdist.models.attributes import LARGEST_WIDTH, Count, History, Numbers, Truth
-from permdist.models.batch import Batch, teaching
+from permdist.models.attributes import Count, History, Numbers, Truth
+from permdist.models.batch import Batch
 from permdist.models.blocks import Table
 from permdist.models.checkpoints import Checkpoint, facts_of
 from permdist.models.cluster_scores import evaluate_stores, predict_stores
@@ -33,9 +33,10 @@ from permdist.models.inputs import (
     need_range,
     read_features,
 )
-from permdist.models.missing import METHODS, Filling, need_values
-from permdist.models.options import Declared, learned, option
-from permdist.models.rules import Flag, MeasureName, OneOf, Views, Whole
+from permdist.models.missing import need_values
+from permdist.models.options import learned, option
+from permdist.models.prepared import Prepared
+from permdist.models.rules import Flag, MeasureName, Whole
 from permdist.models.scaling import Scaling, inverse
 from permdist.models.sources import source_of
 from permdist.models.stores import far_stores
@@ -43,7 +44,7 @@ from permdist.models.stores import far_stores
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from permdist._typing import BoolArray, FloatArray, IntArray
+    from permdist._typing import FloatArray, IntArray
     from permdist.models.stores import AnyStores
 
 NORMALIZATIONS = (False, "zscore", "rank")  # to choose from on validation queries
@@ -85,7 +86,7 @@ class Card(NamedTuple):
         return self.minimizes
 
 
-class Ranker(Declared):
+class Ranker(Prepared):
     """A ranking function, linear (``X @ coef_``) unless a learner says otherwise.
 
     A learner gives `_learn`, which turns features and labels into fitted attributes; everything
@@ -105,36 +106,13 @@ class Ranker(Declared):
     by_query: ClassVar[bool] = False  # whether a score depends on the other documents
     settings: ClassVar[Settings] = {}  # worth trying in a comparison
     measure_judges: ClassVar[bool] = False  # `measure` is for validation, not for the objective
-    by_column: ClassVar[bool] = False  # whether columns of the features should be contiguous
     scales_itself: ClassVar[bool] = False  # whether `_learn` takes features in any units
-    by_blocks: ClassVar[bool] = (
-        False  # whether it learns from blocks of queries, not from one array
-    )
+    by_blocks: ClassVar[bool] = False  # whether it learns from blocks, not from one array
 
     measure: str | Measure = option(
         MeasureName(),
         "What `score` and early stopping look at; it plays no part in the objective.",
         default="ap",
-    )
-    normalize: bool | str | Sequence[str] = option(
-        Views(),
-        "How to scale every feature within its query: not at all, to the range from 0 to 1, "
-        "or by any of the methods of `permdist.data.Queries.normalize`. Several of them give "
-        "the learner as many versions of every feature, side by side.",
-        default=False,
-    )
-    missing: str = option(
-        OneOf(METHODS),
-        "What to do with features that are missing, NaN: refuse them, or replace them by 0 or by "
-        "the mean of those that the query has of the feature (0 if it has none). They are "
-        "replaced before `normalize`.",
-        default="error",
-    )
-    missing_indicator: bool = option(
-        Flag(),
-        "Whether every feature with missing values in the training data gets one more column, 1 "
-        "where it is missing and 0 elsewhere. These columns come last, see `filling_`.",
-        default=True,
     )
     early_stopping: int | None = option(
         Whole(optional=True),
@@ -204,14 +182,6 @@ class Ranker(Declared):
         """Score documents by their features, already normalized; ptr matters with `by_query`."""
         return features @ self.coef_
 
-    def _seen(self, labels: IntArray) -> IntArray:
-        """Return labels as the learner sees them."""
-        return labels
-
-    def _batch(self, labels: IntArray, ptr: IntArray) -> Batch:
-        """Make the batch of queries that the learner learns from."""
-        return Batch.of(labels, ptr)
-
     def _previous(self) -> FloatArray | None:
         """Return the coefficients of the last fit to start from, if any."""
         return None
@@ -230,16 +200,6 @@ class Ranker(Declared):
         Such learners have no checkpoints, and are not fitted on a cluster.
         """
         return "" if self.by_blocks else "it learns from all features in one array"
-
-    def _draws_by_document(self) -> bool:
-        """Whether what is drawn depends on the order of the documents of a query."""
-        return False
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.missing != "error"
-        return tags
 
     # ---- the estimator -------------------------------------------------------------------------
 
@@ -574,117 +534,6 @@ class Ranker(Declared):
             raise ValueError(
                 f"measure: expected values from 0 to 1, {self.judge.name!r} has {low} to {high}"
             )
-
-    @property
-    def filling(self) -> Filling:
-        """What the fitted learner does with missing values."""
-        return getattr(self, "filling_", Filling())
-
-    @property
-    def n_columns(self) -> int:
-        """The number of columns that the fitted learner works on: features, then indicators."""
-        return self.n_features_in_ * len(self.views_) + len(self.filling.indicators)
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """The versions of the features that are put side by side."""
-        return self._views()
-
-    @property
-    def draws_by_document(self) -> bool:
-        """Whether what is drawn depends on the order of the documents of a query."""
-        return self._draws_by_document()
-
-    def lessons(self, queries: Queries) -> tuple[IntArray, BoolArray]:
-        """Return the labels as the learner sees them, and which queries teach it anything."""
-        labels = self._seen(queries.y)
-        return labels, teaching(labels, queries.ptr)
-
-    def new_filling(self, queries: Queries) -> Filling:
-        """Return what the learner would do with the missing values of these queries."""
-        return Filling.of(queries, self.missing, bool(self.missing_indicator))
-
-    def keep_filling(self, filling: Filling, *, warm: bool) -> None:
-        """Keep which features have missing values; with a warm start they must be the same."""
-        before = self.filling
-        if warm and filling.indicators != before.indicators:
-            raise ValueError(
-                f"missing: expected missing values of the features {list(before.indicators)} as "
-                f"before (warm_start), got {list(filling.indicators)}; use missing_indicator=False"
-            )
-        if self.missing == "error":
-            self.__dict__.pop("filling_", None)
-        else:
-            self.filling_ = filling
-
-    def _views(self) -> tuple[str, ...]:
-        """Return the versions of the features that are put side by side."""
-        return Views().read("normalize", self.normalize)
-
-    def training_data(self, queries: Queries) -> tuple[FloatArray, Batch]:
-        """Return the features and the batch of queries that the learner learns from.
-
-        Queries whose documents all have the same label teach nothing and are left out.
-
-        Parameters
-        ----------
-        queries : Queries
-        """
-        table = self.training_table(queries)
-        need_range(table.largest)
-        return self._whole(table)
-
-    def training_table(self, queries: Queries, **options: Any) -> Table:
-        """Return the queries that the learner learns from, by blocks; see `training_data`.
-
-        Parameters
-        ----------
-        queries : Queries
-        **options
-            Of `permdist.models.blocks.Table`.
-        """
-        filling = getattr(self, "filling_", None) or self.new_filling(queries)
-        need_values(filling.method, queries)
-        labels, useful = self.lessons(queries)
-        if not useful.any():
-            raise ValueError(
-                "y: no query has documents of different labels, there is nothing to learn from"
-            )
-        return Table(
-            queries,
-            filling=filling,
-            views=self._views(),
-            labels=labels,
-            keep=useful,
-            **{
-                "canonical": self._draws_by_document(),
-                "n_jobs": getattr(self, "n_jobs", 1),
-                **options,
-            },
-        )
-
-    def _whole(self, table: Table) -> tuple[FloatArray, Batch]:
-        """Return all features in one array, and the batch of the queries."""
-        features = table.whole(by_column=self.by_column)
-        return features, self._batch(table.labels, table.ptr)
-
-    def check_width(self, width: int, names: tuple[str, ...] | None, *, warm: bool) -> None:
-        """Refuse too many features, and to go on from coefficients for other ones."""
-        if width > LARGEST_WIDTH:
-            raise ValueError(f"X: expected at most {LARGEST_WIDTH:,} features, got {width:,}")
-        if not warm or width == 0:
-            return
-        if tuple(self.views_) != self._views():
-            raise ValueError(
-                f"normalize: expected {tuple(self.views_)} as before (warm_start), got "
-                f"{self._views()}"
-            )
-        if width != self.n_features_in_:
-            raise ValueError(
-                f"X: expected {self.n_features_in_} features as before (warm_start), got {width}"
-            )
-        if names is not None and hasattr(self, "feature_names_in_"):
-            need_names(self, names)
 
     def _coefficients_of(self, other: Ranker, width: int) -> FloatArray:
         if not isinstance(other, Ranker):
