@@ -145,6 +145,12 @@ class Ranker(Prepared):
         "`measure`.",
     )
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # One that has its own way to learn from an array is not passed by.
+        if "_learn" in cls.__dict__ and "_learn_by_blocks" not in cls.__dict__:
+            cls.by_blocks = False
+
     @classmethod
     def settings_for(cls, measure: Measure | None = None) -> dict[str, Sequence[Any]]:  # noqa: ARG003
         """Return the settings to try where models are chosen by a measure on validation queries.
