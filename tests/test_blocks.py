@@ -285,11 +285,11 @@ def test_fits_make_no_copy_of_the_features():
 
 
 def test_a_subclass_with_its_own_way_to_learn_is_not_passed_by(queries):
-    class Noted(models.MLE):
+    class Noted(MLE):
         def _learn(self, features, batch, watch, start):
             self.seen = features.shape
             super()._learn(features, batch, watch, start)
 
     learner = Noted(max_iter=20).fit(queries)
     assert learner.seen[1] == queries.n_features
-    np.testing.assert_array_equal(learner.coef_, models.MLE(max_iter=20).fit(queries).coef_)
+    np.testing.assert_array_equal(learner.coef_, MLE(max_iter=20).fit(queries).coef_)
