@@ -181,8 +181,8 @@ class Ranker(Prepared):
         """
 
     def _learn_by_blocks(self, table: Table, watch: Watch, start: FloatArray | None) -> None:
-        """Do as `_learn`, without one array of all features, in a learner with `by_blocks`."""
-        raise NotImplementedError(f"{type(self).__name__}: give _learn_by_blocks, or no by_blocks")
+        """Do as `_learn`; one with `by_blocks` does so without one array of all features."""
+        self._learn_scaled(table, watch, start)
 
     def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:  # noqa: ARG002
         """Score documents by their features, already normalized; ptr matters with `by_query`."""
@@ -306,18 +306,16 @@ class Ranker(Prepared):
                 if table.checkpoint is not None:
                     table.checkpoint.close()
         else:
-            features, batch = self._whole(table)
-            self._learn_scaled(features, batch, watch, start)
+            self._learn_scaled(table, watch, start)
         self.history_, self.n_iter_, self.views_ = watch.history, len(watch), views
         self.null_ = False
         self._check_fit()
         self.null_ = self._is_null(table)
         return self
 
-    def _learn_scaled(
-        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
-    ) -> None:
+    def _learn_scaled(self, table: Table, watch: Watch, start: FloatArray | None) -> None:
         """Learn from features in units of their spread, unless the learner sees to that itself."""
+        features, batch = self._whole(table)
         scaling = None if self.scales_itself else self._scaling(features, batch.ptr)
         if scaling is None:
             if start is not None:

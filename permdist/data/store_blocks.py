@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -61,7 +62,7 @@ class Task(NamedTuple):
     done: float
 
 
-class Source:
+class Source(ABC):
     """What a store is made from.
 
     Parameters
@@ -90,14 +91,14 @@ class Source:
         self.total = float("nan")
         self.feature_names: tuple[str, ...] | None = None
 
+    @abstractmethod
     def tasks(self, _position: dict[str, Any] | None) -> Generator[Task]:
         """Yield functions that make one block each; several may run at the same time."""
-        raise NotImplementedError
 
-    def note(self, entry: dict[str, Any]) -> None:
+    def note(self, entry: dict[str, Any]) -> None:  # noqa: B027
         """Take notice of a block's entry in the journal, in their order."""
 
-    def end(self) -> None:
+    def end(self) -> None:  # noqa: B027
         """Check what can be checked when all has been read."""
 
 
