@@ -167,6 +167,7 @@ def _peer(name: str) -> Callable[[data.Queries], Any]:
 
         # It keeps X until the bins are made; the raw data are not needed after that.
         options = {"objective": "lambdarank", "num_leaves": 31, "verbose": -1}
+        options["num_threads"] = os.cpu_count()  # whatever OMP_NUM_THREADS says
         found = lightgbm.train(
             options, lightgbm.Dataset(queries.X, queries.y, group=queries.sizes), 100
         )
@@ -177,6 +178,7 @@ def _peer(name: str) -> Callable[[data.Queries], Any]:
 
         options = {"objective": "rank:ndcg", "tree_method": "hist", "max_leaves": 31}
         options |= {"grow_policy": "lossguide", "max_depth": 0, "ndcg_exp_gain": True}
+        options |= {"nthread": os.cpu_count()}
         table = xgboost.QuantileDMatrix(queries.X, queries.y, group=queries.sizes)
         found = xgboost.train(options, table, 100)
         return lambda X: found.predict(xgboost.DMatrix(X))

@@ -13,7 +13,7 @@ from permdist.models.base import Card, Ranker, Settings
 from permdist.models.batch import with_shared_ties
 from permdist.models.options import learned, option
 from permdist.models.rules import MeasureName, Number, OneOf, Whole
-from permdist.models.shared import Seeded, Standardized
+from permdist.models.shared import InBlocks, Seeded, Standardized, Threaded
 from permdist.models.solvers import linear_scores
 from permdist.models.weak import Features, Learners, Pool, Rankers, Stumps, WeakRankers
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from permdist._typing import FloatArray, IntArray
     from permdist.measures import Measure
-    from permdist.models.batch import Batch
+    from permdist.models import blocks
     from permdist.models.history import Watch
 
 LARGEST = 1.0 - 1e-12  # a weak ranker that ranks all perfectly would get an infinite weight
 
 
-class AdaRank(Seeded, Standardized, Ranker):
+class AdaRank(Seeded, Standardized, Threaded, InBlocks, Ranker):
     """Boosting on queries: each round adds the weak ranker that ranks the hardest queries best.
 
     Minimizes the exponential type-one bound ``sum_q exp(-E_q)`` of any measure E in [0, 1]. In
@@ -186,8 +186,16 @@ class AdaRank(Seeded, Standardized, Ranker):
             total += alpha * ranker.predict(features)
         return total
 
-    def _pool(self, features: FloatArray, batch: Batch, measured: Any) -> Pool:
-        weak = self.weak
+    def why_whole(self) -> str:
+        """Say why all data must be in one array; see `Ranker.why_whole`."""
+        if not isinstance(self.weak, str):
+            return "its weak rankers learn from all features in one array; use weak='signed'"
+        if self.weak in ("thresholds", "stumps"):
+            return "thresholds are quantiles of whole columns; use weak='signed'"
+        return ""
+
+    def _pool(self, table: blocks.Table, start: FloatArray | None) -> Pool:
+        weak, measure = self.weak, with_shared_ties(self.judge)
         if self.directions is not None:
             weak = {"up": "features", "both": "signed"}[self.directions]
             warnings.warn(
@@ -195,46 +203,35 @@ class AdaRank(Seeded, Standardized, Ranker):
                 DeprecationWarning,
                 stacklevel=6,
             )
+        inputs = table, measure, start
         if weak in ("features", "signed"):
-            scaling = self._scaling(features, batch.ptr)
-            unit = np.ones(features.shape[1]) if scaling is None else scaling.spread
-            return Features(features, measured, batch, unit, weak == "signed")
+            return Features(*inputs, standardized=self.standardize, signed=weak == "signed")
         if weak in ("thresholds", "stumps"):
-            return Stumps(features, measured, self.thresholds, weak == "stumps")
-        return Learners(
-            weak,
-            features,
-            measured,
-            batch,
-            scaled=self.standardize,
-            random_state=self.random_state,
-        )
-
-    def _learn(
-        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
-    ) -> None:
-        for name in self.alternatives:
-            self.__dict__.pop(name, None)
-        measure = with_shared_ties(self.judge)
+            return Stumps(*inputs, count=self.thresholds, signed=weak == "stumps")
+        features, batch = self._whole(table)
 
         def measured(scores: FloatArray) -> FloatArray:
-            return batch.measured(measure, scores)
+            return batch.measured(measure, scores, self.n_jobs)
 
-        pool = self._pool(features, batch, measured)
-        first = np.zeros(features.shape[1]) if start is None else np.array(start)
-        scores, held_out = linear_scores(features, first), watch.held_out
+        options = {"scaled": self.standardize, "random_state": self.random_state}
+        return Learners(weak, features, measured, batch, start, **options)
+
+    def _learn_by_blocks(self, table: blocks.Table, watch: Watch, start: FloatArray | None) -> None:
+        for name in self.alternatives:
+            self.__dict__.pop(name, None)
+        pool, n_queries = self._pool(table, start), table.n_queries
+        first = np.zeros(table.width) if start is None else np.array(start)
+        held_out = None if pool.linear else watch.held_out
         judged = None if held_out is None else linear_scores(held_out.X, first)
-        current = np.zeros(len(batch)) if start is None else measured(scores)
-        gap = float(np.exp(-current).mean())  # Theorem 4: no more than this is missing
+        total, bound = pool.begin()
+        gap = bound / n_queries  # Theorem 4: no more than this is missing
         keys: list[Any] = []
         alphas: list[float] = []
-        best, kept, step, changed = float(current.mean()), 0, 1.0, True
+        best, kept, step, changed = total / n_queries, 0, 1.0, True
         smallest = 0.5**self.halvings if self.accept == "better" else 1.0
         while len(keys) < self.max_iter:
-            weights = np.exp(-current)
-            weights /= weights.sum()
-            offer = pool.best(weights)
-            phi = 0.0 if offer is None else min(float(weights @ offer.values), LARGEST)
+            offer = pool.best()
+            phi = 0.0 if offer is None else min(offer.phi, LARGEST)
             if offer is None or phi <= 0.0:
                 if step <= smallest:
                     break
@@ -242,31 +239,31 @@ class AdaRank(Seeded, Standardized, Ranker):
                 pool.reset()
                 continue
             alpha = 0.5 * step * float(np.log((1.0 + phi) / (1.0 - phi)))
-            trial = scores + alpha * offer.scores
-            after = measured(trial)
-            train = float(after.mean())
+            trial = pool.attempt(offer.key, alpha)
+            train, changed = trial.measure / n_queries, trial.changed
             better = train > best + self.tol
-            changed = not np.array_equal(after, current)
             if self.accept != "literal":
                 pool.pass_over(offer.key)
                 if self.accept == "better" and not better:
                     continue
                 if changed or not keys:
                     pool.reset()
-            delta = float((after - current - alpha * offer.values).min())
-            gap *= float(np.exp(-delta) * (np.cosh(alpha) - phi * np.sinh(alpha)))
-            scores, current = trial, after
+            gap *= float(np.exp(-trial.delta) * (np.cosh(alpha) - phi * np.sinh(alpha)))
+            pool.accept()
             keys.append(offer.key)
             alphas.append(alpha)
             if better:
                 best, kept = train, len(keys)
-            notes = {"train": train, "phi": phi, "delta": delta, "alpha": alpha}
+            notes = {"train": train, "phi": phi, "delta": trial.delta, "alpha": alpha}
             if isinstance(pool, Features):
                 notes["feature"] = pool.column(offer.key)
-            if held_out is not None and judged is not None:
-                judged = judged + alpha * pool.predict(offer.key, held_out)
-            value = float(np.exp(-after).sum())
-            stop = watch.note(len(keys), judged, objective=value, **notes, guarantee=1.0 - gap)
+            notes = {"objective": trial.bound, **notes, "guarantee": 1.0 - gap}
+            if pool.linear:
+                stop = watch.linear(pool.model(keys, alphas, first)["coef_"], **notes)
+            else:
+                if judged is not None:
+                    judged = judged + alpha * pool.predict(offer.key, held_out)
+                stop = watch.note(len(keys), judged, **notes)
             if stop or (self.accept == "all" and len(keys) - kept >= self.patience):
                 break
         if watch.stops_early:

@@ -110,6 +110,8 @@ class Table:
         The file that evaluations are kept in.
     order : array of int, shape (documents,), or None
         The canonical order of the documents, query after query.
+    notes : dict
+        What functions that `ask` is given keep for their next call.
     """
 
     def __init__(
@@ -128,6 +130,7 @@ class Table:
         self.queries, self.views, self.n_jobs = queries, views, n_jobs
         self.first = first
         self.checkpoint: Checkpoint | None = None
+        self.notes: dict[str, Any] = {}
         self.X: FloatArray = np.asarray(queries.X)  # without the overhead of a memory map
         self.filling = filling or Filling()
         self.labels = queries.y if labels is None else labels
@@ -200,6 +203,15 @@ class Table:
         """
         return map_blocks(lambda number: function(self, number), len(self), n_jobs)
 
+    def ask(self, function: Callable[[Table], list[Result]]) -> list[Result]:
+        """Call a function of the table that returns something for each block.
+
+        Parameters
+        ----------
+        function : callable
+        """
+        return function(self)
+
     def total(self, objective: Objective, n_jobs: int | None = None) -> SumOverBlocks:
         """Return an objective as a function of the coefficients.
 
@@ -244,6 +256,23 @@ class Table:
         for number in range(len(self)):
             found[self.rows(number)] = self.block(number)
         return frozen(found)
+
+    def columns(self) -> tuple[FloatArray, IntArray | None]:
+        """Return an array with all columns, and which of its rows are the documents.
+
+        Returns
+        -------
+        features : array of float, shape (rows, columns)
+            X itself where nothing is computed.
+        rows : array of int, shape (documents,), or None
+            None for all of them.
+        """
+        if not self._plain or self.order is not None:
+            return self.whole(), None
+        if len(self._starts) == self.queries.n_queries:
+            return self.X, None
+        runs = self._runs(0, self.n_queries)
+        return self.X, np.concatenate([np.arange(a, b) for a, b in runs])
 
     @cached_property
     def moments(self) -> list[Moments]:

@@ -213,6 +213,16 @@ class ClusterTable:
         """
         return list(itertools.chain.from_iterable(self.crew.ask(Share.each, function)))
 
+    def ask(self, function: Callable[[Table], list[Any]]) -> list[Any]:
+        """Call a function of the table of each part that returns something for each block.
+
+        Parameters
+        ----------
+        function : callable
+            Of a module, or a method of something small.
+        """
+        return list(itertools.chain.from_iterable(self.crew.ask(Share.ask, function)))
+
     def total(self, objective: Objective, n_jobs: int | None) -> ClusterTotal:  # noqa: ARG002
         """Return an objective as a function of the coefficients.
 

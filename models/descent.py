@@ -9,21 +9,27 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from permdist.data import Queries
 from permdist.models import solvers
 from permdist.models.base import Ranker
-from permdist.models.blocks import Table
 from permdist.models.objectives.base import OBJECTIVES, Objective, parse_objective
 from permdist.models.options import option
 from permdist.models.rules import OneOf
 from permdist.models.scaling import Scaling
-from permdist.models.shared import Iterative, Penalized, Standardized, Threaded, WarmStarted
+from permdist.models.shared import (
+    InBlocks,
+    Iterative,
+    Penalized,
+    Standardized,
+    Threaded,
+    WarmStarted,
+)
 from permdist.models.solvers.growing import Blocks
 from permdist.models.specs import SpecName
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
     from permdist.models.batch import Batch
+    from permdist.models.blocks import Table
     from permdist.models.history import Watch
     from permdist.models.totals import SumOverBlocks
 
@@ -50,7 +56,7 @@ class Task(NamedTuple):
     table: Table
 
 
-class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker):
+class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, InBlocks, Ranker):
     """A linear ranker that minimizes ``objective(X w) + |w|^2 / C``.
 
     A learner gives `build_objective`, and `_solve` if it is not minimized by L-BFGS. `history_`
@@ -60,7 +66,6 @@ class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker)
     """
 
     scales_itself: ClassVar[bool] = True
-    by_blocks: ClassVar[bool] = True
     warns_if_flat: ClassVar[bool] = True
     advice: ClassVar[str] = "other features"  # where no step can be taken
 
@@ -93,13 +98,6 @@ class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, Ranker)
     def _learn_by_blocks(self, table: Table, watch: Watch, start: FloatArray | None) -> None:
         begin = self._start(table) if start is None else start
         self._keep(self._solve(self._task(self.build_objective(), table, begin, watch)))
-
-    def _learn(
-        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
-    ) -> None:
-        """Learn from one array of features, already normalized."""
-        queries = Queries.trusted(features, batch.labels, batch.ptr, np.arange(len(batch)))
-        self._learn_by_blocks(Table(queries, n_jobs=self.n_jobs), watch, start)
 
     def _total(self, objective: Objective, table: Table) -> SumOverBlocks:
         """Make an objective a function of the coefficients."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from permdist.data import Queries
+from permdist.models.blocks import Table
 from permdist.models.options import Declared, option
 from permdist.models.rules import MOST_THREADS, SMALLEST, Flag, Number, Seed, Whole
 from permdist.models.scaling import Scaling
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
     from permdist._typing import FloatArray, IntArray
     from permdist.measures import Measure
+    from permdist.models.batch import Batch
+    from permdist.models.history import Watch
 
 
 class Standardized(Declared):
@@ -31,6 +35,23 @@ class Standardized(Declared):
     def _scaling(self, features: FloatArray, ptr: IntArray) -> Scaling | None:
         """Return the units in which features are to be measured."""
         return Scaling.of(features, ptr) if self.standardize else None
+
+
+class InBlocks(Declared):
+    """A learner that goes through blocks of queries, wherever these are.
+
+    It gives `_learn_by_blocks`.
+    """
+
+    by_blocks: ClassVar[bool] = True
+
+    def _learn(
+        self, features: FloatArray, batch: Batch, watch: Watch, start: FloatArray | None
+    ) -> None:
+        """Learn from one array of features, already normalized."""
+        queries = Queries.trusted(features, batch.labels, batch.ptr, np.arange(len(batch)))
+        table = Table(queries, n_jobs=getattr(self, "n_jobs", 1))
+        self._learn_by_blocks(table, watch, start)  # type: ignore[attr-defined]
 
 
 class Penalized(Declared):

@@ -185,6 +185,16 @@ class Share:
         with one_thread():
             return self.table.each(function, self.table.n_jobs)
 
+    def ask(self, function: Callable[[Table], list[Any]]) -> list[Any]:
+        """Call a function of the table, which may keep notes there.
+
+        Parameters
+        ----------
+        function : callable
+        """
+        with self._lock, one_thread():
+            return function(self.table)
+
     def moments(self) -> list[Moments]:
         """Return what the spread of the columns is made of."""
         with one_thread():

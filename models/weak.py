@@ -1,11 +1,11 @@
 """Weak rankers for boosting on queries: single features, thresholds, other learners, your own.
 
-A pool offers weak rankers, each with its scores of the training documents, brought to a common
-unit, and the measure that each query has under it.
+A pool offers weak rankers, brought to a common unit, and keeps the sum of those that are taken.
 """
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,11 +19,16 @@ from permdist.models.base import Ranker
 from permdist.models.blocks import columns_of
 from permdist.models.rules import Rule, Views, shown
 from permdist.models.scaling import inverse, spread_within
+from permdist.models.solvers import linear_scores
+from permdist.models.solvers.total import Evaluation
+from permdist.models.weak_rounds import Attempt, Listed, Rounds, Steps, Sums
 
 if TYPE_CHECKING:
-    from permdist._typing import BoolArray, FloatArray
+    from permdist._typing import FloatArray
     from permdist.data import Queries
+    from permdist.measures import Measure
     from permdist.models.batch import Batch
+    from permdist.models.blocks import Table
 
 WORDS = ("features", "signed", "thresholds", "stumps")
 TRIES = 5  # weak learners that are fitted in vain before there is no hope
@@ -38,22 +43,34 @@ class Offer(NamedTuple):
     ----------
     key : object
         What it is, for the pool.
-    scores : array of float, shape (documents,)
-    values : array of float, shape (queries,)
-        The measure of each query when it is ranked by h.
+    phi : float
+        The weighted mean of the measure of queries that are ranked by h.
     """
 
     key: Any
-    scores: FloatArray
-    values: FloatArray
+    phi: float
 
 
 class Pool(ABC):
-    """Weak rankers to choose from."""
+    """Weak rankers to choose from, and the sum of those that were chosen."""
+
+    linear: bool = False  # whether the model has coefficients
 
     @abstractmethod
-    def best(self, weights: FloatArray) -> Offer | None:
+    def begin(self) -> tuple[float, float]:
+        """Return the sums of E and of exp(-E) over queries, before the first round."""
+
+    @abstractmethod
+    def best(self) -> Offer | None:
         """Return the weak ranker of the largest weighted measure, of those not passed over."""
+
+    @abstractmethod
+    def attempt(self, key: Any, alpha: float) -> Attempt:
+        """Look at the model with this weak ranker, which was offered last, added to it."""
+
+    @abstractmethod
+    def accept(self) -> None:
+        """Keep the model of the last attempt."""
 
     @abstractmethod
     def pass_over(self, key: Any) -> None:
@@ -72,33 +89,57 @@ class Pool(ABC):
         """Return the fitted attributes of the sum of these weak rankers and a linear start."""
 
 
-class Listed(Pool):
-    """A pool of finitely many weak rankers, measured once.
+class Listing(Pool):
+    """A pool of finitely many weak rankers, which are measured once.
 
     Parameters
     ----------
-    features : array of float, shape (documents, features)
-    measured : callable
-        Turns scores of the documents into a measure of each query.
+    table : Table or ClusterTable
+    rankers : Listed
+    measure : Measure
+    start : array of float, shape (columns,), or None
+        The coefficients of a linear model that the rounds add to.
     """
 
-    usable: BoolArray  # (rankers,), False for those that rank nothing
-
-    def __init__(self, features: FloatArray, measured: Measured) -> None:
-        self.features = features
-        self.table = np.array([measured(self.scores(k)) for k in range(len(self.usable))])
+    def __init__(
+        self, table: Any, rankers: Listed, measure: Measure, start: FloatArray | None
+    ) -> None:
+        self.rankers, self._table = rankers, table
+        self._rounds = Rounds(rankers, measure, start)
+        self._steps: Steps = ()
+        self._tried: Steps = ()
+        self._sums: Sums | None = None
         self.reset()
 
-    @abstractmethod
-    def scores(self, key: int, features: FloatArray | None = None) -> FloatArray:
-        """Return the scores of a ranker, of the training documents by default."""
+    def begin(self) -> tuple[float, float]:
+        """Return the sums of E and of exp(-E) over queries, before the first round."""
+        sums = self._after_steps()
+        return sums.measure, sums.bound
 
-    def best(self, weights: FloatArray) -> Offer | None:
+    def best(self) -> Offer | None:
         """Return the weak ranker of the largest weighted measure, of those not passed over."""
         if not self.offered.any():
             return None
-        k = int(np.argmax(np.where(self.offered, self.table @ weights, -np.inf)))
-        return Offer(k, self.scores(k), self.table[k])
+        sums = self._after_steps()
+        key = int(np.argmax(np.where(self.offered, sums.by_ranker, -np.inf)))
+        return Offer(key, float(sums.by_ranker[key] / sums.bound))
+
+    def attempt(self, key: int, alpha: float) -> Attempt:
+        """Look at the model with this weak ranker added to it."""
+        self._tried = (*self._steps, (key, alpha))
+        asked, there = np.array([key, alpha]), self._table.checkpoint
+        known = there.find(self._state(), asked) if there is not None else None
+        if known is not None:
+            return Attempt(known.value, known.steepest, known.gradient[0], known.silent > 0)
+        found = self._rounds.attempt(self._table, self._steps, key, alpha)
+        if there is not None:
+            sums = found.measure, np.array([found.delta]), found.bound, int(found.changed)
+            there.keep(self._state(), asked, Evaluation(*sums))
+        return found
+
+    def accept(self) -> None:
+        """Keep the model of the last attempt."""
+        self._steps, self._sums = self._tried, None
 
     def pass_over(self, key: int) -> None:
         """Do not offer this one again until `reset`."""
@@ -106,99 +147,118 @@ class Listed(Pool):
 
     def reset(self) -> None:
         """Offer all again."""
-        self.offered = self.usable.copy()
+        self.offered = self.rankers.usable.copy()
 
     def predict(self, key: int, queries: Queries) -> FloatArray:
         """Return the scores of other documents."""
-        return self.scores(key, queries.X)
+        return self.rankers.scores(key, queries.X)
+
+    def _after_steps(self) -> Sums:
+        if self._sums is not None:
+            return self._sums
+        asked, there = np.array([-1.0]), self._table.checkpoint
+        known = there.find(self._state(), asked) if there is not None else None
+        if known is not None:
+            self._sums = Sums(known.value, known.steepest, known.gradient)
+            return self._sums
+        found = self._sums = self._rounds.sums(self._table, self._steps)
+        if there is not None:
+            there.keep(
+                self._state(), asked, Evaluation(found.measure, found.by_ranker, found.bound, 0)
+            )
+        return found
+
+    def _state(self) -> bytes:
+        return hashlib.sha256(repr(self._steps).encode()).digest()[:16]
 
 
-class Features(Listed):
+class Features(Listing):
     """Single features, with `signed` also upside down: rankers ``width + k`` are ``-x_k``.
 
     Parameters
     ----------
-    features, measured
-        As for `Listed`.
-    batch : Batch
-    unit : array of float, shape (features,)
-        What features are divided by.
+    table, measure, start
+        As for `Listing`.
+    standardized : bool
+        Whether features are divided by their spread within queries.
     signed : bool
     """
 
+    linear = True
+
     def __init__(
         self,
-        features: FloatArray,
-        measured: Measured,
-        batch: Batch,
-        unit: FloatArray,
+        table: Any,
+        measure: Measure,
+        start: FloatArray | None,
+        *,
+        standardized: bool,
         signed: bool,
     ) -> None:
-        self.factor = inverse(unit)
+        spread, self.width = table.spread, table.width
+        factor = inverse(spread) if standardized else np.ones(self.width)
+        number = np.arange(self.width)
         # A feature that is constant in every query ranks nothing: ties would speak for it.
-        varies = spread_within(features, batch.ptr) > 0.0
-        self.usable = np.tile(varies, 2 if signed else 1)
-        super().__init__(features, measured)
-
-    def scores(self, key: int, features: FloatArray | None = None) -> FloatArray:
-        """Return the scores of a ranker, of the training documents by default."""
-        X, width = self.features if features is None else features, len(self.factor)
-        factor = self.factor[key % width]
-        return X[:, key % width] * (factor if key < width else -factor)
+        rankers = number, factor, spread > 0.0
+        if signed:
+            rankers = (
+                np.tile(number, 2),
+                np.concatenate([factor, -factor]),
+                np.tile(spread > 0.0, 2),
+            )
+        feature, factors, usable = rankers
+        super().__init__(table, Listed(feature, factors, None, usable), measure, start)
 
     def column(self, key: int) -> int:
         """Return the number of the feature, ``-1 - number`` where it is upside down."""
-        width = len(self.factor)
-        return key if key < width else -1 - key % width
+        return key if key < self.width else -1 - key % self.width
 
     def model(self, keys: list[Any], alphas: list[float], start: FloatArray) -> dict[str, Any]:
         """Return coefficients."""
-        coef, width = np.array(start), len(self.factor)
+        coef = np.array(start)
         for key, alpha in zip(keys, alphas, strict=True):
-            factor = self.factor[key % width]
-            coef[key % width] += alpha * (factor if key < width else -factor)
+            coef[key % self.width] += alpha * self.rankers.factor[key]
         return {"coef_": coef, "features_": [self.column(key) for key in keys]}
 
 
-class Stumps(Listed):
+class Stumps(Listing):
     """Thresholds of features: ``1 if x > threshold else 0``, with `signed` also the opposite.
 
     Parameters
     ----------
-    features, measured
-        As for `Listed`.
+    table, measure, start
+        As for `Listing`.
     count : int
         The number of thresholds per feature, quantiles of its values.
     signed : bool
     """
 
-    def __init__(self, features: FloatArray, measured: Measured, count: int, signed: bool) -> None:
+    def __init__(
+        self, table: Table, measure: Measure, start: FloatArray | None, *, count: int, signed: bool
+    ) -> None:
         columns, cuts = [], []
-        for k, column in columns_of(features):
+        for k, column in columns_of(table.whole()):
             found = thresholds_of(column, count)
             columns.append(np.full(len(found), k))
             cuts.append(found)
-        self.feature, self.threshold = np.concatenate(columns), np.concatenate(cuts)
-        self.sign = np.ones(len(self.feature))
+        feature, threshold = np.concatenate(columns), np.concatenate(cuts)
+        sign = np.ones(len(feature))
         if signed:
-            self.sign = np.concatenate([self.sign, -self.sign])
-            self.feature, self.threshold = np.tile(self.feature, 2), np.tile(self.threshold, 2)
-        self.usable = np.ones(len(self.sign), dtype=bool)
-        super().__init__(features, measured)
-
-    def scores(self, key: int, features: FloatArray | None = None) -> FloatArray:
-        """Return the scores of a ranker, of the training documents by default."""
-        X = self.features if features is None else features
-        return self.sign[key] * (X[:, self.feature[key]] > self.threshold[key])
+            sign = np.concatenate([sign, -sign])
+            feature, threshold = np.tile(feature, 2), np.tile(threshold, 2)
+        usable = np.ones(len(sign), dtype=bool)
+        super().__init__(table, Listed(feature, sign, threshold, usable), measure, start)
 
     def model(self, keys: list[Any], alphas: list[float], start: FloatArray) -> dict[str, Any]:
         """Return a table of stumps; those of small values first have a negative alpha."""
         need_no_start(start)
+        rankers = self.rankers
+        assert rankers.threshold is not None
         return {
             "stumps_": {
-                "feature": self.feature[keys].astype(int).tolist(),
-                "threshold": self.threshold[keys].tolist(),
-                "alpha": (self.sign[keys] * np.array(alphas)).tolist(),
+                "feature": rankers.feature[keys].astype(int).tolist(),
+                "threshold": rankers.threshold[keys].tolist(),
+                "alpha": (rankers.factor[keys] * np.array(alphas)).tolist(),
             }
         }
 
@@ -213,9 +273,12 @@ class Learners(Pool):
     ----------
     weak : Ranker or object
         See `permdist.models.AdaRank`.
-    features, measured
-        As for `Listed`.
+    features : array of float, shape (documents, features)
+    measured : callable
+        Turns scores of the documents into a measure of each query.
     batch : Batch
+    start : array of float, shape (features,), or None
+        The coefficients of a linear model that the rounds add to.
     scaled : bool
         Whether scores are divided by their spread within queries.
     random_state : int or None
@@ -227,6 +290,7 @@ class Learners(Pool):
         features: FloatArray,
         measured: Measured,
         batch: Batch,
+        start: FloatArray | None,
         *,
         scaled: bool,
         random_state: int | None,
@@ -234,12 +298,22 @@ class Learners(Pool):
         self.weak, self.features, self.measured, self.batch = weak, features, measured, batch
         self.scaled, self.rng = scaled, as_rng(random_state)
         self.failed = 0
+        self.scores, self.values = np.zeros(len(features)), np.zeros(len(batch))
+        if start is not None:
+            self.scores = linear_scores(features, start)
+            self.values = measured(self.scores)
+        self._offered = self._tried = self.scores, self.values
 
-    def best(self, weights: FloatArray) -> Offer | None:
-        """Make a weak ranker for these weights; None after too many that brought nothing."""
+    def begin(self) -> tuple[float, float]:
+        """Return the sums of E and of exp(-E) over queries, before the first round."""
+        return float(self.values.sum()), float(np.exp(-self.values).sum())
+
+    def best(self) -> Offer | None:
+        """Make a weak ranker for the weights; None after too many that brought nothing."""
         if self.failed == TRIES:
             return None
-        batch = self.batch
+        batch, weights = self.batch, np.exp(-self.values)
+        weights /= weights.sum()
         if isinstance(self.weak, Ranker):
             drawn = self.rng.choice(len(batch), size=len(batch), p=weights)
             rows = np.concatenate([np.arange(*batch.bounds[q]) for q in drawn])
@@ -252,7 +326,21 @@ class Learners(Pool):
         spread = spread_within(scores[:, None], batch.ptr)[0] if self.scaled else 1.0
         if not spread > 0.0:
             return None
-        return Offer((made, 1.0 / spread), scores / spread, self.measured(scores))
+        self._offered = scores / spread, self.measured(scores)
+        return Offer((made, 1.0 / spread), float(weights @ self._offered[1]))
+
+    def attempt(self, key: Any, alpha: float) -> Attempt:  # noqa: ARG002
+        """Look at the model with the weak ranker that was offered last added to it."""
+        scores = self.scores + alpha * self._offered[0]
+        after = self.measured(scores)
+        self._tried = scores, after
+        delta = float((after - self.values - alpha * self._offered[1]).min())
+        changed = not np.array_equal(after, self.values)
+        return Attempt(float(after.sum()), float(np.exp(-after).sum()), delta, changed)
+
+    def accept(self) -> None:
+        """Keep the model of the last attempt."""
+        self.scores, self.values = self._tried
 
     def _scores(self, made: Any, X: FloatArray) -> FloatArray:
         scores = finite("weak: scores of predict", made.predict(X), ndim=1)

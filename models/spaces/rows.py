@@ -10,7 +10,8 @@ import numpy as np
 from permdist.models.rules import Whole
 from permdist.models.spaces.base import Space, Sums, register_space
 from permdist.models.spaces.pairs import PairSums
-from permdist.sums.rows import BatchRows, decompose
+from permdist.sums.row_tables import decompose
+from permdist.sums.rows import BatchRows
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, RandomState

@@ -10,7 +10,7 @@ from permdist._exp import exp_down
 from permdist._kernels import kernel
 from permdist._limits import need_memory
 from permdist._ragged import bounds, pointers, rows_of
-from permdist.sums.rows import decompose
+from permdist.sums.row_tables import decompose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
