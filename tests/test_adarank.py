@@ -10,8 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from permdist import data
 from permdist.measures import parse
-from permdist.models import AdaRank, RankBoost, RankSVM, load
+from permdist.models import AdaRank, RankBoost, RankSVM, batch, blocks, load
 from permdist.models.weak import thresholds_of
+from permdist.models.weak_rounds import Listed, Rounds
 
 
 @pytest.fixture(scope="module")
@@ -240,3 +241,51 @@ def test_neither_units_nor_the_order_of_documents_matter(queries, weak):
     for order in (np.lexsort((-y, qid)), np.lexsort((y, qid))):
         mixed = fitted(X[order], y[order], qid[order], **options).predict(X)
         np.testing.assert_allclose(mixed, found, rtol=1e-5, atol=1e-8)
+
+
+# ---- blocks --------------------------------------------------------------------------------------
+
+
+def test_neither_blocks_nor_threads_nor_skipped_queries_matter(queries, monkeypatch):
+    learner = fitted(queries, max_iter=10, n_jobs=1)
+    dull = data.Queries(queries.X[:9] + 1.0, np.ones(9, dtype=int), np.repeat([900, 901, 902], 3))
+    parts = [dull.where([0]), queries.where(np.arange(5)), dull.where([1, 2])]
+    more = data.Queries.concatenate([*parts, queries.where(np.arange(5, len(queries)))])
+    monkeypatch.setattr(batch, "PART", 40)
+    monkeypatch.setattr(blocks, "block_documents", lambda _: 30)
+    for jobs in (1, 3):
+        found = fitted(more, max_iter=10, n_jobs=jobs)
+        assert found.features_ == learner.features_
+        np.testing.assert_allclose(found.coef_, learner.coef_, rtol=1e-12)
+    small = data.Queries(more.X.astype(np.float32), more.y, more.qid)
+    assert fitted(small, max_iter=10).features_ == learner.features_
+
+
+def test_sums_over_rounds_are_what_they_say(queries):
+    X, measure = queries.X, parse("ap[ties=average]")
+    rankers = Listed(np.arange(6), np.linspace(-1.0, 1.5, 6), None, np.ones(6, dtype=bool))
+    start = np.linspace(0.5, -0.5, 6)
+    rounds, steps = Rounds(rankers, measure, start), ((2, 0.3), (5, 0.1))
+
+    def values(w):
+        return batch.Batch.of(queries.y, queries.ptr).measured(measure, X @ w)
+
+    w = start.copy()
+    w[2] += 0.3 * rankers.factor[2]
+    w[5] += 0.1 * rankers.factor[5]
+    measures = np.array([values(np.eye(6)[k] * rankers.factor[k]) for k in range(6)])
+    before = values(w)
+    asked = blocks.Table(queries)
+    rounds.sums(asked, steps[:1])
+    for table in (asked, blocks.Table(queries)):  # the second one is told all at once
+        found = rounds.sums(table, steps)
+        assert found.measure == pytest.approx(before.sum())
+        assert found.bound == pytest.approx(np.exp(-before).sum())
+        np.testing.assert_allclose(found.by_ranker, measures @ np.exp(-before))
+        w[1] += 3.0 * rankers.factor[1]
+        after = values(w)
+        w[1] -= 3.0 * rankers.factor[1]
+        tried = rounds.attempt(table, steps, 1, 3.0)
+        assert tried.measure == pytest.approx(after.sum())
+        assert tried.delta == pytest.approx((after - before - 3.0 * measures[1]).min())
+        assert tried.changed == bool((after != before).any())

@@ -209,6 +209,7 @@ def test_a_fit_that_is_killed_goes_on_with_the_same_bits(tmp_path):
         ConvexLoss(max_iter=20),  # sorts its rows again between rounds
         ConvexLoss(reweight=1, max_iter=30),
         SVMMap(max_iter=20),
+        AdaRank(max_iter=20),
     ],
     ids=repr,
 )
@@ -238,8 +239,8 @@ def test_a_fit_refuses_the_file_of_another(tmp_path):
     start = MLE(C=1.0).fit(QUERIES)
     with pytest.raises(ValueError, match="another start"):
         MLE(C=10.0).fit(QUERIES, checkpoint=path, warm_start_from=start)
-    with pytest.raises(ValueError, match="AdaRank has none, it learns from all features"):
-        AdaRank().fit(QUERIES, checkpoint=tmp_path / "new")
+    with pytest.raises(ValueError, match="AdaRank has none, thresholds are quantiles"):
+        AdaRank(weak="stumps").fit(QUERIES, checkpoint=tmp_path / "new")
     with pytest.raises(ValueError, match="random_state=None cannot be repeated"):
         ConvexLoss(random_state=None).fit(QUERIES, checkpoint=tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -74,11 +74,6 @@ def stores(tmp_path_factory):
     return [folder / "a", folder / "b"]
 
 
-@pytest.fixture(scope="module")
-def workers(client):
-    return client.run(os.getpid)
-
-
 def _state(learner):
     history = {key: values for key, values in learner.history_.items() if key != "seconds"}
     return learner.coef_.tobytes(), history, learner.null_, learner.n_iter_
@@ -93,6 +88,7 @@ LEARNERS = [
     ConvexLoss(C=0.01, max_iter=12),  # over rows, which are sorted again between rounds
     SVMMap(C=0.01, max_iter=8, normalize=("raw", "zscore")),
     RankCosine(max_iter=5),
+    AdaRank(max_iter=4, weak="features"),
     ListMLE(max_iter=5, ties="random"),  # draws, for documents in their canonical order
 ]
 
@@ -133,8 +129,9 @@ def test_one_store_is_as_good_as_queries_in_memory(client, stores):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_lost_worker_changes_nothing(client, stores, workers, monkeypatch):
-    learner = ConvexLoss(C=0.01, max_iter=12)
+@pytest.mark.parametrize("learner", [LEARNERS[1], LEARNERS[4]], ids=["ConvexLoss", "AdaRank"])
+def test_a_lost_worker_changes_nothing(client, stores, learner, monkeypatch):
+    workers = client.run(os.getpid)
     wanted = _state(_copy(learner).fit(stores))
     asked, ask = [], Crew.ask
 
@@ -182,8 +179,10 @@ def test_what_cannot_be_fitted_on_a_cluster_says_why(client, stores):
         MLE().fit(data.make_letor(10, rng=0), client=client)
     with pytest.raises(ValueError, match=r"RankBoost cannot be fitted .* on a cluster: .* no sum"):
         RankBoost().fit(stores, client=client)
-    with pytest.raises(ValueError, match="AdaRank cannot be fitted to data on several stores"):
-        AdaRank().fit(stores)
+    with pytest.raises(ValueError, match=r"AdaRank cannot .* on several stores: .* quantiles"):
+        AdaRank(weak="stumps").fit(stores)
+    with pytest.raises(ValueError, match=r"AdaRank cannot .* on a cluster: its weak rankers learn"):
+        AdaRank(weak=MLE()).fit(stores, client=client)
     with pytest.raises(ValueError, match="takes a step after each query"):
         ApproxNDCG(optimizer="stochastic").fit(stores[0], client=client)
     with pytest.raises(ValueError, match="is given more than once"):
