@@ -20,10 +20,11 @@ from permdist.data.missing import fill
 from permdist.data.normalize import normalize_rows, pieces_of
 from permdist.models.batch import map_blocks
 from permdist.models.missing import Filling
+from permdist.models.read_ahead import AHEAD, ReadAhead
 from permdist.models.scaling import Moments, inverse, order_by, spread_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -144,6 +145,8 @@ class Table:
         self.cuts = [0, *(last for _, last in ranges)]
         self.order: IntArray | None = None
         self._own = threading.local()
+        self._ahead = ReadAhead(self.X)
+        self._coming: tuple[Sequence[int], dict[int, int]] = ((), {})
         self._small = 8 * self.n_documents * self.width <= SMALL
         self._kept: dict[int, FloatArray] = {}
         self._codes = self._rank_codes() if "rank" in views else None
@@ -181,6 +184,8 @@ class Table:
         """
         if number in self._kept:
             return self._kept[number]
+        if self._ahead:
+            self._read_ahead(number)
         made = self._features(*self.cuts[number : number + 2])
         if self._small and not np.may_share_memory(made, self.X):
             made = self._kept[number] = frozen(made.copy())
@@ -201,7 +206,23 @@ class Table:
         n_jobs : int, optional
             Threads, all processors by default.
         """
-        return map_blocks(lambda number: function(self, number), len(self), n_jobs)
+        return self.map(lambda number: function(self, number), range(len(self)), n_jobs)
+
+    def map(
+        self, work: Callable[[int], Result], numbers: Sequence[int], n_jobs: int | None
+    ) -> list[Result]:
+        """Call a function of the number of a block, by threads, and read ahead.
+
+        Parameters
+        ----------
+        work : callable
+        numbers : sequence of int
+            Of the blocks.
+        n_jobs : int, optional
+            Threads, all processors by default.
+        """
+        self._coming = numbers, {number: at for at, number in enumerate(numbers)}
+        return map_blocks(lambda at: work(numbers[at]), len(numbers), n_jobs)
 
     def ask(self, function: Callable[[Table], list[Result]]) -> list[Result]:
         """Call a function of the table that returns something for each block.
@@ -232,7 +253,7 @@ class Table:
         def work(number: int) -> None:
             np.matmul(self.block(number), w, out=scores[self.rows(number)])
 
-        map_blocks(work, len(self), self.n_jobs)
+        self.map(work, range(len(self)), self.n_jobs)
         return scores
 
     def whole(self, *, by_column: bool = False) -> FloatArray:
@@ -277,7 +298,7 @@ class Table:
     @cached_property
     def moments(self) -> list[Moments]:
         """What the spread of the columns is made of, of each block."""
-        return map_blocks(self.block_moments, len(self), self.n_jobs)
+        return self.map(self.block_moments, range(len(self)), self.n_jobs)
 
     def block_moments(self, number: int, *, centered: bool = True) -> Moments:
         """Return what the spread of the columns of a block is made of."""
@@ -352,6 +373,14 @@ class Table:
             np.copyto(raw[at : at + b - a], self.X[a:b])
             at += b - a
         return raw
+
+    def _read_ahead(self, number: int) -> None:
+        """Ask for the features of blocks that come some time after this one."""
+        numbers, places = self._coming
+        at = places.get(number, 0)
+        for one in numbers[1 : AHEAD + 1] if at == 0 else numbers[at + AHEAD : at + AHEAD + 1]:
+            for rows in self._runs(*self.cuts[one : one + 2]):
+                self._ahead(*rows)
 
     def _fill(self, raw: FloatArray, ptr: IntArray) -> None:
         """Replace missing values of a block in place."""

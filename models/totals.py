@@ -244,8 +244,9 @@ class BlockTotal(SumOverBlocks, Blocks):
 
     def over_blocks(self, name: str, *args: Any) -> list[Any]:
         """Call a method of every block, by threads."""
+        by_number = {block.number: block for block in self.blocks}
 
-        def work(at: int) -> Any:
-            return getattr(self.blocks[at], name)(*args)
+        def work(number: int) -> Any:
+            return getattr(by_number[number], name)(*args)
 
-        return map_blocks(work, len(self.blocks), self._outer)
+        return self.table.map(work, list(by_number), self._outer)

@@ -19,7 +19,8 @@ from permdist import data, strategies
 from permdist.data import Queries, is_store, open_store, write_store
 from permdist.data import store as layout
 from permdist.data.store_text import last_query
-from permdist.models import MLE
+from permdist.models import MLE, blocks
+from permdist.models.read_ahead import ReadAhead
 
 __all__ = ["small_pieces"]
 
@@ -281,3 +282,36 @@ def test_a_store_is_used_as_queries_are(made):
     assert np.array_equal(one.predict(opened), two.predict(single))
     assert one.score(opened) == two.score(single)
     assert opened.where([1]).store is None
+
+
+def test_blocks_of_a_store_are_read_ahead(tmp_path, monkeypatch):
+    queries = data.make_letor(40, n_documents=(10, 10), n_features=3, rng=0)
+    store = data.write_store(queries, tmp_path / "store")
+    asked = []
+    monkeypatch.setattr(blocks, "block_documents", lambda _: 20)
+    monkeypatch.setattr(
+        ReadAhead, "__call__", lambda self, first, last: asked.append((first, last))
+    )
+    table = blocks.Table(store, keep=np.arange(40) != 5)
+    np.testing.assert_allclose(
+        table.scores(np.ones(3)), np.delete(store.X, slice(50, 60), 0).sum(1)
+    )
+    rows = np.concatenate([np.arange(*one) for one in asked])
+    wanted = np.delete(np.arange(400), slice(50, 60))[20:]  # the first block is read at once
+    np.testing.assert_array_equal(np.sort(rows), wanted)
+    asked.clear()
+    blocks.Table(queries).scores(np.ones(3))  # in memory
+    assert not asked
+
+
+def test_what_is_asked_for_lies_in_the_file(tmp_path):
+    np.save(tmp_path / "X.npy", np.arange(30_000.0).reshape(-1, 3))
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for X in (mapped, np.asarray(mapped), mapped[7:]):
+        ahead = ReadAhead(X)
+        assert ahead
+        ahead(0, len(X))  # an address outside the file is an error
+        ahead(len(X) - 1, len(X))
+        ahead(5, 5)
+    assert not ReadAhead(np.array(mapped))
+    assert not ReadAhead(mapped[:, 1:])
