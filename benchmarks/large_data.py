@@ -275,7 +275,7 @@ def draw(found: dict[str, Any], picture: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
+    figure, axes = pyplot.subplots(1, 3, figsize=(13, 5.4), layout="constrained")
     for axis, (way, sizes) in zip(axes, GROWTH.items(), strict=True):
         place = list(GROWTH).index(way)
         across = [{0: one[0], 1: one[1], 2: one[2]}[place] for one in sizes]
@@ -286,7 +286,8 @@ def draw(found: dict[str, Any], picture: Path) -> None:
         axis.set_xlabel(way)
         axis.set_xticks(across, [str(one) for one in across])
         axis.minorticks_off()
-        axis.legend(title="slope", fontsize=8)
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2}
+        axis.legend(title="slopes", frameon=False, **below)
     axes[0].set_ylabel("processor time of a fit, s")
     figure.savefig(picture, dpi=120)
     print(f"picture: {picture}")
