@@ -213,8 +213,15 @@ class AdaRank(Seeded, Standardized, Threaded, InBlocks, Ranker):
         def measured(scores: FloatArray) -> FloatArray:
             return batch.measured(measure, scores, self.n_jobs)
 
-        options = {"scaled": self.standardize, "random_state": self.random_state}
-        return Learners(weak, features, measured, batch, start, **options)
+        return Learners(
+            weak,
+            features,
+            measured,
+            batch,
+            start,
+            scaled=self.standardize,
+            random_state=self.random_state,
+        )
 
     def _learn_by_blocks(self, table: blocks.Table, watch: Watch, start: FloatArray | None) -> None:
         for name in self.alternatives:
@@ -261,7 +268,7 @@ class AdaRank(Seeded, Standardized, Threaded, InBlocks, Ranker):
             if pool.linear:
                 stop = watch.linear(pool.model(keys, alphas, first)["coef_"], **notes)
             else:
-                if judged is not None:
+                if held_out is not None and judged is not None:
                     judged = judged + alpha * pool.predict(offer.key, held_out)
                 stop = watch.note(len(keys), judged, **notes)
             if stop or (self.accept == "all" and len(keys) - kept >= self.patience):

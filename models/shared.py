@@ -51,7 +51,7 @@ class InBlocks(Declared):
         """Learn from one array of features, already normalized."""
         queries = Queries.trusted(features, batch.labels, batch.ptr, np.arange(len(batch)))
         table = Table(queries, n_jobs=getattr(self, "n_jobs", 1))
-        self._learn_by_blocks(table, watch, start)  # type: ignore[attr-defined]
+        self._learn_by_blocks(table, watch, start)
 
 
 class Penalized(Declared):
