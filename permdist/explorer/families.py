@@ -70,7 +70,9 @@ class Family:
                 "the same label keep their order by score."
             )
         limits = {"rank marginals": self.marginals, "pairwise chances": self.pairwise}
-        drawn = [f"{what} (exact up to {limit})" for what, limit in limits.items() if n_items > limit]
+        drawn = [
+            f"{what} (exact up to {limit})" for what, limit in limits.items() if n_items > limit
+        ]
         if drawn:
             found.append(
                 f"With {n_items} items {' and '.join(drawn)} are estimated from draws, so that the "
@@ -90,9 +92,7 @@ def _good_bad(setting: Setting, names: list[str]) -> GoodBad:
             "model; use fewer different labels"
         )
     space = "orders" if n <= FEW else "interleavings"
-    return GoodBad(
-        setting.scores, setting.labels, space=space, scale=scale, names=names
-    )
+    return GoodBad(setting.scores, setting.labels, space=space, scale=scale, names=names)
 
 
 _LIMITS: dict[str, dict[str, int]] = {

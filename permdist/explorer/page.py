@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from permdist.explorer.sources import Source
 
 
-def page(source: Source, *, live: bool = False, token: str = "") -> str:
+def page(source: Source, *, live: bool = False) -> str:
     """Return the page, complete in one file.
 
     Parameters
@@ -30,8 +30,6 @@ def page(source: Source, *, live: bool = False, token: str = "") -> str:
         Whether a server answers, for every distribution. Otherwise the file is to be shared: it has
         the answer to its setting inside, and computes what is simple by itself (Plackett-Luce,
         Gaussian scores and Mallows' model with Kendall's distance).
-    token : str
-        The secret part of the server's address.
 
     Examples
     --------
@@ -41,7 +39,6 @@ def page(source: Source, *, live: bool = False, token: str = "") -> str:
     """
     data: dict[str, Any] = {
         "live": live,
-        "token": token,
         "setting": source.setting,
         "answer": answer(source.setting),
         "queries": list(source.queries) if live else [],
@@ -68,9 +65,7 @@ def page(source: Source, *, live: bool = False, token: str = "") -> str:
     }
     # Split once, so that nothing inside a part is taken for a place to fill.
     pieces = _part("page.html").split("%%")
-    return "".join(
-        filled[piece] if number % 2 else piece for number, piece in enumerate(pieces)
-    )
+    return "".join(filled[piece] if number % 2 else piece for number, piece in enumerate(pieces))
 
 
 @functools.cache

@@ -87,7 +87,7 @@ class Server(ThreadingHTTPServer):
     def page(self) -> str:
         """Return the page that this server answers."""
         with self.turn:
-            return page(self.source, live=True, token=self.token)
+            return page(self.source, live=True)
 
     def answer(self, given: Any) -> dict[str, Any]:
         """Return the answer to a setting, and the seconds that it took."""
@@ -214,6 +214,7 @@ class _Handler(BaseHTTPRequestHandler):
             kind, text = respond()
         except _Refusal as refusal:
             status, text = refusal.status, _told(refusal)
+            self.close_connection = True  # something may be left unread
         except (ValueError, TypeError) as error:
             status, text = HTTPStatus.BAD_REQUEST, _told(error)
         except OSError:  # the browser went away
