@@ -95,15 +95,15 @@ def explore(
         return
     with Server(source, port) as server:
         server.page()  # compiles what it needs, before anybody waits for it
-        typer.echo(f"Exploring at {server.url}\nCtrl-C ends it.")
         _serve(server, browser)
 
 
 def _serve(server: "Server", browser: bool) -> None:
-    """Serve until Ctrl-C."""
-    if browser:  # in a thread: browsers of the terminal do not return before they end
-        threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
+    """Serve until Ctrl-C, which is how to end this command and no failure of it."""
     try:
+        typer.echo(f"Exploring at {server.url}\nCtrl-C ends it.")
+        if browser:  # in a thread: browsers of the terminal do not return before they end
+            threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
         server.serve_forever(poll_interval=0.1)
     except KeyboardInterrupt:
         typer.echo("Ended.")

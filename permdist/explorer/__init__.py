@@ -1,7 +1,7 @@
 """The explorer: a local page to move scores, noise, labels and models and see what changes.
 
-``permdist explore`` serves it. `answer` computes what the page shows, `page` makes the page (served,
-or as a file of its own to share), and `Server` serves it on the loopback interface.
+``permdist explore`` serves it. `answer` computes what the page shows, `page` makes the page
+(served, or as a file of its own to share), and `Server` serves it on the loopback interface.
 """
 
 from permdist.explorer.answers import answer

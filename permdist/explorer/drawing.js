@@ -2,6 +2,7 @@
 const drawing = (() => {
   "use strict";
   const TABLE = 20; // the largest number of items in a table; more are drawn as a picture
+  const FEW = 10; // the number of places of a draw that are written out
   const make = (tag, facts = {}, ...children) => {
     const element = Object.assign(document.createElement(tag), facts);
     element.append(...children);
@@ -12,11 +13,13 @@ const drawing = (() => {
     : `Estimated from ${one.draws.toLocaleString("en")} draws, standard errors up to ${
       percent(one.standard_error, 2)}.`);
   const show = (value, digits = 4) => (value === null ? "–" : value.toFixed(digits));
-  const tint = (color, share) =>
-    `color-mix(in srgb, var(${color}) ${(60 * Math.max(0, Math.min(1, share))).toFixed(1)}%, var(--ground))`;
-
-  const marginalTint = (p) => tint("--heat", p ** 0.8);
-  const pairTint = (p) => tint(p >= 0.5 ? "--heat" : "--against", Math.abs(2 * p - 1));
+  // Behind a text colors are pale, so that it can be read.
+  const PALE = 60;
+  const tint = (color, share, most) => `color-mix(in srgb, var(${color}) ${
+    (most * Math.max(0, Math.min(1, share))).toFixed(1)}%, var(--ground))`;
+  const marginalTint = (p, most = PALE) => tint("--heat", p ** 0.8, most);
+  const pairTint = (p, most = PALE) =>
+    tint(p >= 0.5 ? "--heat" : "--against", Math.abs(2 * p - 1), most);
 
   function table(names, heads, values, words, color, extra) {
     const n = names.length;
@@ -52,9 +55,9 @@ const drawing = (() => {
     document.body.append(probe);
     const cache = new Map();
     const solid = (p) => {
-      const step = Math.round(p * 100) / 100;
+      const step = Math.round(p * 500) / 500;
       if (!cache.has(step)) {
-        probe.style.backgroundColor = color(step);
+        probe.style.backgroundColor = color(step, 100);
         cache.set(step, getComputedStyle(probe).backgroundColor);
       }
       return cache.get(step);
@@ -75,9 +78,9 @@ const drawing = (() => {
     if (n > TABLE) {
       const highest = Math.max(...found.values.flat());
       place.replaceChildren(make("div", { className: "heat" }, picture(found.values,
-        `Rank marginals of ${n} items`, (p) => marginalTint(Math.min(1, 1.6 * p / highest)))),
+        `Rank marginals of ${n} items`, (p, most) => marginalTint(p / highest, most))),
       make("p", { className: "hint", textContent: `A row for each of the ${n} items, from ${
-        names[0]} to ${names[n - 1]}, a column for each rank; darker is more probable, up to ${
+        names[0]} to ${names[n - 1]}, a column for each rank; the stronger the color, the more probable, up to ${
         percent(highest)} %.` }));
       return;
     }
@@ -145,7 +148,7 @@ const drawing = (() => {
   function draws(place, setting, { draws: found }) {
     place.replaceChildren(...found.map((buckets) => {
       const line = make("li");
-      const few = buckets.slice(0, 12);
+      const few = buckets.slice(0, FEW);
       few.forEach((bucket, k) => {
         if (k) line.append(make("span", { textContent: " › " }));
         bucket.forEach((item, j) => {
@@ -154,7 +157,7 @@ const drawing = (() => {
             className: setting.labels[item] > 0 ? "relevant" : "" }));
         });
       });
-      const left = buckets.slice(12).flat().length;
+      const left = buckets.slice(FEW).flat().length;
       if (left) line.append(make("span", { textContent: ` › ${left} more` }));
       return line;
     }));

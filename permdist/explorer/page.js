@@ -47,7 +47,7 @@
       const { answer, how } = await ask(asked);
       clearTimeout(slow);
       latest = { setting: asked, answer };
-      drawing.all(asked, answer);
+      present();
       place("answers").classList.remove("stale");
       say(describe(answer, how));
     } catch (error) {
@@ -91,6 +91,7 @@
     const number = make("input", { type: "number", step: "any", value: setting.scores[i] });
     const slider = make("input", { type: "range", min: -reach, max: reach, step: stepOf(),
       value: setting.scores[i] });
+    const mean = make("output", { title: "mean rank" });
     const remove = make("button", { type: "button", className: "remove", textContent: "×" });
     remove.disabled = setting.scores.length <= 2;
     const called = () => {
@@ -133,7 +134,7 @@
       place("rows").querySelectorAll(".remove")[Math.max(0, i - 1)].focus();
       changed();
     });
-    return make("li", {}, text, label, number, remove, slider);
+    return make("li", {}, text, label, number, remove, slider, mean);
   }
   function add() {
     let number = setting.names.length + 1;
@@ -227,8 +228,8 @@ and without a network. Live, computed by the file itself: ${live}. Plackett-Luce
     place("again").addEventListener("click", () => { setting.seed += 1; changed(); });
     place("reset").addEventListener("click", () => { setting = copy(start); show(); changed(); });
     place("save").addEventListener("click", save);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-    document.querySelector(".theme").addEventListener("click", redraw);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", present);
+    document.querySelector(".theme").addEventListener("click", present);
     if (data.queries.length) {
       place("query-field").hidden = false;
       place("queries").append(...data.queries.slice(0, 2000).map((value) => make("option", { value })));
@@ -236,7 +237,17 @@ and without a network. Live, computed by the file itself: ${live}. Plackett-Luce
       place("query").addEventListener("change", openQuery);
     }
   }
-  function redraw() { drawing.all(latest.setting, latest.answer); }
+  function present() {
+    const { answer } = latest;
+    drawing.all(latest.setting, answer);
+    const means = answer.rank_marginals.values.map((row) => row.reduce((sum, p, r) => sum + p * (r + 1), 0));
+    place("rows").querySelectorAll("output").forEach((one, i) => {
+      one.textContent = i in means ? means[i].toFixed(means[i] < 9.995 ? 2 : 1) : "";
+    });
+    // For phones, where the answers are below the controls.
+    place("brief").textContent = answer.expected.filter((one) => one.value !== null)
+      .slice(0, 3).map((one) => `${one.measure} ${one.value.toFixed(3)}`).join("  ·  ");
+  }
 
   async function openQuery() {
     try {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from permdist._check import choice, count, finite, grades
 from permdist.explorer.families import FAMILIES, MOST_ITEMS, Family
 from permdist.measures import Measure, parse
+from permdist.measures.judged import RunMeasure
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -156,6 +157,6 @@ def _measures(value: Any) -> tuple[Measure, ...]:
         raise ValueError(f"measures: expected at most {MOST_MEASURES}, got {len(listed)}")
     found = {one.name: one for one in map(parse, listed)}
     for name, one in found.items():
-        if not hasattr(one, "defined"):
-            raise ValueError(f"measures: {name} is defined for runs only")
+        if isinstance(one, RunMeasure):
+            raise ValueError(f"measures: {name!r} is for runs with judgements, not for rankings")
     return tuple(found.values())
