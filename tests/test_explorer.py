@@ -52,7 +52,7 @@ def test_answers_are_the_numbers_of_the_distribution(model):
         assert row["draws"] == 0
         assert row["value"] == pytest.approx(own.expect(row["measure"], LABELS), abs=1e-14)
     assert len(found["draws"]) == 10
-    assert all(sorted(sum(one, [])) == [0, 1, 2, 3, 4] for one in found["draws"])
+    assert all(sorted(itertools.chain(*one)) == [0, 1, 2, 3, 4] for one in found["draws"])
     text = json.dumps(found, allow_nan=False)
     assert json.dumps(explorer.answer(json.loads(json.dumps(setting)))) == text  # it is pure
     entropy = found["entropy"]

@@ -58,10 +58,12 @@
     }
     busy = false;
     if (waiting) { waiting = false; update(); }
+    else if (timer === null) place("answers").ariaBusy = "false";
   }
   function changed() {
+    place("answers").ariaBusy = "true";
     clearTimeout(timer);
-    timer = setTimeout(update, WAIT);
+    timer = setTimeout(() => { timer = null; update(); }, WAIT);
   }
   function describe(answer, how) {
     const parts = [answer.rank_marginals, answer.pairwise, ...answer.expected];
