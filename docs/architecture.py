@@ -56,6 +56,7 @@ LAYERS: dict[str, list[dict[str, str]]] = {
             "report": "HTML pages",
             "cli": "permdist on the\ncommand line",
             "rating": "leaderboards\nfrom battles",
+            "explorer": "a local page\nthat moves",
         },
     ],
 }

@@ -1,6 +1,5 @@
 """The explorer in a real browser: keyboard, phone, dark theme, shared files without a network."""
 
-import shutil
 import threading
 
 import numpy as np
@@ -11,20 +10,6 @@ from permdist import GaussianScores, GoodBad, Mallows, PlackettLuce, explorer
 from permdist.explorer.settings import EXAMPLE
 
 LABELS = EXAMPLE["labels"]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = next(filter(None, map(shutil.which, names)), None)
-    if program is None:
-        pytest.skip(f"no browser: none of {', '.join(names)} is on the PATH")
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    with api.sync_playwright() as play:
-        started = play.chromium.launch(executable_path=program, args=flags)
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
