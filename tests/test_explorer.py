@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import threading
+from pathlib import Path
 
 import naive
 import numpy as np
@@ -149,6 +150,26 @@ def test_a_wrong_setting_is_refused_in_words(setting, message):
     assert message in str(caught.value)
 
 
+def test_the_guide_has_the_limits_of_every_model():
+    text = (Path(__file__).parent.parent / "docs" / "explore.md").read_text(encoding="utf-8")
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ][2:]
+    written = {}
+    for title, *limits in rows:
+        family, _, distances = title.lower().partition(": ")
+        names = [f"mallows-{one}" for one in distances.split(", ")] if distances else [family]
+        for name in names:
+            short = name.replace(" scores", "").replace(" pairs", "")
+            written[short] = [0 if one == "none" else int(one) for one in limits]
+    assert written == {
+        name: [one.most, one.marginals, one.pairwise, one.sums]
+        for name, one in explorer.FAMILIES.items()
+    }
+
+
 # ---- sources -----------------------------------------------------------------------------------
 
 
@@ -221,10 +242,13 @@ def test_the_page_is_served_and_answers_are_those_of_the_function(server):
     assert status == 200
     assert found["answer"] == json.loads(json.dumps(explorer.answer(EXAMPLE)))
     assert found["seconds"] > 0.0
-    asked = {"setting": EXAMPLE, "title": "<b>&", "about": "x"}
+    named = EXAMPLE | {"names": ["</script><script>alert(1)</script>", *"abcd"]}
+    asked = {"setting": named, "title": "<b>&", "about": "<i>"}
     status, found = post(server, "share", json.dumps(asked))
     assert status == 200
     assert '<h1 id="title">&lt;b&gt;&amp;</h1>' in found["html"]
+    assert "<script>alert" not in found["html"]
+    assert "<i>" not in found["html"]
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,8 @@ FAMILIES: dict[str, Family] = {
             "Good-bad pairs",
             "Each pair of items with different labels contributes the difference of its scores, "
             "divided by the noise and by the number of items. Labels change the distribution.",
+            marginals=MANY,
+            pairwise=MANY,
             sums=MANY,
             most=MANY,
         ),
