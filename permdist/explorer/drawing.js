@@ -2,7 +2,7 @@
 const drawing = (() => {
   "use strict";
   const TABLE = 20; // the largest number of items in a table; more are drawn as a picture
-  const FEW = 10; // the number of places of a draw that are written out
+  const FEW = 8; // the number of places of a draw that are written out
   const make = (tag, facts = {}, ...children) => {
     const element = Object.assign(document.createElement(tag), facts);
     element.append(...children);
