@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from permdist.explorer.answers import answer
+from permdist.explorer.families import MOST_ITEMS
 from permdist.explorer.page import page
 from permdist.explorer.sources import Source
 
@@ -155,7 +156,7 @@ class _Handler(BaseHTTPRequestHandler):
             if content is None:
                 raise ValueError(
                     f"setting: expected at most {LONGEST_BODY:,} bytes, got "
-                    f"{self.headers['Content-Length']}; at most 200 items can be explored"
+                    f"{self.headers['Content-Length']}; at most {MOST_ITEMS} items can be explored"
                 )
             return "application/json", json.dumps(call(_read_json(content)), allow_nan=False)
 
