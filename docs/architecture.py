@@ -54,6 +54,7 @@ LAYERS: dict[str, list[dict[str, str]]] = {
         {
             "plots": "pictures",
             "report": "HTML pages",
+            "explorer": "a local page\nto play with",
             "cli": "permdist on the\ncommand line",
             "rating": "leaderboards\nfrom battles",
         },

@@ -1,6 +1,7 @@
-"""Shared set-up of the tests: Hypothesis profiles, a headless matplotlib, the real data."""
+"""Shared set-up of the tests: Hypothesis profiles, a headless matplotlib, a browser, real data."""
 
 import os
+import shutil
 from pathlib import Path
 
 import matplotlib
@@ -26,3 +27,18 @@ def real_data() -> Path:
     if not folder:
         pytest.skip("PERMDIST_DATA does not name a folder with real collections")
     return Path(folder)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, or whatever is like it; tests that need it are skipped without."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        pytest.skip(f"no browser: none of {', '.join(names)} is on the PATH")
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with api.sync_playwright() as play:
+        started = play.chromium.launch(executable_path=program, args=flags)
+        yield started
+        started.close()

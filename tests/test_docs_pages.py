@@ -24,6 +24,7 @@ PAGES = [
     "tutorials/fit.md",
     "tutorials/rate.md",
     "tutorials/test-your-own.md",
+    "explore.md",
     "which.md",
     "preferences.md",
     "promises.md",
@@ -46,7 +47,9 @@ def test_examples_run_and_pictures_are_made(page, pictures, tmp_path, monkeypatc
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert runner.run(test, clear_globs=False).failed == 0
     shown = PICTURES.findall(source)
-    assert source.count("![") == len(shown)
+    kept = re.findall(r"!\[[^\]]+\]\((_static/[^)\s]+)\)", source)
+    assert all((DOCS / name).stat().st_size < 150_000 for name in kept)
+    assert source.count("![") == len(shown) + len(kept)
     assert all(meaning for meaning, _ in shown)
     assert ("pictures/" in source) == (Path(page).name in pictures.PAGES)
     if not shown:
@@ -77,7 +80,7 @@ def test_the_script_draws_what_pages_leave_behind(pictures, tmp_path, monkeypatc
 
 
 def test_links_between_pages_lead_somewhere():
-    for page in (*(DOCS / "tutorials").glob("*.md"), DOCS / "which.md"):
+    for page in (*(DOCS / "tutorials").glob("*.md"), DOCS / "which.md", DOCS / "explore.md"):
         text = page.read_text(encoding="utf-8")
         for target, _, place in re.findall(r"\]\(([^)\s#]+\.md)(#([^)]*))?\)", text):
             file = page.parent / target

@@ -40,6 +40,9 @@ def test_the_wheel_holds_every_module_and_one_top_level_name(wheel):
     modules = {name for name in names if name.endswith(".py")}
     assert modules == expected
     assert "permdist/py.typed" in names
+    page = {path.name for path in (ROOT / "permdist" / "explorer").glob("*.*s*")} | {"page.html"}
+    assert {"page.css", "page.js", "port.js", "drawing.js"} < page
+    assert {f"permdist/explorer/{name}" for name in page} <= set(names)
     tops = {name.split("/")[0] for name in names}
     assert tops == {"permdist", f"permdist-{permdist.__version__}.dist-info"}
 

@@ -3,8 +3,6 @@
 Skipped where playwright or a Chromium is missing.
 """
 
-import shutil
-
 import numpy as np
 import pytest
 
@@ -81,20 +79,6 @@ def sample():
     )
     report.provenance({"seed": 0, "command": "pytest tests/test_report_browser.py"})
     return report
-
-
-@pytest.fixture(scope="module")
-def browser():
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = next(filter(None, map(shutil.which, names)), None)
-    if program is None:
-        pytest.skip(f"no browser: none of {', '.join(names)} is on the PATH")
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    with api.sync_playwright() as play:
-        started = play.chromium.launch(executable_path=program, args=flags)
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

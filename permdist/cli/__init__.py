@@ -19,6 +19,7 @@ from permdist.cli.convert import convert
 from permdist.cli.demo import demo
 from permdist.cli.describe import describe
 from permdist.cli.evaluate import evaluate
+from permdist.cli.explore import explore
 from permdist.cli.fit import fit
 from permdist.cli.identities import identities
 from permdist.cli.inspect import inspect
@@ -68,6 +69,7 @@ COMMANDS = (
     describe,
     convert,
     inspect,
+    explore,
     sample,
     fit,
     predict,

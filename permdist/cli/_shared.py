@@ -9,7 +9,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
@@ -120,6 +120,49 @@ class OneQuery(NamedTuple):
     scored_by: str
 
 
+class ScoredQueries(NamedTuple):
+    """Queries and the scores of their documents."""
+
+    queries: "Queries"
+    values: "FloatArray"
+    scored_by: str
+    raw: bool
+
+    def pick(self, query: str | None) -> OneQuery:
+        """Return one query by its id; see `query_number`."""
+        from permdist.inspection import document_names, standardized
+
+        queries, number = self.queries, query_number(self.queries, query)
+        rows = slice(queries.ptr[number], queries.ptr[number + 1])
+        labels = queries.y[rows].copy()
+        ids = None if queries.doc_ids is None else queries.doc_ids[rows].tolist()
+        return OneQuery(
+            queries.qids[number],
+            self.values[rows] if self.raw else standardized(self.values[rows]),
+            labels,
+            document_names(labels, ids),
+            self.scored_by,
+        )
+
+
+def query_number(queries: "Queries", query: str | None) -> int:
+    """Find a query by its id; None is the first with relevant and irrelevant documents."""
+    import numpy as np
+
+    from permdist._text import hint
+
+    if query is not None:
+        ids = [str(qid) for qid in queries.qids.tolist()]
+        if query not in ids:
+            raise ValueError(
+                f"--query: there is no query {query!r}{hint(query, ids)}; the first "
+                f"ones are {', '.join(ids[:5])}"
+            )
+        return ids.index(query)
+    mixed = np.flatnonzero((queries.n_relevant > 0) & (queries.n_relevant < queries.sizes))
+    return int(mixed[0]) if mixed.size else 0
+
+
 @dataclasses.dataclass(frozen=True)
 class QueryChoice:
     """Which query to look at, its scores, and the distribution of its rankings."""
@@ -165,36 +208,29 @@ class QueryChoice:
         typer.Option("--raw", help="Use the scores as they are, without standardizing them."),
     ] = False
 
-    def check(self) -> None:
-        """Check the options that need no file."""
+    def check(self, known: Iterable[str] | None = None) -> None:
+        """Check the options that need no file; `known` are the distributions, if not the usual."""
         from permdist._check import choice
         from permdist.inspection import DISTRIBUTIONS
 
-        choice("--distribution", self.distribution, DISTRIBUTIONS)
+        choice("--distribution", self.distribution, known or DISTRIBUTIONS)
         if sum(one is not None for one in (self.scores, self.feature, self.model)) > 1:
             raise ValueError("--scores, --feature, --model: pass at most one of them")
 
     def load(self, file: Path, reading: Reading) -> OneQuery:
         """Read the query and its scores."""
-        from permdist.inspection import document_names, standardized
+        return self.load_all(file, reading).pick(self.query)
 
+    def load_all(self, file: Path, reading: Reading) -> "ScoredQueries":
+        """Read all queries and their scores, after a look whether there is the one asked for."""
         learner = None if self.model is None else load_fitted(self.model)
         queries = reading.load(file, None if learner is None else learner.n_features_in_)
-        number = self._number(queries)
+        query_number(queries, self.query)
         if learner is not None:
             values, scored_by = learner.predict(queries), f"{type(learner).__name__} ({self.model})"
         else:
             values, scored_by = self._scores(queries)
-        rows = slice(queries.ptr[number], queries.ptr[number + 1])
-        labels = queries.y[rows].copy()
-        ids = None if queries.doc_ids is None else queries.doc_ids[rows].tolist()
-        return OneQuery(
-            queries.qids[number],
-            values[rows] if self.raw else standardized(values[rows]),
-            labels,
-            document_names(labels, ids),
-            scored_by,
-        )
+        return ScoredQueries(queries, values, scored_by, self.raw)
 
     def describe(self, one: OneQuery, dist: "Distribution") -> str:
         """Return a sentence about the query, the source of its scores, and the distribution."""
@@ -206,22 +242,6 @@ class QueryChoice:
             if space == "interleavings":
                 text += ", and documents of the same label keep their order by score"
         return f"{text}."
-
-    def _number(self, queries: "Queries") -> int:
-        import numpy as np
-
-        from permdist._text import hint
-
-        if self.query is not None:
-            ids = [str(qid) for qid in queries.qids.tolist()]
-            if self.query not in ids:
-                raise ValueError(
-                    f"--query: there is no query {self.query!r}{hint(self.query, ids)}; the first "
-                    f"ones are {', '.join(ids[:5])}"
-                )
-            return ids.index(self.query)
-        mixed = np.flatnonzero((queries.n_relevant > 0) & (queries.n_relevant < queries.sizes))
-        return int(mixed[0]) if mixed.size else 0
 
     def _scores(self, queries: "Queries") -> tuple["FloatArray", str]:
         from permdist.data import is_run, load_run, load_scores
