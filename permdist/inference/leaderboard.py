@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import special
 
 from permdist._check import choice, count, finite
 from permdist._files import write_atomically
-from permdist._text import html_table, plural, text_table, to_tex
+from permdist._html import Shown
+from permdist._text import plural, text_table, to_tex
 from permdist.inference.comparisons import names_of
 from permdist.inference.normal import DRAWS, check_estimate, check_level
 from permdist.inference.ranks import error_draws, prob_best, rank_sets
@@ -51,7 +52,7 @@ _WHOLE = ("elo", "elo_low", "elo_high")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Leaderboard:
+class Leaderboard(Shown):
     """Items by estimated score, with what is known of their true scores and places.
 
     It answers how sure the estimates are. Where an item may stand in one future ranking is another
@@ -83,6 +84,7 @@ class Leaderboard:
     level: float
     kind: str
     missing: str = ""
+    _most_rows: ClassVar[int] = 100
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -115,9 +117,6 @@ class Leaderboard:
         left_out = len(self) - len(rows)
         more = f"\n... and {left_out:,} more, in to_frame()" if left_out else ""
         return f"{self.caption}\n{text_table(head, rows, left=['name'])}{more}"
-
-    def _repr_html_(self) -> str:
-        return html_table(self.caption, *self._cells(MOST_SHOWN))
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return the table as CSV, with all digits, and write it if a path is given.

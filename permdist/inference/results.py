@@ -141,6 +141,16 @@ class Fit(Answers):
     def __str__(self) -> str:
         return str(self.leaderboard())
 
+    def to_frame(self, level: float = 0.95, kind: str = "observed") -> pd.DataFrame:
+        """Return the scores with their errors and intervals, as `leaderboard` has them.
+
+        Parameters
+        ----------
+        level : float
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+        """
+        return self.leaderboard(level, kind).to_frame()
+
     def _repr_html_(self) -> str:
         return self.leaderboard()._repr_html_()
 
