@@ -212,10 +212,11 @@ def shown(value: Any) -> str:
     if isinstance(value, int | np.integer):
         return f"{value:,}"
     if isinstance(value, float | np.floating):
-        if value != value:
+        number = float(value)
+        if number != number:
             return ""
-        whole = abs(value) < 1e15 and value == int(value)
-        return f"{value:,.0f}" if whole and abs(value) >= 1000.0 else f"{value:.4g}"
+        whole = abs(number) < 1e15 and number == int(number)
+        return f"{number:,.0f}" if whole and abs(number) >= 1000.0 else f"{number:.4g}"
     return str(value)
 
 

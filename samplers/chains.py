@@ -185,8 +185,8 @@ class Chains(Shown):
         """Return every so many-th draw."""
         if stride <= 1:
             return self
-        kept = {"orders": self.orders[:, ::stride], "log_weight": self.log_weight[:, ::stride]}
-        return replace(self, **kept)
+        weights = self.log_weight[:, ::stride]
+        return replace(self, orders=self.orders[:, ::stride], log_weight=weights)
 
     def to_dataset(
         self,
