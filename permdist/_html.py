@@ -25,20 +25,17 @@ LONGEST = 300  # characters of a cell
 STYLE = (
     ".permdist{max-width:100%;overflow-x:auto;line-height:1.4;color:inherit}"
     ".permdist p{margin:.3em 0}"
-    ".permdist dl{display:flex;flex-wrap:wrap;gap:.2em 1.4em;margin:.3em 0}"
-    ".permdist dl>div{display:flex;gap:.4em}"
-    ".permdist dt{font-weight:normal;opacity:.7}"
-    ".permdist dd{margin:0;overflow-wrap:anywhere}"
+    ".permdist .f{display:flex;flex-wrap:wrap;gap:.1em 1.4em}"
+    ".permdist .f span span{opacity:.7}"
     ".permdist table{border-collapse:collapse;margin:.3em 0;border:0;color:inherit;"
     "background:none;font-size:inherit;font-variant-numeric:tabular-nums}"
     ".permdist caption{text-align:left;opacity:.7;padding:.2em 0}"
-    ".permdist tr,.permdist tbody tr:nth-child(odd){background:none}"
     ".permdist th,.permdist td{padding:.15em .45em;border:0;text-align:right;white-space:nowrap;"
     "vertical-align:middle}"
     ".permdist th{font-weight:600;border-bottom:1px solid rgba(128,128,128,.6)}"
     ".permdist td{border-bottom:1px solid rgba(128,128,128,.2)}"
-    ".permdist .l{text-align:left}"
-    ".permdist .w{white-space:normal;min-width:12em;max-width:32em;overflow-wrap:anywhere}"
+    ".permdist table th.l,.permdist table td.l{text-align:left}"
+    ".permdist table td.w{white-space:normal;min-width:12em;max-width:32em;overflow-wrap:anywhere}"
     ".permdist svg{display:block}"
 )
 _NUMBER = re.compile(r"[-+]?[\d.,]+(e[-+]?\d+)?%?|-?inf|nan", re.IGNORECASE)
@@ -139,15 +136,15 @@ def facts(values: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> facts({"items": 1200, "theta": 0.5})
-    '<dl><div><dt>items</dt><dd>1,200</dd></div><div><dt>theta</dt><dd>0.5</dd></div></dl>'
+    '<p class="f"><span><span>items</span> 1,200</span><span><span>theta</span> 0.5</span></p>'
     >>> facts({})
     ''
     """
     tiles = "".join(
-        f"<div><dt>{escape(name)}</dt><dd>{_escaped(value)}</dd></div>"
+        f"<span><span>{escape(name)}</span> {_escaped(value)}</span>"
         for name, value in values.items()
     )
-    return f"<dl>{tiles}</dl>" if tiles else ""
+    return f'<p class="f">{tiles}</p>' if tiles else ""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
@@ -215,8 +212,9 @@ def shown(value: Any) -> str:
         number = float(value)
         if number != number:
             return ""
-        whole = abs(number) < 1e15 and number == int(number)
-        return f"{number:,.0f}" if whole and abs(number) >= 1000.0 else f"{number:.4g}"
+        size = abs(number)
+        whole = size < 1e15 and number == int(number)
+        return f"{number:,.0f}" if 1e4 <= size < 1e9 or whole else f"{number:.4g}"
     return str(value)
 
 

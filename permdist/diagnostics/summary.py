@@ -67,6 +67,7 @@ class Summary(Shown):
     def _cells(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
         rows, _ = self._worst()
         frame = self.to_frame().loc[rows[:most]]
+        frame["r_hat"] = ["" if value != value else f"{value:.3f}" for value in frame["r_hat"]]
         return frame_cells(frame if frame["note"].any() else frame.drop(columns="note"))
 
     def _remarks(self) -> list[str]:

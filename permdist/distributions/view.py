@@ -114,7 +114,7 @@ def pairs_html(dist: Any) -> str:
     --------
     >>> from permdist import PairSigns
     >>> text = pairs_html(PairSigns([1.0, 0.0, 0.5], [1, 0, 0]))
-    >>> "<dt>pairs</dt><dd>2</dd>" in text
+    >>> "<span>pairs</span> 2<" in text
     True
     """
     label = np.asarray(dist.labels)
