@@ -31,6 +31,7 @@ PAGES = [
     "tutorials/fit.md",
     "tutorials/rate.md",
     "tutorials/test-your-own.md",
+    "notebooks.md",
     "which.md",
     "preferences.md",
     "promises.md",
@@ -148,8 +149,8 @@ def test_links_of_notebooks_lead_somewhere():
                 assert cell["cell_type"] == "code" or (path.parent / target).is_file(), target
 
 
-def test_a_notebook_runs_cell_by_cell(tmp_path, monkeypatch):
-    # The shortest one, from the first cell to the last, as a kernel would run it.
+def test_the_first_cells_of_a_notebook_run(tmp_path, monkeypatch):
+    # Cell by cell in one namespace, as a kernel runs them.
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}
     for cell in cells_of("tutorials/rate.md")[:8]:
