@@ -302,6 +302,19 @@ def test_fit_results_print_as_tables():
     pd.testing.assert_frame_equal(whole.to_frame(), whole.leaderboard().to_frame())
 
 
+def test_fits_of_many_items_are_shown_without_simulations():
+    for n, told in ((21, "not computed: rank sets"), (201, "not computed: errors, rank sets")):
+        circle = np.arange(n)
+        other = (circle + 1) % n
+        games = Ballots.from_pairs(np.r_[circle, other], np.r_[other, circle])
+        fit = PlackettLuce.fit(games).fit_result
+        began = time.perf_counter()
+        text = words(parsed(fit._repr_html_()))
+        assert time.perf_counter() - began < 2.0
+        assert told in text
+        assert "see leaderboard()" in text
+
+
 def test_frames_of_chains():
     found = chains()
     draws = found.to_frame("draws")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from permdist._typing import FloatArray, IntArray, RandomState
+    from permdist.inference.results import Fit
 
 ELO_SCALE = 400.0 / np.log(10.0)
 ELO_ANCHOR = 1000.0
 # Rows of a table that is printed.
 MOST_SHOWN = 1000
+# Items up to which notebooks show rank sets, and errors, of a fit.
+FEW_ITEMS, WITH_ERRORS = 20, 200
 
 # How the columns are headed where a person reads, and the digits they are shown with.
 _HEADS = {
@@ -321,6 +324,33 @@ def make_large(
         _add_elo(columns, 0.0 if anchor is None else scores[_anchor(anchor, list(names))])
     frame = pd.DataFrame(columns).sort_values("place", ignore_index=True)
     return Leaderboard(frame, level, kind, missing)
+
+
+def quick_leaderboard(fit: Fit) -> Leaderboard:
+    """Return a leaderboard that takes a fraction of a second, for notebooks.
+
+    Rank sets are simulated for all pairs of items, which takes seconds with a hundred of them:
+    with more than a few items they are left out, with many the errors, too.
+
+    Parameters
+    ----------
+    fit : Fit
+    """
+    if fit.n_items <= FEW_ITEMS:
+        return fit.leaderboard()
+    found = make_large(
+        fit.names,
+        fit.scores,
+        level=0.95,
+        counts=fit.ballots.counts()[: fit.n_items],
+        elo=False,
+        anchor=None,
+        which=None,
+        errors=fit.standard_errors() if fit.n_items <= WITH_ERRORS else None,
+        kind="observed",
+    )
+    left = "rank sets, P(best): see leaderboard()"
+    return replace(found, missing=left if "low" in found.frame else f"errors, {left}")
 
 
 def _add_elo(columns: dict[str, Any], zero: float) -> None:

@@ -12,6 +12,7 @@ from scipy import linalg, stats
 from permdist._check import choice
 from permdist.inference.answers import Answers
 from permdist.inference.comparisons import check_contrasts
+from permdist.inference.leaderboard import quick_leaderboard
 from permdist.inference.likelihood import free_directions
 from permdist.inference.normal import check_level
 
@@ -152,7 +153,7 @@ class Fit(Answers):
         return self.leaderboard(level, kind).to_frame()
 
     def _repr_html_(self) -> str:
-        return self.leaderboard()._repr_html_()
+        return quick_leaderboard(self)._repr_html_()
 
     # ---- errors ------------------------------------------------------------------------------
 
