@@ -160,8 +160,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "")
 
     Examples
     --------
-    >>> table(["name", "n"], [["<b>", 3]])[-76:]
-    '<tbody><tr><td class="l">&lt;b&gt;</td><td>3</td></tr></tbody></table>'
+    >>> table(["name", "n"], [["<b>", 3]]).partition("<tbody>")[2]
+    '<tr><td class="l">&lt;b&gt;</td><td>3</td></tr></tbody></table>'
     """
     cells = [[shown(value) for value in row] for row in rows]
     kinds = [_alignment([row[k] for row in cells]) for k in range(len(head))]
