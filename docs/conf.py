@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -119,12 +120,10 @@ drawing: list[subprocess.Popen] = []
 
 
 def draw_tutorials(_app, _config):
-    """Start to make the tutorials' pictures, unless they are newer than what they come from."""
+    """Start to make the tutorials' pictures, unless they were made from the present code."""
     folder = DOCS / "tutorials"
-    sources = [*folder.glob("*.py"), *folder.glob("*.md")]
-    changed = max((path.stat().st_mtime for path in sources), default=0.0)
-    made = min((path.stat().st_mtime for path in folder.glob("pictures/*.png")), default=0.0)
-    if made < changed and (folder / "pictures.py").is_file():
+    script = folder / "pictures.py"
+    if script.is_file() and not runpy.run_path(str(script))["are_current"]():
         command = [sys.executable, str(folder / "pictures.py"), str(folder / "pictures")]
         drawing.append(subprocess.Popen(command))
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from permdist._check import finite
+from permdist._html import Shown
 from permdist._text import text_table
 from permdist.measures import Measure, parse
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class KappaPath:
+class KappaPath(Shown):
     """Learners fitted one after the other, by growing `kappa`; prints as a table.
 
     Attributes
@@ -67,10 +68,22 @@ class KappaPath:
         return found
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a pandas DataFrame with one row per fit."""
+        """Return a pandas DataFrame with one row per fit.
+
+        Returns
+        -------
+        DataFrame
+            With the columns ``kappa``, ``training`` and ``validation`` (the measure on these
+            queries), ``iterations`` and ``converged``.
+        """
         import pandas as pd
 
         return pd.DataFrame(self._columns())
+
+    @property
+    def caption(self) -> str:
+        """What was fitted, in one line."""
+        return f"{type(self.learners[0]).__name__} by kappa: {self.measure.name}"
 
     def __str__(self) -> str:
         columns = self._columns()

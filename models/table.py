@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from permdist._html import Shown
 from permdist._registry import Registry
 from permdist.models.base import Card, Ranker
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-class Learners(Sequence[type[Ranker]]):
+
+class Learners(Shown, Sequence[type[Ranker]]):
     """All learners; prints as a table.
 
     ``learners.cards`` maps names to what each learner is about.
@@ -28,6 +32,29 @@ class Learners(Sequence[type[Ranker]]):
     def cards(self) -> dict[str, Card]:
         """The card of each learner, by its name."""
         return {kind.__name__: kind.card for kind in self._kinds}
+
+    _most_rows: ClassVar[int] = 200
+
+    @property
+    def caption(self) -> str:
+        """How many there are."""
+        return f"{len(self)} learners"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table as a data frame.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by ``learner``, with the columns ``paper``, ``optimizes``, ``minimizes`` and
+            ``cost`` of one evaluation.
+        """
+        import pandas as pd
+
+        cards = self.cards
+        return pd.DataFrame(
+            [card._asdict() for card in cards.values()], index=pd.Index(cards, name="learner")
+        )
 
     def to_markdown(self) -> str:
         """Write the table for a README."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import html
 import io
 import textwrap
 from typing import TYPE_CHECKING
@@ -75,25 +74,6 @@ def _one_line_each(head: Sequence[str], rows: Sequence[Sequence[str]], left: Seq
         padding = [" " * (width - length) for length in lengths]
         columns.append([c + p if to_left else p + c for c, p in zip(cells, padding, strict=True)])
     return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
-
-
-def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Format a table as HTML, for notebooks.
-
-    Examples
-    --------
-    >>> text = html_table("a < b", ["name"], [["x"]])
-    >>> "<caption>a &lt; b</caption>" in text, "<tr><td>x</td></tr>" in text
-    (True, True)
-    """
-    titles = "".join(f"<th>{html.escape(title)}</th>" for title in head)
-    lines = (
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return (
-        f"<table><caption>{html.escape(caption)}</caption>"
-        f"<thead><tr>{titles}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
-    )
 
 
 def split_list(text: str, what: str) -> list[str]:

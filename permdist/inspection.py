@@ -9,8 +9,10 @@ import numpy as np
 
 from permdist._check import as_rng, choice, finite, grades
 from permdist._deprecation import renamed_attributes
+from permdist._html import Shown, block, facts, frame_cells, table
 from permdist._text import aligned, plural
 from permdist.distributions import Distribution, GaussianScores, GoodBad, PlackettLuce
+from permdist.distributions.view import places_html
 from permdist.measures import Measure, parse
 from permdist.rankings import order_by_scores
 
@@ -94,7 +96,7 @@ def make_distribution(
 
 
 @dataclass(frozen=True, repr=False)
-class Inspection:
+class Inspection(Shown):
     """The ranking distribution of one query; prints as a few small tables.
 
     Attributes
@@ -148,6 +150,22 @@ class Inspection:
             table = {"label": self.labels, **table}
         frame = pd.DataFrame(table, index=pd.Index(self.dist.names, name="document"))
         return frame.iloc[order]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table of the documents, as `documents` does; `noise` is another table."""
+        return self.documents()
+
+    def _repr_html_(self) -> str:
+        told = {
+            f"E[{name}]": f"{_shown(value)} (by score: {self.by_score[name]:.4f})"
+            for name, value in self.expected.items()
+        }
+        labels = {} if self.labels is None else {"label": self.labels.tolist()}
+        places = places_html(self.marginals, self.dist.names, "exact", labels)
+        scales = table(*frame_cells(self.noise.rename_axis("noise")), caption="Other noise scales")
+        title = f"{plural(self.dist.n_items, 'document')} by {type(self.dist).__name__}"
+        told["entropy"] = f"{_shown(self.entropy)} nats"
+        return block(title, facts(told), places, scales)
 
     def __str__(self) -> str:
         frame, n = self.documents(), self.dist.n_items

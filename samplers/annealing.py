@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from permdist._check import as_rng, count
+from permdist._html import Shown, record_frame
 from permdist.distributions import Distribution
 from permdist.rankings import random_orders
 from permdist.samplers.auto import applicable, default_thin
@@ -19,6 +20,8 @@ from permdist.samplers.run import check_kernel
 from permdist.targets import target_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from permdist._typing import FloatArray, RandomState
     from permdist.targets import Target
 
@@ -31,7 +34,7 @@ TOO_FEW = 0.1  # effective draws per draw, below which the standard error cannot
 
 
 @dataclass(frozen=True)
-class LogPartition:
+class LogPartition(Shown):
     """An estimate of a log-partition function.
 
     Attributes
@@ -66,6 +69,17 @@ class LogPartition:
     def steps(self) -> int:
         """The number of steps of the temperature."""
         return len(self.temperatures) - 1
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the estimate as a data frame with one row.
+
+        Returns
+        -------
+        DataFrame
+            With the columns ``value``, ``standard_error``, ``effective_sample_size``, ``draws``,
+            ``kernel`` and ``steps``.
+        """
+        return record_frame(vars(self) | {"steps": self.steps})
 
     def __str__(self) -> str:
         return (

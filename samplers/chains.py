@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permdist._check import choice
 from permdist._deprecation import warn_renamed
+from permdist._html import Shown, block, facts, note
 from permdist.rankings import order_to_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    import pandas as pd
     import xarray
     from numpy.typing import ArrayLike
 
@@ -23,9 +26,12 @@ if TYPE_CHECKING:
     from permdist.measures import Measure
     from permdist.samplers.moments import Moments
 
+# Notebooks show places of up to so many items, from so many entries of draws.
+MOST_ITEMS, MOST_ENTRIES = 1000, 5_000_000
+
 
 @dataclass(frozen=True, repr=False)
-class Chains:
+class Chains(Shown):
     """Draws of several Markov chains.
 
     Attributes
@@ -112,6 +118,75 @@ class Chains:
         for position in range(self.n_items):
             result[:, position] = np.bincount(flat[:, position], minlength=self.n_items)
         return result / len(flat)
+
+    def to_frame(self, of: str = "items") -> pd.DataFrame:
+        """Return the items' places, or all draws, as a data frame.
+
+        Parameters
+        ----------
+        of : {"items", "draws"}
+
+        Returns
+        -------
+        DataFrame
+            Of items, in the order of their mean places: indexed by ``item``, with the columns
+            ``mean_place`` (1 is the top), ``sd``, ``first`` and ``top_3``, the shares of the draws
+            with the item there. Of draws: indexed by ``chain`` and ``draw``, a column per item with
+            its place.
+
+        Examples
+        --------
+        >>> from permdist import PlackettLuce
+        >>> from permdist.samplers import run_chains
+        >>> chains = run_chains(PlackettLuce([2.0, 0.0]), draws=50, kernel="adjacent", rng=0)
+        >>> chains.to_frame("draws").shape
+        (200, 2)
+        """
+        import pandas as pd
+
+        if choice("of", of, ("items", "draws")) == "draws":
+            pairs = pd.MultiIndex.from_product(
+                [range(self.n_chains), range(self.n_draws)], names=["chain", "draw"]
+            )
+            ranks = 1 + self.ranks.reshape(-1, self.n_items)
+            return pd.DataFrame(ranks, index=pairs, columns=list(self.names))
+        shares, places = self.rank_marginals(), np.arange(1.0, self.n_items + 1.0)
+        mean = shares @ places
+        columns = {
+            "mean_place": mean,
+            "sd": np.sqrt(np.maximum(shares @ places**2 - mean**2, 0.0)),
+            "first": shares[:, 0],
+            "top_3": shares[:, :3].sum(axis=1),
+        }
+        frame = pd.DataFrame(columns, index=pd.Index(self.names, name="item"))
+        return frame.iloc[np.argsort(mean, kind="stable")]
+
+    def _repr_html_(self) -> str:
+        from permdist.distributions.view import places_html
+
+        told = {
+            "kernel": self.kernel,
+            "thin": self.thin,
+            "tune": self.tune,
+            "steps that moved": ", ".join(f"{rate:.0%}" for rate in self.accept_rate),
+            "seconds": float(self.seconds),
+        }
+        title = f"{self.n_chains} chains x {self.n_draws:,} draws of {self.n_items:,} items"
+        parts = [facts(told), "" if self.complete else note("The run was interrupted.")]
+        if self.n_items > MOST_ITEMS:
+            parts.append(note("Places are not shown for so many items; see to_frame()."))
+        else:
+            few = self if self.moments else self._every(-(-self.orders.size // MOST_ENTRIES))
+            how = "shares of the draws" if few.n_draws == self.n_draws else "from some of the draws"
+            parts.append(places_html(few.rank_marginals(), self.names, how))
+        return block(title, *parts, note("Whether the chains agree: summary()."))
+
+    def _every(self, stride: int) -> Chains:
+        """Return every so many-th draw."""
+        if stride <= 1:
+            return self
+        weights = self.log_weight[:, ::stride]
+        return replace(self, orders=self.orders[:, ::stride], log_weight=weights)
 
     def to_dataset(
         self,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
+import contextlib
 import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from permdist._progress import live_bar
 from permdist.rankings import order_to_ranks
 
 if TYPE_CHECKING:
@@ -19,35 +20,17 @@ class Bar:
 
     def __init__(self, workers: list[Worker], shown: bool, name: str) -> None:
         self.workers, self.shown, self.name = workers, shown, name
+        self._open = contextlib.ExitStack()
         self._looked = 0.0
         self._rhat = np.nan
 
     def __enter__(self) -> Bar:
         if self.shown:
-            from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                Progress,
-                TaskProgressColumn,
-                TextColumn,
-                TimeRemainingColumn,
-            )
-
-            self._progress = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TaskProgressColumn(),
-                TimeRemainingColumn(),
-                TextColumn("{task.fields[told]}"),
-                console=Console(file=sys.stderr),
-            )
             total = sum(worker.total for worker in self.workers)
             self._before = sum(worker.done for worker in self.workers)
             self._begin = time.perf_counter()
-            self._task = self._progress.add_task(
-                f"{len(self.workers)} chains, {self.name}", total=total, told=""
-            )
-            self._progress.start()
+            text = f"{len(self.workers)} chains, {self.name}"
+            self._bar = self._open.enter_context(live_bar(text, total))
         return self
 
     def update(self) -> None:
@@ -62,11 +45,10 @@ class Bar:
         moved = sum(worker.moved.sum(axis=0) + worker.tuned.sum(axis=0) for worker in self.workers)
         told = f"{speed:,.0f} draws/s, {moved[1] / max(1, moved[0]):.0%} moved"
         told += "" if np.isnan(self._rhat) else f", R-hat {self._rhat:.3f}"
-        self._progress.update(self._task, completed=done, told=told)
+        self._bar.update(done, told)
 
     def __exit__(self, *details: object) -> None:
-        if self.shown:
-            self._progress.stop()
+        self._open.close()
 
 
 def _rhat_so_far(workers: list[Worker], most: int = 400) -> float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, count, finite, grades
+from permdist._html import Shown, block, facts, note
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist._limits import need_memory
@@ -22,13 +23,14 @@ from permdist.samplers.kernels.randomness import pick, weigh
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pandas as pd
     from numpy.typing import ArrayLike
 
     from permdist._typing import FloatArray, IntArray, RandomState
 
 
 @dataclass(frozen=True, repr=False)
-class RestartSample:
+class RestartSample(Shown):
     """A fixed sample of rankings of one query.
 
     Attributes
@@ -55,15 +57,34 @@ class RestartSample:
         counts, _ = np.histogram(self.delta, bins=count("bins", bins), range=(0.0, largest))
         return counts / len(self.delta)
 
-    def __repr__(self) -> str:
+    def to_frame(self) -> pd.DataFrame:
+        """Return the sample as a data frame, a row per ranking.
+
+        Returns
+        -------
+        DataFrame
+            With the columns ``loss``, ``rung`` (the restart state of its walk) and ``order``, the
+            items from the top down as a text.
+        """
+        import pandas as pd
+
+        orders = [" ".join(map(str, order)) for order in self.orders.tolist()]
+        return pd.DataFrame({"loss": self.delta, "rung": self.rung, "order": orders})
+
+    def _facts(self) -> dict[str, str]:
         low, middle, high = np.quantile(self.delta, [0.0, 0.5, 1.0])
         filled = int((self.coverage() > 0).sum())
-        rows = {
+        return {
             "rankings": f"{len(self.orders):,}, {len(np.unique(self.rung))} restart states",
             f"loss (1 - {self.measure.name})": f"{low:.3f} to {high:.3f}, median {middle:.3f}",
             "coverage": f"{filled} of 10 tenths of [0, {1.0 - self.measure.range[0]:g}]",
         }
-        return aligned(rows)
+
+    def __repr__(self) -> str:
+        return aligned(self._facts())
+
+    def _repr_html_(self) -> str:
+        return block("RestartSample", facts(self._facts()), note("The rankings: to_frame()."))
 
 
 class RestartSampler:

@@ -1,7 +1,9 @@
 """The tutorials and guides run, and show exactly the pictures made for them."""
 
+import ast
 import doctest
 import importlib.util
+import json
 import re
 from pathlib import Path
 
@@ -11,12 +13,17 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 PICTURES = re.compile(r"!\[([^\]]*)\]\(pictures/([^)\s]+)\)")
 
 
-@pytest.fixture(scope="module")
-def pictures():
-    spec = importlib.util.spec_from_file_location("pictures", DOCS / "tutorials" / "pictures.py")
+def loaded(path):
+    """Return a script as a module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    return loaded(DOCS / "tutorials" / "pictures.py")
 
 
 PAGES = [
@@ -25,6 +32,7 @@ PAGES = [
     "tutorials/rate.md",
     "tutorials/test-your-own.md",
     "explore.md",
+    "notebooks.md",
     "which.md",
     "preferences.md",
     "promises.md",
@@ -76,7 +84,8 @@ def test_the_script_draws_what_pages_leave_behind(pictures, tmp_path, monkeypatc
     monkeypatch.setattr(pictures, "PAGES", drawn)
     pictures.main([str(tmp_path / "made")])
     assert capsys.readouterr().out == "short.md: line.png\n"
-    assert [path.name for path in (tmp_path / "made").iterdir()] == ["line.png"]
+    made = sorted(path.name for path in (tmp_path / "made").iterdir())
+    assert made == ["line.png", pictures.RECORD]
 
 
 def test_links_between_pages_lead_somewhere():
@@ -88,3 +97,65 @@ def test_links_between_pages_lead_somewhere():
             headings = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
             anchors = {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
             assert not place or place in anchors, f"{page.name}: {target}#{place}"
+
+
+# ---- the tutorials as notebooks ----------------------------------------------------------------
+
+TUTORIALS = [page for page in PAGES if page.startswith("tutorials/")]
+
+
+@pytest.fixture(scope="module")
+def notebooks():
+    return loaded(DOCS / "notebooks.py")
+
+
+def cells_of(page):
+    """Return the code cells of a tutorial's notebook."""
+    text = (DOCS / "notebooks" / f"{Path(page).stem}.ipynb").read_text(encoding="utf-8")
+    return [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+
+
+def test_pictures_are_current(pictures):
+    remedy = "run python docs/tutorials/pictures.py docs/tutorials/pictures"
+    assert pictures.are_current(), remedy
+    shown = {name for page in TUTORIALS for _, name in PICTURES.findall((DOCS / page).read_text())}
+    assert {path.name for path in (DOCS / "tutorials" / "pictures").glob("*.png")} == shown, remedy
+
+
+def test_notebooks_are_current(notebooks):
+    made = {path.stem: path.read_text("utf-8") for path in (DOCS / "notebooks").glob("*.ipynb")}
+    wanted = {path.stem: notebooks.notebook(path.stem) for path in notebooks.TUTORIALS.glob("*.md")}
+    assert made == wanted, "run python docs/notebooks.py"
+    assert len(made) == len(TUTORIALS)
+
+
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_notebooks_run_what_the_pages_run(page):
+    # The examples of the pages are run above, so equal code runs, too.
+    cells = cells_of(page)
+    assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
+    assert len({cell["id"] for cell in cells}) == len(cells)
+    text = (DOCS / page).read_text(encoding="utf-8")
+    examples = doctest.DocTestParser().get_examples(text.replace("```\n", "\n"), page)
+    ours = "\n".join("".join(cell["source"]) for cell in cells)
+    theirs = "".join(example.source for example in examples)
+    assert ast.dump(ast.parse(ours)) == ast.dump(ast.parse(theirs))
+    failing = [cell for cell in cells if cell["metadata"]]
+    assert len(failing) == sum(example.exc_msg is not None for example in examples)
+    assert all(cell["metadata"] == {"tags": ["raises-exception"]} for cell in failing)
+
+
+def test_links_of_notebooks_lead_somewhere():
+    for path in (DOCS / "notebooks").glob("*.ipynb"):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            for target in re.findall(r"\]\((?!\w+:)([^)\s#]+)", "".join(cell["source"])):
+                assert cell["cell_type"] == "code" or (path.parent / target).is_file(), target
+
+
+def test_the_first_cells_of_a_notebook_run(tmp_path, monkeypatch):
+    # Cell by cell in one namespace, as a kernel runs them.
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "__main__"}
+    for cell in cells_of("tutorials/rate.md")[:8]:
+        exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+    assert len(names["found"].leaderboard) == 8

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import doctest
+import hashlib
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 HERE = Path(__file__).resolve().parent
+RECORD = "made-from.txt"  # the digest of the code that the pictures were made from
 DPI = 100
 BLUE, RED, GREY = "#4c72b0", "#c44e52", "0.6"
 Pictures = Iterator[tuple[str, Figure]]
@@ -211,6 +213,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for page in PAGES:
         print(f"{page}: {', '.join(draw(page, run(page), folder))}")
+    (folder / RECORD).write_text(digest() + "\n", encoding="utf-8")
+
+
+def digest() -> str:
+    """Return what identifies the code behind the pictures: that of the pages, and this file."""
+    code = [Path(__file__).read_text(encoding="utf-8")]
+    for page in PAGES:
+        text = (HERE / page).read_text(encoding="utf-8")
+        code += [example.source for example in doctest.DocTestParser().get_examples(text, page)]
+    return hashlib.sha256("\n".join(code).encode()).hexdigest()
+
+
+def are_current() -> bool:
+    """Check whether the pictures in the repository were made from the present code."""
+    record = HERE / "pictures" / RECORD
+    return record.is_file() and record.read_text(encoding="utf-8").strip() == digest()
 
 
 def _orders_in_play(model: GaussianScores) -> float:

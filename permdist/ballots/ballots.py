@@ -17,6 +17,7 @@ from permdist.ballots.blocks import merge_blocks, whole
 from permdist.ballots.flat import edges_of, entries_of, equal_rows, ever_of
 from permdist.ballots.makers import Makers
 from permdist.ballots.rankings import check_weights
+from permdist.ballots.view import BallotsView
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,7 +31,7 @@ MOST_ENTRIES = 30_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ballots(Makers):
+class Ballots(Makers, BallotsView):
     """Ballots of any kind, as flat arrays; made by `of` or one of the ``from_`` methods.
 
     Every ballot is a sequence of stages: out of the alternatives that are still there, one or

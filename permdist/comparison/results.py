@@ -24,7 +24,9 @@ from permdist.comparison.statistics import (
 )
 from permdist.comparison.wording import (
     HEAD,
+    PLACES,
     REFERENCES,
+    comparison_html,
     fitted_table,
     how_many,
     latex_table,
@@ -47,15 +49,6 @@ if TYPE_CHECKING:
     from permdist.comparison.fits import Outcome
     from permdist.models import Ranker
 
-# By mark.
-PLACES = {
-    "first": "1st",
-    "second": "2nd",
-    "third": "3rd",
-    "": "",
-    "null": "null",
-    "reference": "reference",
-}
 # The columns that a narrow terminal omits, in this order.
 SPARED = ("p (rand.)", "p (Wilcoxon)", "rank", "mean rank", "interval")
 
@@ -400,6 +393,9 @@ class Comparison:
 
     def __str__(self) -> str:
         return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return comparison_html(self)
 
     def __repr__(self) -> str:
         measured = ", ".join(title(measure) for measure in self.measures)

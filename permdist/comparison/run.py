@@ -13,6 +13,8 @@ from joblib import delayed
 
 from permdist._check import choice, count, finite
 from permdist._deprecation import renamed_arguments
+from permdist._html import block, facts, note, record_frame
+from permdist._progress import live_bar
 from permdist._signals import handled
 from permdist.comparison.choose import assemble
 from permdist.comparison.entries import Entry, check_folds, check_parts, read_entries
@@ -24,6 +26,8 @@ from permdist.measures.evaluation import several
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import pandas as pd
 
     from permdist.comparison.results import Comparison
     from permdist.measures import Measure
@@ -202,6 +206,14 @@ class Tuned(NamedTuple):
     setting: dict[str, Any]
     notes: list[str]
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return the chosen setting as a data frame with one row, a column per parameter."""
+        return record_frame({"learner": type(self.learner).__name__, **self.setting})
+
+    def _repr_html_(self) -> str:
+        title = f"{type(self.learner).__name__}, tuned"
+        return block(title, facts(self.setting), *map(note, self.notes))
+
 
 def _fits(entries: list[Entry], parts: list[Fold], by: Measure, random_state: int) -> list[Fit]:
     """List all fits: every entry with each of its settings on each fold."""
@@ -281,29 +293,15 @@ def _bar(
         progress(done, total)
         yield lambda _: progress(next(finished), total)
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("fits"),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    )
-    with Progress(*columns, console=Console(stderr=True), disable=not progress) as bar:
-        if done and progress:
-            bar.console.print(f"{done} of {total} fits are reused", highlight=False)
-        task = bar.add_task("Fitting", total=total, completed=done)
+    if not progress:
+        yield lambda _: None
+        return
+    made = itertools.count(done + 1)
+    with live_bar("Fitting", total, counted="fits") as bar:
+        bar.update(done, f"{done} of {total} reused" if done else "")
 
         def advance(name: str) -> None:
-            bar.update(task, advance=1, description=f"Fitting {name[:30]}")
+            bar.update(next(made), text=f"Fitting {name[:30]}")
 
         yield advance
-        bar.update(task, description="Fitted")
+        bar.update(next(made) - 1, text="Fitted")

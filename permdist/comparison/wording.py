@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._text import text_table, to_tex
+from permdist._html import block, note, table
+from permdist._text import plural, text_table, to_tex
 from permdist.measures import Measure, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
+
+    from permdist.comparison.results import Comparison
 
 HEAD = (
     "learner",
@@ -28,6 +31,15 @@ HEAD = (
     "p (rand.)",
     "fit, s",
 )
+# By mark.
+PLACES = {
+    "first": "1st",
+    "second": "2nd",
+    "third": "3rd",
+    "": "",
+    "null": "null",
+    "reference": "reference",
+}
 REFERENCES = ("order of the file", "random order")  # rows of every table, without a learner
 
 
@@ -54,6 +66,23 @@ def _reads_as(name: str, measure: Measure) -> bool:
         return parse(name) == measure
     except ValueError:  # a measure without an average over ties
         return False
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Return the tables of a comparison for notebooks, one per measure.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    """
+    parts = []
+    for measure in comparison.measures:
+        rows = [[*row[:-1], PLACES[row[-1]]] for row in comparison.rows(measure)]
+        parts += [table((*HEAD, ""), rows, title(measure)), note(comparison.explain(measure))]
+    left = [note(f"Left out: {name}: {reason}") for name, reason in comparison.failures.items()]
+    queries = plural(len(comparison.qids), "test query", "test queries")
+    sizes = f"{plural(len(comparison.names), 'learner')}, {queries}"
+    return block(f"{sizes}, {plural(comparison.n_folds, 'fold')}", *parts, *left)
 
 
 def setting_text(setting: dict[str, Any]) -> str:

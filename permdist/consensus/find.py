@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import TYPE_CHECKING, Any
 
 from permdist._check import choice, finite
+from permdist._progress import live_bar
 from permdist.ballots import Ballots
 from permdist.consensus.methods import METHODS, answer, counted, placed_for
 from permdist.consensus.result import Consensus
@@ -121,11 +123,9 @@ def consensus(
 
 @contextlib.contextmanager
 def _telling(progress: bool) -> Iterator[Callable[[str], None] | None]:
-    """Show lines of text on the terminal, each in the place of the last one."""
+    """Show lines of text, each in the place of the last one."""
     if not progress:
         yield None
         return
-    from rich.console import Console
-
-    with Console(stderr=True).status("kemeny") as status:
-        yield lambda text: status.update(f"kemeny: {text}")
+    with live_bar("kemeny", math.nan, transient=True) as bar:
+        yield lambda text: bar.update(0.0, text)

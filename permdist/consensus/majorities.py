@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._check import frozen
+from permdist._html import Shown
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist._limits import need_memory
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from permdist._typing import BoolArray, FloatArray, IntArray
     from permdist.ballots import Ballots
 
@@ -21,7 +24,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Majorities:
+class Majorities(Shown):
     """The weights of the ballots that put one item above another, or tie them.
 
     Attributes
@@ -62,6 +65,29 @@ class Majorities:
             shares: FloatArray = (self.wins + self.ties / 2.0) / both
         np.fill_diagonal(shares, np.nan)
         return shares
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the majorities as a data frame, a row per pair of items.
+
+        Returns
+        -------
+        DataFrame
+            With the columns ``first`` and ``second`` (item numbers), ``wins`` (of the first),
+            ``losses``, ``ties`` and ``share`` (of wins, a tie as half; NaN where no ballot has
+            both).
+        """
+        import pandas as pd
+
+        first, second = np.triu_indices(self.n_items, 1)
+        columns = {
+            "first": first,
+            "second": second,
+            "wins": self.wins[first, second],
+            "losses": self.wins[second, first],
+            "ties": self.ties[first, second],
+            "share": self.shares[first, second],
+        }
+        return pd.DataFrame(columns)
 
     def cost(self, order: IntArray, penalty: float) -> float:
         """Return the weighted sum of the Kendall distances of an order to the ballots."""

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, count, frozen
-from permdist._text import html_table, plural, text_table
+from permdist._html import Shown
+from permdist._progress import tracked
+from permdist._text import plural, text_table
 from permdist.consensus.methods import BY_POSITION, answer, counted, placed_for
 from permdist.inference.bootstrap import resampled
 
@@ -24,7 +26,7 @@ _HEADS = {"share": "above next", "margin": "margin", "kept": "kept"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Consensus:
+class Consensus(Shown):
     """One ranking that represents many. Prints as a table.
 
     Attributes
@@ -173,7 +175,8 @@ class Consensus:
             raise ValueError("by: the ballots have no clusters")
         placed = placed_for(ballots, self.method)
         orders = np.empty((number, len(self)), dtype=np.int64)
-        for one in _tracked(number, progress):
+        numbers = range(number)
+        for one in tracked(numbers, "bootstrap", number) if progress else numbers:
             weights = resampled(generator, ballots.weights, ballots.clusters, by)
             items = generator.permutation(len(self))
             counts = counted(ballots, placed, weights).relabeled(items)
@@ -237,12 +240,9 @@ class Consensus:
         head, rows = self._cells()
         return f"{self.caption}\n{text_table(head, rows, left=['name'])}"
 
-    def _repr_html_(self) -> str:
-        return html_table(self.caption, *self._cells())
-
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        """Return the headings and the rows as they are read by people."""
-        frame = self.to_frame()
+    def _cells(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
+        """Return the headings and the rows as they are read by people, so many at most."""
+        frame = self.to_frame().iloc[:most]
         rows = [
             [_shown(column, value) for column, value in zip(frame.columns, row, strict=True)]
             for row in frame.itertuples(index=False, name=None)
@@ -256,13 +256,3 @@ def _shown(column: str, value: Any) -> str:
     if column in ("share", "kept"):
         return f"{value:.2f}"
     return f"{value:,.8g}" if isinstance(value, float) else str(value)
-
-
-def _tracked(number: int, progress: bool) -> Any:
-    """Return the numbers of the replicates, with a progress bar if asked for."""
-    if not progress:
-        return range(number)
-    from rich.console import Console
-    from rich.progress import track
-
-    return track(range(number), "bootstrap", console=Console(stderr=True))

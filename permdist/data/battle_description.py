@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from permdist._html import Shown
 from permdist._text import aligned, plural, text_table
 from permdist.data.battle_columns import BOTH_BAD, listed
 
@@ -21,7 +22,7 @@ MOST_ROWS = 40
 
 
 @dataclass(frozen=True, eq=False)
-class BattleDescription:
+class BattleDescription(Shown):
     """The contents of a table of battles.
 
     Attributes
@@ -75,10 +76,25 @@ class BattleDescription:
             | {"table": table}
         )
 
+    def to_frame(self) -> DataFrame:
+        """Return a copy of `table`: battles, wins, ties, losses and the share of points."""
+        return self.table.rename_axis("competitor")
+
+    @property
+    def caption(self) -> str:
+        """The name of the table."""
+        return self.source
+
     def __str__(self) -> str:
+        text = text_table(*self._cells(MOST_ROWS))
+        rest = len(self.table) - MOST_ROWS
+        more = f"\nand {plural(rest, 'more competitor')}" if rest > 0 else ""
+        return f"{aligned(self._facts())}\n\n{text}{more}"
+
+    def _facts(self) -> dict[str, str]:
         decided = self.first_wins + self.second_wins
         share = self.first_wins / decided if decided else np.nan
-        rows = {
+        return {
             "battles": _amount(self.n_battles)
             + (f"  ({self.n_rows:,} rows)" if self.n_rows != self.n_battles else ""),
             "competitors": f"{self.n_items:,}",
@@ -91,15 +107,14 @@ class BattleDescription:
             "connected": self._connected(),
             "columns": ", ".join(f"{role}: {name}" for role, name in self.columns.items()),
         }
-        shown = self.table.head(MOST_ROWS)
+
+    def _cells(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
+        shown = self.table.iloc[:most]
         cells = [
             [str(name), *(_amount(value) for value in row[:4]), f"{row[4]:.3f}"]
             for name, row in zip(shown.index, shown.to_numpy().tolist(), strict=True)
         ]
-        text = text_table(["competitor", *shown.columns], cells)
-        rest = len(self.table) - len(shown)
-        more = f"\nand {plural(rest, 'more competitor')}" if rest else ""
-        return f"{aligned(rows)}\n\n{text}{more}"
+        return ["competitor", *shown.columns], cells
 
     def _connected(self) -> str:
         if self.comparable:

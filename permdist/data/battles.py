@@ -13,6 +13,7 @@ from permdist._text import plural, split_list
 from permdist.data import battle_values as values
 from permdist.data.battle_columns import IDS, SECOND, TIE, find_column, find_roles
 from permdist.data.battle_files import Frame, open_table
+from permdist.data.view import BattlesView
 
 if TYPE_CHECKING:
     import os
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Battles:
+class Battles(BattlesView):
     """Battles of two competitors each, as `load_battles` reads them.
 
     Attributes

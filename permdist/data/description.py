@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permdist._html import Shown, block, record_frame, table
 from permdist._ragged import bounds
 from permdist._text import aligned
 from permdist.data.normalize import pieces_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from permdist._typing import BoolArray
     from permdist.data.queries import Queries
 
@@ -89,7 +92,7 @@ def clashes(queries: Queries, by: str, first: int = 0, last: int | None = None) 
 
 
 @dataclass(frozen=True)
-class Description:
+class Description(Shown):
     """A summary of a collection of queries; prints as a short table.
 
     Features are numbered from 1 here, as in the files.
@@ -106,7 +109,29 @@ class Description:
     has_doc_ids: bool
     missing_values: int = 0
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return the numbers as a data frame with one row.
+
+        Returns
+        -------
+        DataFrame
+            With a column for each field that is a number, ``fewest_documents``,
+            ``median_documents`` and ``most_documents`` per query, ``constant_features`` (how many),
+            and ``label_0``, ``label_1``, ...: the documents with each label.
+        """
+        names = ("fewest_documents", "median_documents", "most_documents")
+        labels = {f"label_{label}": number for label, number in self.label_counts.items()}
+        sizes = dict(zip(names, self.documents_per_query, strict=True))
+        more = {"constant_features": len(self.constant_features)}
+        return record_frame({**vars(self), **sizes, **more, **labels})
+
+    def _repr_html_(self) -> str:
+        return block("Description", table(("", ""), self._rows().items()))
+
     def __str__(self) -> str:
+        return aligned(self._rows())
+
+    def _rows(self) -> dict[str, str]:
         low, middle, high = self.documents_per_query
         labels = "  ".join(f"{label}:{number}" for label, number in self.label_counts.items())
         constant = ", ".join(map(str, self.constant_features)) or "none"
@@ -122,4 +147,4 @@ class Description:
         }
         if self.missing_values:
             rows["missing values"] = f"{self.missing_values:,}"
-        return aligned(rows)
+        return rows

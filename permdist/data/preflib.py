@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._files import read_bytes
+from permdist._html import Shown
 from permdist._limits import need_memory
-from permdist._text import aligned
+from permdist._text import aligned, plural
 from permdist.rankings import BucketOrder, TopK
 
 if TYPE_CHECKING:
     import os
+
+    import pandas as pd
 
     from permdist._typing import IntArray
 
@@ -37,7 +40,7 @@ LARGEST = 2**53
 
 
 @dataclass(frozen=True)
-class Preferences:
+class Preferences(Shown):
     """Ballots over named alternatives, with how often each was cast.
 
     Attributes
@@ -66,6 +69,28 @@ class Preferences:
     def n_voters(self) -> int:
         """The number of ballots cast."""
         return int(self.counts.sum())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the ballots as a data frame, a row per different ballot.
+
+        Returns
+        -------
+        DataFrame
+            With the columns ``ballot``, a text such as ``a > b = c``, and ``count``.
+        """
+        import pandas as pd
+
+        texts = [
+            " > ".join(" = ".join(self.names[item] for item in bucket) for bucket in ballot)
+            for ballot in self.ballots
+        ]
+        return pd.DataFrame({"ballot": texts, "count": self.counts})
+
+    @property
+    def caption(self) -> str:
+        """What was voted on, and by how many, in one line."""
+        voters = plural(self.n_voters, "voter")
+        return f"{self.title}: {plural(self.n_items, 'alternative')}, {voters}"
 
     def orders(self) -> IntArray:
         """Return the different orders, shape (ballots, n), of strict and complete ballots.

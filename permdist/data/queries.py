@@ -14,6 +14,7 @@ from permdist._tables import column_names, differing_columns
 from permdist.data.description import Description, clashes, describe
 from permdist.data.missing import FILLS, fill, has_missing
 from permdist.data.normalize import NORMALIZATIONS, normalize_rows, pieces_of
+from permdist.data.view import QueriesView
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +34,7 @@ class Query(NamedTuple):
     doc_ids: NDArray[Any] | None
 
 
-class Queries:
+class Queries(QueriesView):
     """Documents with features and relevance labels, grouped by query.
 
     Arrays are validated and kept as read-only views; they are copied only where necessary, so do

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from permdist._html import Shown, block, facts, note
 from permdist._text import aligned
 from permdist.distributions.base import MAX_LISTED
 from permdist.rankings import enumerate_orders
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from permdist._typing import AnyIntArray, FloatArray, IntArray
     from permdist.distributions import Distribution
     from permdist.samplers import Chains
@@ -20,7 +23,7 @@ BATCHES = 30
 
 
 @dataclass(frozen=True)
-class ChainComparison:
+class ChainComparison(Shown):
     """How far estimates from chains are from exact probabilities.
 
     Attributes
@@ -48,7 +51,31 @@ class ChainComparison:
     total_variation: float | None
     expected_total_variation: float | None
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return the rank marginals as a data frame, a row per item and place.
+
+        Returns
+        -------
+        DataFrame
+            With the columns ``item`` (its number), ``place`` (1 is the top), ``exact``,
+            ``estimated`` and ``standard_error``.
+        """
+        import pandas as pd
+
+        item, place = np.indices(self.exact.shape).reshape(2, -1)
+        columns = {"item": item, "place": place + 1, "exact": self.exact.ravel()}
+        estimated = {"estimated": self.estimated.ravel()}
+        errors = {"standard_error": self.standard_errors.ravel()}
+        return pd.DataFrame(columns | estimated | errors)
+
+    def _repr_html_(self) -> str:
+        left = note("Every rank marginal: to_frame().")
+        return block("Chains compared with exact probabilities", facts(self._facts()), left)
+
     def __str__(self) -> str:
+        return aligned(self._facts())
+
+    def _facts(self) -> dict[str, str]:
         rows = {
             "worst error of a rank marginal": f"{self.worst_error:.2g} "
             f"± {self.worst_standard_error:.2g}",
@@ -57,7 +84,7 @@ class ChainComparison:
         if self.total_variation is not None:
             rows["total variation"] = f"{self.total_variation:.2g}"
             rows["of independent draws"] = f"{self.expected_total_variation:.2g}"
-        return aligned(rows)
+        return rows
 
 
 def compare_to_exact(chains: Chains, dist: Distribution | None = None) -> ChainComparison:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import count
+from permdist._html import Shown, frame_cells
 from permdist._text import aligned, plural
 from permdist.diagnostics.dataset import mode_of
 from permdist.rankings import order_to_ranks
@@ -27,7 +28,7 @@ MOST_DRAWS = 10_000
 
 
 @dataclass(frozen=True, repr=False)
-class Summary:
+class Summary(Shown):
     """The diagnostics of chains.
 
     Attributes
@@ -51,26 +52,52 @@ class Summary:
     kernel: str = ""
     shown: int = field(default=12)
 
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a copy of the table, whose columns are those of `table`."""
+        return self.table.rename_axis("quantity")
+
+    @property
+    def caption(self) -> str:
+        """The verdict."""
+        return self.verdict
+
+    def _facts(self) -> dict[str, Any]:
+        return {"kernel": self.kernel, "effective draws per second": f"{self.ess_per_second:,.0f}"}
+
+    def _cells(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
+        rows, _ = self._worst()
+        frame = self.to_frame().loc[rows[:most]]
+        frame["r_hat"] = ["" if value != value else f"{value:.3f}" for value in frame["r_hat"]]
+        return frame_cells(frame if frame["note"].any() else frame.drop(columns="note"))
+
+    def _remarks(self) -> list[str]:
+        _, left = self._worst()
+        return [f"Not shown: {left} more items that mix better, in to_frame()."] if left else []
+
     def __str__(self) -> str:
         return f"{self.details()}\n{textwrap.fill(self.verdict, 88)}"
 
     def details(self) -> str:
         """Return the table as text, items that mix worst first, without the verdict."""
+        rows, left = self._worst()
+        text = self.table.loc[rows].to_string(
+            float_format=lambda value: f"{value:.4g}",
+            formatters={"r_hat": lambda value: "" if value != value else f"{value:.3f}"},
+            na_rep="",
+        )
+        more = f"\n(and {left} more items that mix better)" if left else ""
+        told = {name: str(value) for name, value in self._facts().items()}
+        return f"{text}{more}\n\n{aligned(told)}"
+
+    def _worst(self) -> tuple[list[str], int]:
+        """Return the rows to show, items that mix worst first, and how many items are left out."""
         table = self.table
         items = table[table.index.str.startswith("rank[")]
         # R-hats that differ in the third decimal count as equal: then sort by effective draws.
         alike = items.assign(r_hat=items["r_hat"].round(2))
         worst = alike.sort_values(["r_hat", "ess_bulk"], ascending=[False, True], kind="stable")
         rows = [*table.index[~table.index.isin(items.index)], *worst.index[: self.shown]]
-        text = table.loc[rows].to_string(
-            float_format=lambda value: f"{value:.4g}",
-            formatters={"r_hat": lambda value: "" if value != value else f"{value:.3f}"},
-            na_rep="",
-        )
-        left = len(items) - min(self.shown, len(items))
-        more = f"\n(and {left} more items that mix better)" if left else ""
-        told = {"kernel": self.kernel, "effective draws per second": f"{self.ess_per_second:,.0f}"}
-        return f"{text}{more}\n\n{aligned(told)}"
+        return rows, len(items) - min(self.shown, len(items))
 
     def __repr__(self) -> str:
         return str(self)

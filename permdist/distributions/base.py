@@ -367,6 +367,9 @@ class Distribution(Items, ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_items} items)"
 
+    def _quick(self) -> tuple[int, int]:
+        return (12 if self._is_additive else 6), 0
+
     # ---- Markov chains -----------------------------------------------------------------------
 
     def _target(self) -> Target:

@@ -9,7 +9,8 @@ import numpy as np
 
 from permdist import rankings
 from permdist._check import as_rng, choice, count
-from permdist._text import html_table, plural, text_table
+from permdist._html import Shown
+from permdist._text import plural, text_table
 from permdist.ballots import Ballots
 from permdist.distributions.mixture_families import different_ballots, family_of
 from permdist.distributions.mixture_fit import folds_of
@@ -30,7 +31,7 @@ _HEAD = ["family", "parameters", "log-likelihood", "BIC", "left out", "behind", 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FamilyComparison:
+class FamilyComparison(Shown):
     """How well families of distributions fit the same ballots. Prints as a table.
 
     Attributes
@@ -76,7 +77,14 @@ class FamilyComparison:
         return self.families[int(self.left_out.argmax())]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the table, a row per family."""
+        """Return the table, a row per family.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by family, with the columns ``n_parameters``, ``log_likelihood``, ``bic``,
+            ``left_out``, ``behind`` and ``error``, which are those of the class.
+        """
         import pandas as pd
 
         columns = (self.n_parameters, self.log_likelihood, self.bic, self.left_out, self.behind)
@@ -95,22 +103,20 @@ class FamilyComparison:
     def _is_whole(self) -> bool:
         return self.n_ballots == int(self.n_ballots)
 
-    def _cells(self) -> list[list[str]]:
+    def _cells(self, most: int | None = None) -> tuple[Sequence[str], list[list[str]]]:
         columns = zip(
             self.families, self.n_parameters, self.log_likelihood, self.bic, self.left_out,
             self.behind, self.error, strict=True,
         )  # fmt: skip
-        return [
+        rows = [
             [name, str(number), f"{value:.2f}", f"{bic:.2f}", f"{mean:.4f}", f"{gap:.4f}",
              f"{error:.4f}"]
             for name, number, value, bic, mean, gap, error in columns
         ]  # fmt: skip
+        return _HEAD, rows[:most]
 
     def __repr__(self) -> str:
-        return f"{self.caption}\n{text_table(_HEAD, self._cells())}"
-
-    def _repr_html_(self) -> str:
-        return html_table(self.caption, _HEAD, self._cells())
+        return f"{self.caption}\n{text_table(*self._cells())}"
 
 
 def compare_families(

@@ -425,6 +425,9 @@ class DavidsonLuce(TiedRankings):
     def _limit(self) -> int:
         return max(n for n in range(1, 40) if davidson_sets.fits(n, self.largest_tie))
 
+    def _quick(self) -> tuple[int, int]:
+        return 10, 60
+
     def __repr__(self) -> str:
         scores, ties = (
             np.array2string(array, precision=4, threshold=8, separator=", ")

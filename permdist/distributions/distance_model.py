@@ -321,6 +321,9 @@ class DistanceModel(Distribution):
             return displacement_weights(shape, self._ranks, -self._stage_thetas[0] * costs)
         return None
 
+    def _quick(self) -> tuple[int, int]:
+        return {"ulam": (8, 30), "spearman": (14, 14)}.get(self._distance, (150, 2000))
+
     def __repr__(self) -> str:
         center = np.array2string(self._center, threshold=8, separator=", ")
         thetas = self._stage_thetas

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permdist._html import block, note, record_frame
+
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import ArrayLike
 
     from permdist._typing import FloatArray
@@ -38,6 +41,15 @@ class Estimate(float):
         self = super().__new__(cls, value)
         self.standard_error, self.draws = float(standard_error), draws
         return self
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a data frame with one row: ``value``, ``standard_error`` and ``draws``."""
+        own = {"standard_error": self.standard_error, "draws": self.draws}
+        return record_frame({"value": float(self), **own})
+
+    def _repr_html_(self) -> str:
+        how = "exact" if self.draws == 0 else f"from {self.draws:,} draws"
+        return block(repr(self), note(how))
 
     def __repr__(self) -> str:
         if self.draws == 0:

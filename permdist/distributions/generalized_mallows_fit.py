@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ from scipy.special import logit
 
 from permdist._check import finite
 from permdist.ballots import Ballots, levels_of
+from permdist.distributions.fit_tables import FitTable, ranked_names
 from permdist.distributions.mallows import Mallows
 from permdist.distributions.mallows_evidence import MOST_THETA, Partial
 from permdist.rankings import check_orders
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class GeneralizedMallowsFit:
-    """How a generalized Mallows model was fitted.
+class GeneralizedMallowsFit(FitTable):
+    """How a generalized Mallows model was fitted. Prints as a table.
 
     Attributes
     ----------
@@ -46,6 +47,10 @@ class GeneralizedMallowsFit:
         The sum of the weights.
     proved : bool
         Whether the center is proved to be the consensus of the ballots, or was given.
+    estimates : tuple of (str, float, float)
+        The thetas, with their standard errors; see `to_frame`.
+    about : str
+        What was fitted, in one line.
     """
 
     log_likelihood: float
@@ -54,6 +59,8 @@ class GeneralizedMallowsFit:
     stage_weights: FloatArray
     n_ballots: float
     proved: bool = True
+    estimates: tuple[tuple[str, float, float], ...] = field(default=(), repr=False)
+    about: str = field(default="", repr=False)
 
 
 def fit_stages(
@@ -97,8 +104,11 @@ def fit_stages(
         errors, means = (reached * variances) ** -0.5, totals / reached
     likelihood = float(data.weights @ model.log_prob(data))
     total = float(data.weights.sum())
+    label = [f"theta {k + 1}: {model.names[item]}" for k, item in enumerate(order[:-1].tolist())]
+    rows = tuple(zip(label, thetas.tolist(), errors.tolist(), strict=True))
+    about = f"GeneralizedMallows ({distance}): {ranked_names(model.names, order.tolist())}"
     model.__dict__["_fit"] = GeneralizedMallowsFit(
-        likelihood, errors, means, reached, total, proved
+        likelihood, errors, means, reached, total, proved, rows, about
     )
     return model
 

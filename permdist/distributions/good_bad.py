@@ -302,6 +302,10 @@ class GoodBad(PairModel, Distribution):
             return super()._refusal(what) + ", or use space='interleavings'"
         return super()._refusal(what)
 
+    def _quick(self) -> tuple[int, int]:
+        few_classes = self._space == "interleavings" and len(np.unique(self.labels)) <= 2
+        return (150 if few_classes else 12), 0
+
     def __repr__(self) -> str:
         return self._shown(f"space={self._space!r}")
 

@@ -53,6 +53,18 @@ class Items:
         """Whether the items were given names."""
         return self._given_names is not None
 
+    def _quick(self) -> tuple[int, int]:
+        """Return for how many items marginals take a fraction of a second: exact, and from draws.
+
+        Only then do notebooks show them.
+        """
+        return 6, 0
+
+    def _repr_html_(self) -> str:
+        from permdist.distributions.view import distribution_html
+
+        return distribution_html(self)
+
     def _labels(self, labels: ArrayLike | None) -> IntArray:
         """Check relevance labels, one for each item."""
         if labels is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,7 @@ from permdist.ballots import Ballots, levels_of
 from permdist.distributions.base import MAX_LISTED, NotExactError
 from permdist.distributions.custom import WeightedOrders
 from permdist.distributions.distance_model import DISPLACEMENTS, check_theta, displacement_costs
+from permdist.distributions.fit_tables import FitTable, ranked_names
 from permdist.distributions.mallows_em import Settings, fit_partial
 from permdist.distributions.mallows_evidence import MOST_THETA, Partial
 from permdist.rankings import check_orders, enumerate_orders, order_to_ranks
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MallowsFit:
-    """How a Mallows model was fitted.
+class MallowsFit(FitTable):
+    """How a Mallows model was fitted. Prints as a table.
 
     Attributes
     ----------
@@ -57,6 +58,10 @@ class MallowsFit:
         The standard error of theta as an estimate of the maximum, from the draws; 0 if exact.
     log_likelihood_error : float
         The Monte Carlo error of the log-likelihood; 0 if exact.
+    estimates : tuple of (str, float, float)
+        Theta, with its standard error; see `to_frame`.
+    about : str
+        What was fitted, in one line.
     """
 
     log_likelihood: float
@@ -69,6 +74,12 @@ class MallowsFit:
     draws: int = 0
     monte_carlo_error: float = 0.0
     log_likelihood_error: float = 0.0
+    estimates: tuple[tuple[str, float, float], ...] = field(default=(), repr=False)
+    about: str = field(default="", repr=False)
+
+    def _remarks(self) -> list[str]:
+        proof = "no other has a higher likelihood" if self.proved else "not proved to be the best"
+        return [f"mean distance {self.mean_distance:.6g}; the center: {proof}"]
 
 
 def fit_mallows(
@@ -88,7 +99,11 @@ def fit_mallows(
     fit = _fit_partial if short_of_full(data) else _fit_full
     order, value, result = fit(cls, data, distance, known, spread, settings)
     model = cls(order, value, distance, shown)
-    model.__dict__["_fit"] = result
+    model.__dict__["_fit"] = replace(
+        result,
+        estimates=(("theta", model.theta, result.standard_error),),
+        about=f"Mallows ({distance}): {ranked_names(model.names, model.center.tolist())}",
+    )
     return model
 
 

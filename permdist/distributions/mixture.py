@@ -288,6 +288,9 @@ class Mixture(Distribution):
         more = ", ..." if self.n_components > 6 else ""
         return f"Mixture({shown}{more}; {self.n_items} items)"
 
+    def _quick(self) -> tuple[int, int]:
+        return min(part._quick() for part in self._components)
+
     # ---- fits --------------------------------------------------------------------------------
 
     @classmethod

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import entr, logsumexp
 
 from permdist._check import as_rng, choice, count, finite
+from permdist.distributions.fit_tables import FitTable, mixture_estimates
 from permdist.distributions.mixture import ballot_log_probs
 from permdist.distributions.mixture_errors import NOTHING, standard_errors
 from permdist.distributions.mixture_parameters import parameters_of
@@ -51,8 +52,8 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureFit:
-    """How a mixture was fitted.
+class MixtureFit(FitTable):
+    """How a mixture was fitted. Prints as a table.
 
     Attributes
     ----------
@@ -90,6 +91,10 @@ class MixtureFit:
     criteria : dict of int to float
         Its value for each number; for ``"cv"`` the log-likelihood of ballots left out, the larger
         the better.
+    estimates : tuple of (str, float, float)
+        Weights and parameters of the components, with standard errors; see `to_frame`.
+    about : str
+        What was fitted, in one line.
     """
 
     log_likelihood: float
@@ -107,6 +112,11 @@ class MixtureFit:
     error_note: str = ""
     criterion: str | None = None
     criteria: dict[int, float] = field(default_factory=dict)
+    estimates: tuple[tuple[str, float, float], ...] = field(default=(), repr=False)
+    about: str = field(default="", repr=False)
+
+    def _remarks(self) -> list[str]:
+        return [f"no errors: {self.error_note}"] if self.error_note else []
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,5 +437,7 @@ def _finished(
         error_note=errors.note,
         criterion=criterion,
         criteria=criteria or {},
+        estimates=mixture_estimates(parts, shares, errors),
+        about=f"Mixture of {k}: {type(models[0]).__name__}",
     )
     return model

@@ -210,6 +210,14 @@ class PairSigns(PairModel):
             )
         return 1.0 if isinstance(chosen, AUC) else 2.0
 
+    def _quick(self) -> tuple[int, int]:
+        return 1000, 0
+
+    def _repr_html_(self) -> str:
+        from permdist.distributions.view import pairs_html
+
+        return pairs_html(self)
+
     def __repr__(self) -> str:
         return self._shown()
 

@@ -164,5 +164,8 @@ class RandomUtility(Distribution):
         shown = np.array2string(self._scores, precision=4, threshold=8, separator=", ")
         return f"{type(self).__name__}({shown}{self._options()})"
 
+    def _quick(self) -> tuple[int, int]:
+        return 100, 2000
+
     def _options(self) -> str:
         return ""

@@ -205,6 +205,9 @@ class ValidSigns(PairSigns):
         inputs = self._narrowed, self._own_labels, measure, self._tilt, -self._kappa
         return Subsets(*inputs, distinct=True)
 
+    def _quick(self) -> tuple[int, int]:
+        return 12, 0
+
     def _averaged(self, measure: str | Measure, labels: ArrayLike | None) -> Subsets:
         chosen = parse(measure)
         if labels is not None and not np.array_equal(grades("labels", labels), self._own_labels):

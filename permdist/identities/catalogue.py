@@ -5,17 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from permdist._check import as_rng, count
 from permdist._deprecation import renamed_arguments
+from permdist._html import Shown
 from permdist._text import hint, text_table
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from permdist._typing import RandomState
 
+HEAD = ("identity", "tried", "worst", "allowed", "", "statement")
 Residual = TypeVar("Residual", bound=Callable[..., float])
 
 
@@ -59,7 +63,7 @@ class Identity:
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Shown):
     """The result of one entry: the number of instances tried, the worst residual, pass or fail.
 
     Attributes
@@ -101,9 +105,23 @@ class Result:
         statement = f"{self.identity.statement}; {note}" if note else self.identity.statement
         return [self.identity.name, f"{self.tried}", worst, allowed, verdict, statement]
 
+    @property
+    def caption(self) -> str:
+        """The name of the entry."""
+        return self.identity.name
 
-class Results(Sequence[Result]):
+    def to_frame(self) -> pd.DataFrame:
+        """Return the result as a data frame with one row, as `Results.to_frame` has it."""
+        return Results([self]).to_frame()
+
+    def _cells(self, most: int | None = None) -> tuple[Sequence[str], list[list[str]]]:
+        return HEAD, [self.row()][:most]
+
+
+class Results(Shown, Sequence[Result]):
     """The results of several entries; prints as a table."""
+
+    _most_rows: ClassVar[int] = 200
 
     def __init__(self, results: Iterable[Result]) -> None:
         self._results = tuple(results)
@@ -119,17 +137,57 @@ class Results(Sequence[Result]):
         """Whether every entry passed."""
         return all(result.passed for result in self)
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return the results as a data frame, a row per entry.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by ``identity``, with the columns ``tried``, ``worst``, ``tolerance``,
+            ``p_value`` (of a test on draws, NaN for others), ``passed``, ``offered``, ``note``,
+            ``statement`` and ``source``.
+
+        Examples
+        --------
+        >>> check_all(["sum-product"], max_examples=5).to_frame()["tried"].tolist()
+        [5]
+        """
+        import pandas as pd
+
+        rows = [
+            {
+                "identity": result.identity.name,
+                "tried": result.tried,
+                "worst": result.worst,
+                "tolerance": result.identity.tolerance,
+                "p_value": np.nan if result.p_value is None else result.p_value,
+                "passed": result.passed,
+                "offered": result.offered,
+                "note": result.note,
+                "statement": result.identity.statement,
+                "source": result.identity.source,
+            }
+            for result in self
+        ]
+        return pd.DataFrame(rows).set_index("identity") if rows else pd.DataFrame()
+
+    @property
+    def caption(self) -> str:
+        """How many of the entries hold, in one line."""
+        offered = [result for result in self if result.offered]
+        held = sum(result.passed for result in offered)
+        return f"{held} of {len(offered)} hold within their tolerance"
+
+    def _cells(self, most: int | None = None) -> tuple[Sequence[str], list[list[str]]]:
+        return HEAD, [result.row() for result in self][:most]
+
     def __str__(self) -> str:
         return self.to_text()
 
     def to_text(self, width: int = 130) -> str:
         """Format the table for a width in characters."""
-        rows = [result.row() for result in self]
-        head = ("identity", "tried", "worst", "allowed", "", "statement")
-        table = text_table(head, rows, left=("", "statement"), width=width)
-        offered = [result for result in self if result.offered]
-        held = sum(result.passed for result in offered)
-        return f"{table}\n\n{held} of {len(offered)} hold within their tolerance"
+        table = text_table(*self._cells(), left=("", "statement"), width=width)
+        return f"{table}\n\n{self.caption}"
 
 
 CATALOGUE: dict[str, Identity] = {}

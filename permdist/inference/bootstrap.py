@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._check import choice, count
+from permdist._html import Shown, block, facts, note
+from permdist._progress import tracked
 from permdist._text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    import pandas as pd
 
     from permdist._typing import FloatArray, IntArray, RandomState
     from permdist.inference.results import Fit
@@ -24,7 +28,7 @@ CHUNK = 25
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bootstrap:
+class Bootstrap(Shown):
     """Estimates from resampled ballots.
 
     Attributes
@@ -41,6 +45,16 @@ class Bootstrap:
     scores: FloatArray
     failed: int
     by: str
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the scores as a data frame, a row per replicate and a column per item number."""
+        import pandas as pd
+
+        return pd.DataFrame(self.scores).rename_axis("replicate")
+
+    def _repr_html_(self) -> str:
+        left = note("The scores of every replicate: to_frame().")
+        return block(repr(self), facts({"failed": self.failed}), left)
 
     def __repr__(self) -> str:
         return f"Bootstrap({plural(len(self.scores), 'replicate')} by {self.by})"
@@ -88,11 +102,7 @@ def draw(
     with ThreadPoolExecutor(workers) as pool:
         results: Iterable[list[FloatArray | None]] = pool.map(some, chunks)
         if progress:
-            from rich.console import Console
-            from rich.progress import track
-
-            console = Console(stderr=True)
-            results = track(results, "bootstrap", total=len(chunks), console=console)
+            results = tracked(results, "bootstrap", len(chunks))
         found = [each for few in results for each in few]
     kept = [each for each in found if each is not None]
     failed = replicates - len(kept)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 
 from permdist._check import choice, finite, integers
+from permdist._html import record_frame, record_html
 from permdist._kernels import kernel
 from permdist.inference.adjustments import adjust as adjust_p
 from permdist.inference.normal import (
@@ -54,6 +55,13 @@ class Difference(NamedTuple):
     low: float
     high: float
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return the numbers as a data frame with one row."""
+        return record_frame(self._asdict())
+
+    def _repr_html_(self) -> str:
+        return record_html(type(self).__name__, self._asdict())
+
 
 class CriticalValue(NamedTuple):
     """A simulated quantile and the standard error of the simulation.
@@ -67,6 +75,13 @@ class CriticalValue(NamedTuple):
 
     value: float
     standard_error: float
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the numbers as a data frame with one row."""
+        return record_frame(self._asdict())
+
+    def _repr_html_(self) -> str:
+        return record_html(type(self).__name__, self._asdict())
 
 
 def compare(

@@ -8,8 +8,10 @@ import numpy as np
 from scipy import special
 
 from permdist._check import as_rng, count, finite
+from permdist._html import record_frame, record_html
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import ArrayLike
     from pandas import DataFrame
 
@@ -40,6 +42,13 @@ class Transitivity(NamedTuple):
     share: float
     significant: int
     examples: IntArray
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the counts, without the examples, as a data frame with one row."""
+        return record_frame(self._asdict())
+
+    def _repr_html_(self) -> str:
+        return record_html(type(self).__name__, self._asdict())
 
 
 def transitivity(wins: ArrayLike, *, level: float = 0.05) -> Transitivity:

@@ -12,11 +12,13 @@ import numpy as np
 from scipy import special, stats
 
 from permdist._check import count, finite, integers
+from permdist._html import record_frame, record_html
 from permdist.inference.adjustments import adjust
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pandas as pd
     from numpy.typing import ArrayLike
     from pandas import DataFrame
 
@@ -57,6 +59,13 @@ class Deviance(NamedTuple):
     p_value: float
     pearson: float
     sparse: float
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the numbers as a data frame with one row."""
+        return record_frame(self._asdict())
+
+    def _repr_html_(self) -> str:
+        return record_html(type(self).__name__, self._asdict())
 
 
 def pair_chances(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import special
 
 from permdist._check import choice, count, finite
 from permdist._files import write_atomically
-from permdist._text import html_table, plural, text_table, to_tex
+from permdist._html import Shown
+from permdist._text import plural, text_table, to_tex
 from permdist.inference.comparisons import names_of
 from permdist.inference.normal import DRAWS, check_estimate, check_level
 from permdist.inference.ranks import error_draws, prob_best, rank_sets
@@ -24,11 +25,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from permdist._typing import FloatArray, IntArray, RandomState
+    from permdist.inference.results import Fit
 
 ELO_SCALE = 400.0 / np.log(10.0)
 ELO_ANCHOR = 1000.0
 # Rows of a table that is printed.
 MOST_SHOWN = 1000
+# Items up to which notebooks show rank sets, and errors, of a fit.
+FEW_ITEMS, WITH_ERRORS = 20, 200
 
 # How the columns are headed where a person reads, and the digits they are shown with.
 _HEADS = {
@@ -51,7 +55,7 @@ _WHOLE = ("elo", "elo_low", "elo_high")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Leaderboard:
+class Leaderboard(Shown):
     """Items by estimated score, with what is known of their true scores and places.
 
     It answers how sure the estimates are. Where an item may stand in one future ranking is another
@@ -83,6 +87,7 @@ class Leaderboard:
     level: float
     kind: str
     missing: str = ""
+    _most_rows: ClassVar[int] = 100
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -115,9 +120,6 @@ class Leaderboard:
         left_out = len(self) - len(rows)
         more = f"\n... and {left_out:,} more, in to_frame()" if left_out else ""
         return f"{self.caption}\n{text_table(head, rows, left=['name'])}{more}"
-
-    def _repr_html_(self) -> str:
-        return html_table(self.caption, *self._cells(MOST_SHOWN))
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return the table as CSV, with all digits, and write it if a path is given.
@@ -322,6 +324,33 @@ def make_large(
         _add_elo(columns, 0.0 if anchor is None else scores[_anchor(anchor, list(names))])
     frame = pd.DataFrame(columns).sort_values("place", ignore_index=True)
     return Leaderboard(frame, level, kind, missing)
+
+
+def quick_leaderboard(fit: Fit) -> Leaderboard:
+    """Return a leaderboard that takes a fraction of a second, for notebooks.
+
+    Rank sets are simulated for all pairs of items, which takes seconds with a hundred of them:
+    with more than a few items they are left out, with many the errors, too.
+
+    Parameters
+    ----------
+    fit : Fit
+    """
+    if fit.n_items <= FEW_ITEMS:
+        return fit.leaderboard()
+    found = make_large(
+        fit.names,
+        fit.scores,
+        level=0.95,
+        counts=fit.ballots.counts()[: fit.n_items],
+        elo=False,
+        anchor=None,
+        which=None,
+        errors=fit.standard_errors() if fit.n_items <= WITH_ERRORS else None,
+        kind="observed",
+    )
+    left = "rank sets, P(best): see leaderboard()"
+    return replace(found, missing=left if "low" in found.frame else f"errors, {left}")
 
 
 def _add_elo(columns: dict[str, Any], zero: float) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
 from permdist._check import finite
+from permdist._html import Shown
 from permdist.inference.normal import check_covariance, check_level, difference_errors
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import ArrayLike
 
     from permdist._typing import BoolArray, FloatArray
@@ -21,7 +23,7 @@ TOL = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class QuasiVariances:
+class QuasiVariances(Shown):
     """Quasi-variances of estimated scores, and how well they do.
 
     ``sqrt(values[i] + values[j])`` approximates the standard error of the difference of the
@@ -56,6 +58,22 @@ class QuasiVariances:
     def standard_errors(self) -> FloatArray:
         """The roots of the quasi-variances; NaN where one is negative."""
         return np.sqrt(np.where(self.values < 0.0, np.nan, self.values))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the quasi-variances as a data frame, a row per item, by number.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by ``item``, with the columns ``quasi_variance`` and ``quasi_error``, its root.
+        """
+        import pandas as pd
+
+        columns = {"quasi_variance": self.values, "quasi_error": self.standard_errors}
+        return pd.DataFrame(columns, index=pd.RangeIndex(len(self.values), name="item"))
+
+    def _facts(self) -> dict[str, Any]:
+        return {"worst relative error of a difference": self.worst_error}
 
     def intervals(self, scores: ArrayLike, level: float = 0.95) -> FloatArray:
         """Return comparison intervals: scores plus and minus a multiple of their quasi-errors.

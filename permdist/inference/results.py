@@ -12,6 +12,7 @@ from scipy import linalg, stats
 from permdist._check import choice
 from permdist.inference.answers import Answers
 from permdist.inference.comparisons import check_contrasts
+from permdist.inference.leaderboard import quick_leaderboard
 from permdist.inference.likelihood import free_directions
 from permdist.inference.normal import check_level
 
@@ -141,8 +142,18 @@ class Fit(Answers):
     def __str__(self) -> str:
         return str(self.leaderboard())
 
+    def to_frame(self, level: float = 0.95, kind: str = "observed") -> pd.DataFrame:
+        """Return the scores with their errors and intervals, as `leaderboard` has them.
+
+        Parameters
+        ----------
+        level : float
+        kind : {"observed", "penalized", "sandwich", "bootstrap"}
+        """
+        return self.leaderboard(level, kind).to_frame()
+
     def _repr_html_(self) -> str:
-        return self.leaderboard()._repr_html_()
+        return quick_leaderboard(self)._repr_html_()
 
     # ---- errors ------------------------------------------------------------------------------
 

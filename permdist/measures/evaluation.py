@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from permdist._check import as_rng, choice, finite, grades, integers
 from permdist._groups import Groups, group_queries
+from permdist._html import Shown
 from permdist._ragged import bounds
-from permdist._text import text_table
+from permdist._text import plural, text_table
 from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import Measure
 from permdist.measures.placements import Placements, place_by_orders, place_by_scores
@@ -31,7 +32,7 @@ RANDOM_ORDERS = 200  # drawn where a measure has no exact average over ties
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation(Mapping[str, FloatArray]):
+class Evaluation(Shown, Mapping[str, FloatArray]):
     """Values of several measures on several queries.
 
     A mapping from a measure's name to its values, one per query. Printed, it is a table of
@@ -49,6 +50,7 @@ class Evaluation(Mapping[str, FloatArray]):
     qids: NDArray[Any]
     measures: tuple[Measure, ...]
     table: FloatArray
+    _most_rows: ClassVar[int] = 100
 
     def __getitem__(self, name: str) -> FloatArray:
         return self.table[:, self._column(name)]
@@ -89,12 +91,23 @@ class Evaluation(Mapping[str, FloatArray]):
 
         return pd.DataFrame(self.table, index=pd.Index(self.qids, name="qid"), columns=list(self))
 
-    def __str__(self) -> str:
+    @property
+    def caption(self) -> str:
+        """What was evaluated, in one line."""
+        return f"{plural(len(self.qids), 'query', 'queries')}"
+
+    def _cells(self, most: int | None = None) -> tuple[Sequence[str], list[list[str]]]:
         rows = [
             [name, f"{mean:.4f}", f"{self.standard_error(name):.4f}", f"{self.n_queries(name):,}"]
             for name, mean in self.mean().items()
         ]
-        return text_table(("measure", "mean", "std.err.", "queries"), rows)
+        return ("measure", "mean", "std.err.", "queries"), rows[:most]
+
+    def _remarks(self) -> Sequence[str]:
+        return ["The values of every query: to_frame()."]
+
+    def __str__(self) -> str:
+        return text_table(*self._cells())
 
     def __repr__(self) -> str:
         means = ", ".join(f"{name}={mean:.4f}" for name, mean in self.mean().items())

@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import choice
+from permdist._html import Shown
 from permdist._text import text_table
 from permdist.data.trec import Names, Run, id_array, number_all
 from permdist.measures.rbp import persistence
 from permdist.rankings.overlap import TIES, Overlap, overlap_batch
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
     from numpy.typing import NDArray
 
     from permdist._typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class RunOverlap:
+class RunOverlap(Shown):
     """The similarity of two runs, for each query that both have.
 
     Attributes
@@ -45,11 +49,27 @@ class RunOverlap:
             float(self.values.mean()), float(self.lower.mean()), float(self.upper.mean())
         )
 
-    def __str__(self) -> str:
+    def to_frame(self) -> pd.DataFrame:
+        """Return the values as a data frame, a row per query.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by ``qid``, with the columns ``value``, ``lower`` and ``upper``.
+        """
+        import pandas as pd
+
+        columns = {"value": self.values, "lower": self.lower, "upper": self.upper}
+        return pd.DataFrame(columns, index=pd.Index(self.qids, name="qid"))
+
+    def _cells(self, most: int | None = None) -> tuple[Sequence[str], list[list[str]]]:
         mean = self.mean()
         row = [f"rbo[p={self.p:g},ties={self.ties}]", *(f"{value:.4f}" for value in mean)]
         header = ("measure", "mean", "at least", "at most", "queries")
-        return text_table(header, [[*row, f"{len(self.qids):,}"]])
+        return header, [[*row, f"{len(self.qids):,}"]][:most]
+
+    def __str__(self) -> str:
+        return text_table(*self._cells())
 
 
 def compare_runs(a: Run, b: Run, *, p: float = 0.9, ties: str = "a") -> RunOverlap:

@@ -62,6 +62,9 @@ class RunEvaluation(Evaluation):
             lines[0] += f" of {retrieved:,} ({open_ / retrieved:.1%})"
         return lines
 
+    def _remarks(self) -> list[str]:
+        return [*super()._remarks(), *self.notes()]
+
 
 def evaluate_run(
     run: Run,

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from permdist._check import choice, finite
+from permdist._html import record_frame, record_html
 from permdist._kernels import kernel
 from permdist.rankings.partial import BucketOrder, TopK
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import ArrayLike
 
     from permdist._typing import FloatArray, IntArray
@@ -36,6 +38,13 @@ class Overlap(NamedTuple):
     value: float
     lower: float
     upper: float
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the numbers as a data frame with one row."""
+        return record_frame(self._asdict())
+
+    def _repr_html_(self) -> str:
+        return record_html(type(self).__name__, self._asdict())
 
     @property
     def residual(self) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, count
+from permdist._html import Shown
 from permdist.ballots import Ballots
 from permdist.inference import goodness
 from permdist.inference.cycles import expected_cycles, transitivity
@@ -28,7 +29,7 @@ WEAK = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Goodness:
+class Goodness(Shown):
     """How well a model of pairs fits battles.
 
     Attributes
@@ -56,6 +57,23 @@ class Goodness:
     calibration: pd.DataFrame | None
     log_loss: float
     constant_loss: float
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a copy of `residuals`; `calibration` is another table."""
+        return self.residuals.copy()
+
+    @property
+    def caption(self) -> str:
+        """What the table shows, in one line."""
+        return "Observed and expected results of pairs, worst fit first"
+
+    def _facts(self) -> dict[str, Any]:
+        told: dict[str, Any] = {}
+        if self.deviance is not None:
+            told["deviance"] = f"{self.deviance.value:.1f} on {self.deviance.degrees} degrees"
+            told["p"] = self.deviance.p_value
+        told["circles"] = f"{self.circles.cyclic:,} of {self.circles.triads:,} triples"
+        return told | {"log loss": self.log_loss, "of equal chances": self.constant_loss}
 
 
 def battle_chances(fit: Fit, battles: Battles) -> FloatArray:

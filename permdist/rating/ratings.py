@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import choice, count
+from permdist._html import Shown
 from permdist._text import aligned
 from permdist.ballots import Ballots
 from permdist.data import BattleBlocks, Battles
@@ -31,7 +32,7 @@ MOST_CHANCES = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rating:
+class Rating(Shown):
     """A leaderboard with the fit behind it and how well that fits. Prints as a summary.
 
     Attributes
@@ -99,6 +100,24 @@ class Rating:
         np.fill_diagonal(values, np.nan)
         names = [self.fit.names[item] for item in order]
         return pd.DataFrame(values, index=names, columns=names)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the leaderboard as a data frame; its columns are those of `Leaderboard`.
+
+        `covariates`, `win_chances` and ``goodness.residuals`` are other tables.
+        """
+        return self.leaderboard.to_frame()
+
+    @property
+    def caption(self) -> str:
+        """What the leaderboard shows, in one line."""
+        return self.leaderboard.caption
+
+    def _facts(self) -> dict[str, str]:
+        return self.summary()
+
+    def _cells(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
+        return self.leaderboard._cells(most)  # noqa: SLF001
 
     def __repr__(self) -> str:
         return f"Rating({self.fit!r})"
