@@ -232,7 +232,13 @@ def _run(
         for number in first.values()
         if (outcome := known[number]) is None or outcome.lacks(measures)
     ]
-    missing.sort(key=lambda number: (fits[number].fold, number))
+    # Every learner once before any of them again: workers then compile different kernels.
+    turns: dict[tuple[str, int], int] = {}
+    turn = []
+    for fit in fits:
+        turn.append(turns.get((fit.entry, fit.fold), 0))
+        turns[fit.entry, fit.fold] = turn[-1] + 1
+    missing.sort(key=lambda number: (fits[number].fold, turn[number], number))
     with _bar(len(first), len(first) - len(missing), progress) as advance:
         work = (
             (number, fits[number].learner, known[number], *folds[fits[number].fold], measures)
