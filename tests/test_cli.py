@@ -160,3 +160,41 @@ def test_the_demo_writes_a_report_that_needs_no_network(tmp_path):
     facts = json.loads(permdist(*arguments, cwd=tmp_path))
     best = max(facts["comparison"]["tables"]["ap"].items(), key=lambda one: one[1]["mean"])
     assert f"{best[0]} has the highest mean, {best[1]['mean']:.4f}" in text
+
+
+def test_warmup_compiles_what_is_missing_and_says_when_nothing_is(tmp_path):
+    """With a cache of its own; the calls themselves are those of all other tests."""
+    code = (
+        "import sys\nimport permdist.cli\nmodule = sys.modules['permdist.cli.warmup']\n"
+        "module.CALLS = {'files': module.CALLS['files']}\n"
+        "sys.argv = ['permdist', 'warmup', '-j1']\npermdist.cli.main()"
+    )
+    cache = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    run = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=cache)
+        for _ in range(2)
+    ]
+    assert re.fullmatch(r"Compiled \d+ kernels in \d+ s\.\n", run[0].stdout), run[0].stderr
+    assert run[1].stdout.startswith("All kernels are compiled already (checked in ")
+
+
+def test_warmup_needs_a_process_and_a_folder(tmp_path):
+    assert "--jobs: expected a number of processes or -1, got 0" in permdist(
+        "warmup", "-j0", code=2
+    )
+    with mock.patch("permdist._kernels.cache_stamp", return_value=None):
+        assert "set NUMBA_CACHE_DIR" in permdist("warmup", code=2)
+
+
+@pytest.mark.parametrize("name", ["measures", "distributions"])
+def test_calls_of_warmup(name):
+    warmup = sys.modules["permdist.cli.warmup"]
+    assert warmup._warm(name) >= 0
+
+
+def test_warmup_fits_every_learner():
+    from permdist.models import all_learners
+
+    names = {name.removesuffix(".fit") for name in sys.modules["permdist.cli.warmup"].CALLS}
+    abstract = {"Approx"}  # its two kinds are there
+    assert {kind.__name__ for kind in all_learners()} - abstract <= names

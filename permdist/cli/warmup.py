@@ -42,7 +42,7 @@ def warmup(
     kernels = 0
     # What takes longest comes first, so that no process waits for another one at the end.
     with progress_bar("Compiling", len(CALLS), True) as show:
-        pool = make_pool(jobs, return_as="generator_unordered", batch_size=1)
+        pool = make_pool(min(jobs, len(CALLS)), return_as="generator_unordered", batch_size=1)
         for done, compiled in enumerate(pool(delayed(_warm)(name) for name in CALLS), 1):
             kernels += compiled
             show(done)

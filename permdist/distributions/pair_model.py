@@ -10,7 +10,6 @@ import numpy as np
 
 from permdist._check import finite, grades, scale_of
 from permdist._kernels import kernel
-from permdist._loops import descending, members_by
 from permdist.distributions.gaps import narrowed
 from permdist.distributions.items import Items
 from permdist.measures import Measure, parse
@@ -146,7 +145,7 @@ class PairModel(Items):
     @cached_property
     def _arranged(self) -> Arranged:
         """The items by score and by level."""
-        return Arranged(*arrange(self._scores, self._own_labels, self._scale))
+        return arrange(self._scores, self._own_labels, self._scale)
 
     @property
     def _ranked(self) -> IntArray:
@@ -215,24 +214,20 @@ def _extremes(scores: FloatArray, labels: IntArray) -> tuple[float, float, int, 
     return least + total, most + total, lowest, highest
 
 
+def arrange(scores: FloatArray, labels: IntArray, scale: float) -> Arranged:
+    """Sort items by score and group them by label."""
+    ranked = np.argsort(-scores, kind="stable")
+    by_level = ranked[np.argsort(labels[ranked], kind="stable")]
+    return Arranged(*_group(scores, labels, scale, ranked, by_level))
+
+
 @kernel
-def arrange(
-    scores: FloatArray, labels: IntArray, scale: float
+def _group(
+    scores: FloatArray, labels: IntArray, scale: float, ranked: IntArray, by_level: IntArray
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, float]:
-    """Sort items by score and group them by label, as `Arranged` has them."""
+    """Return all that `Arranged` has, from the items by score and by level."""
     n = len(scores)
-    ranked = descending(scores)
-    grades = np.empty(n)
-    for i in range(n):
-        grades[i] = labels[i]
-    by_level = members_by(1.0, grades, ranked)
     levels = 1
-    for i in range(1, n):
-        item, k = by_level[i], i
-        while k > 0 and labels[by_level[k - 1]] > labels[item]:  # grades beyond 2^53 are rounded
-            by_level[k] = by_level[k - 1]
-            k -= 1
-        by_level[k] = item
     for i in range(1, n):
         levels += labels[by_level[i]] != labels[by_level[i - 1]]
     values, first = np.empty(levels, np.int64), np.empty(levels + 1, np.int64)
