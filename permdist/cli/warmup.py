@@ -30,6 +30,7 @@ def warmup(
     from permdist._kernels import cache_stamp
     from permdist._loops import copy
     from permdist._progress import progress_bar
+    from permdist._text import plural
     from permdist.comparison.workers import make_pool
 
     if jobs == 0:
@@ -50,7 +51,7 @@ def warmup(
     if as_json:
         print_json({"kernels": kernels, "seconds": round(seconds, 3), "calls": list(CALLS)})
     elif kernels:
-        typer.echo(f"Compiled {kernels} kernels in {seconds:.0f} s.")
+        typer.echo(f"Compiled {plural(kernels, 'kernel')} in {seconds:.0f} s.")
     else:
         typer.echo(f"All kernels are compiled already (checked in {seconds:.0f} s).")
 
@@ -133,7 +134,7 @@ def _measures() -> None:
     from permdist import measures
 
     collection = _collection()
-    wanted = ["map", "ndcg@10", "mrr", "p@10", "auc", "err", "wta", "rbp", "bpref"]
+    wanted = ["map", "ndcg@10", "mrr", "p@10", "auc", "err", "wta", "rbp"]
     for ties in ("index", "average"):
         scores = collection.X[:, 0]
         measures.evaluate(scores, collection.y, collection.qid, wanted, ties=ties)
