@@ -149,9 +149,7 @@ def _leave_one_out(
     while depth >= 0:
         a, b = low[depth], high[depth]
         if b - a == 1:
-            source, target = stack[depth, now[depth]], out[a]
-            for r in range(kept):
-                target[r] = source[r + 2]
+            copy(stack[depth, now[depth], 2 : kept + 2], out[a])
             depth -= 1
             continue
         if side[depth] == 2:
