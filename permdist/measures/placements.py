@@ -15,7 +15,7 @@ from permdist._kernels import kernel
 from permdist._loops import descending
 
 if TYPE_CHECKING:
-    from permdist._typing import BoolArray, FloatArray, IntArray
+    from permdist._typing import FloatArray, IntArray
 
 NEVER = 2**62  # the position of a relevant item that was not retrieved, beyond all cut-offs
 
@@ -49,13 +49,10 @@ def place_by_scores(scores: FloatArray, labels: IntArray, ptr: IntArray, ties: s
     relevant = np.zeros(len(ptr), np.int64)
     _count_relevant(labels, ptr, relevant)
     length = np.diff(ptr)
-    start, size, grade = np.empty((3, relevant[-1]), np.int64)
-    # A compared pair costs a quarter of a nanosecond, a sorted item many times its log2(n).
-    sorts = np.diff(relevant) > 24 * np.log2(length + 1.0)
-    work = np.empty((3, np.max(length, initial=0)), np.int64)
-    inputs = scores, labels, ptr, relevant, ties == "average", sorts
-    _place_by_comparing(*inputs, *work, start, size, grade)
-    if sorts.any():
+    start, size, grade = (np.empty(relevant[-1], np.int64) for _ in range(3))
+    work = np.empty((3, length.max() if len(length) else 0), np.int64)
+    inputs = scores, labels, ptr, relevant, ties == "average"
+    if _place_by_comparing(*inputs, work[0], work[1], work[2], start, size, grade):
         _place_by_sorting(*inputs, start, size, grade)
     return Placements(relevant, length, start, size, grade)
 
@@ -83,28 +80,37 @@ def _count_relevant(labels: IntArray, ptr: IntArray, relevant: IntArray) -> None
 
 
 @kernel
+def _should_be_sorted(n_relevant: int, n_items: int) -> bool:
+    """Return whether sorting all items of a query is faster than comparing the relevant ones."""
+    # A compared pair costs a quarter of a nanosecond, a sorted item many times its log2(n).
+    return n_relevant > 24 * np.log2(n_items + 1.0)
+
+
+@kernel
 def _place_by_comparing(
     scores: FloatArray,
     labels: IntArray,
     ptr: IntArray,
     relevant: IntArray,
     share: bool,
-    others: BoolArray,
     item_at: IntArray,
     above_of: IntArray,
     tied_of: IntArray,
     start: IntArray,
     size: IntArray,
     grade: IntArray,
-) -> None:
-    """Fill in start, size and grade (relevant[-1],) of the relevant items of all but some queries.
+) -> bool:
+    """Fill in start, size and grade (relevant[-1],) of the relevant items, query by query.
 
-    item_at, above_of and tied_of (longest query,) are work space.
+    Returns whether queries are left to be sorted. item_at, above_of and tied_of (longest query,)
+    are work space.
     """
+    left = False
     for k in range(len(item_at)):
         item_at[k] = -1  # position -> relevant item, emptied after use
     for q in range(len(ptr) - 1):
-        if others[q]:
+        if _should_be_sorted(relevant[q + 1] - relevant[q], ptr[q + 1] - ptr[q]):
+            left = True
             continue
         row, label = scores[ptr[q] : ptr[q + 1]], labels[ptr[q] : ptr[q + 1]]
         n = len(row)
@@ -132,6 +138,7 @@ def _place_by_comparing(
                 entry += 1
                 item_at[k] = -1
             k += 1
+    return left
 
 
 @kernel
@@ -141,14 +148,13 @@ def _place_by_sorting(
     ptr: IntArray,
     relevant: IntArray,
     share: bool,
-    chosen: BoolArray,
     start: IntArray,
     size: IntArray,
     grade: IntArray,
 ) -> None:
-    """Fill in start, size and grade (relevant[-1],) of the relevant items of some queries."""
+    """Fill in start, size and grade (relevant[-1],) of what `_place_by_comparing` has left."""
     for q in range(len(ptr) - 1):
-        if not chosen[q]:
+        if not _should_be_sorted(relevant[q + 1] - relevant[q], ptr[q + 1] - ptr[q]):
             continue
         row, label = scores[ptr[q] : ptr[q + 1]], labels[ptr[q] : ptr[q + 1]]
         n = len(row)
