@@ -129,9 +129,9 @@ def _place_by_comparing(
             item_at[position] = i
             above_of[i] = above if share else position
             tied_of[i] = tied if share else 1
-        entry = relevant[q]
+        entry, last = relevant[q], relevant[q + 1]
         k = 0
-        while entry < relevant[q + 1]:
+        while entry < last:
             i = item_at[k]
             if i >= 0:
                 start[entry], size[entry], grade[entry] = above_of[i], tied_of[i], label[i]
