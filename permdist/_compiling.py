@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import gc
+import os
 import sys
+import tempfile
 import threading
 import time
 from typing import Any
@@ -12,6 +16,7 @@ from numba.core import event
 
 NOTICE = "permdist: compiling kernels, once per installation"
 PATIENCE = 1.0  # seconds after which to say so
+TOKEN = "PERMDIST_NOTICE"  # names the file that a worker must remove before it says so
 
 
 class Compiling(event.Listener):
@@ -25,12 +30,16 @@ class Compiling(event.Listener):
     ----------
     seconds : float
         How long this process has compiled so far.
+    kernels : int
+        How many kernels of the library it has compiled.
     """
 
     def __init__(self) -> None:
-        self.seconds, self._depth, self._begin = 0.0, 0, 0.0
+        self.seconds, self.kernels = 0.0, 0
+        self._depth, self._begin = 0, 0.0
         self._told, self._collects = False, False
         self._timer: threading.Timer | None = None
+        self._token = os.environ.get(TOKEN)
 
     def on_start(self, event: Any) -> None:
         """Note that a compilation begins."""
@@ -39,15 +48,15 @@ class Compiling(event.Listener):
             return
         self._begin, self._collects = time.perf_counter(), gc.isenabled()
         gc.disable()
-        module = str(getattr(event.data["dispatcher"].py_func, "__module__", ""))
-        if not self._told and module.partition(".")[0] == "permdist" and _somebody_watches():
+        if not self._told and _is_ours(event) and _somebody_watches():
             self._timer = threading.Timer(max(0.0, PATIENCE - self.seconds), self._tell)
             self._timer.daemon = True
             self._timer.start()
 
-    def on_end(self, event: Any) -> None:  # noqa: ARG002
+    def on_end(self, event: Any) -> None:
         """Note that a compilation ends."""
         self._depth -= 1
+        self.kernels += _is_ours(event)
         if self._depth > 0:
             return
         self.seconds += time.perf_counter() - self._begin
@@ -59,7 +68,32 @@ class Compiling(event.Listener):
 
     def _tell(self) -> None:
         self._told = True
+        if self._token is not None:  # whoever removes it may tell
+            try:
+                os.unlink(self._token)
+            except OSError:
+                return
         print(NOTICE, file=sys.stderr, flush=True)
+
+    def workers_environment(self) -> dict[str, str]:
+        """Return what workers need in their environment, so that one of them tells, if any does."""
+        if self._token is None and not self._told and _somebody_watches():
+            handle, self._token = tempfile.mkstemp(prefix="permdist-")
+            os.close(handle)
+            atexit.register(_remove, self._token)
+        # Once told, the name of a file that is not there keeps everybody silent.
+        return {TOKEN: self._token or os.path.join(tempfile.gettempdir(), "permdist-told")}
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+def _is_ours(event: Any) -> bool:
+    """Return whether the function that is compiled is one of this library."""
+    module = str(getattr(event.data["dispatcher"].py_func, "__module__", ""))
+    return module.partition(".")[0] == "permdist"
 
 
 def _somebody_watches() -> bool:

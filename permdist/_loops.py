@@ -90,3 +90,16 @@ def copy(source: NDArray[Any], target: NDArray[Any]) -> None:
     """Copy all values of the source, to the beginning of the target."""
     for i in range(len(source)):
         target[i] = source[i]
+
+
+@kernel
+def count_below(values: FloatArray, limit: float) -> int:
+    """Return how many values, which ascend, are below a limit."""
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < limit:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -7,7 +7,6 @@ import json
 import os
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, choice, count
+from permdist._compiling import seconds_without_compiling
 from permdist._deprecation import renamed_arguments
 from permdist._limits import need_memory
 from permdist._text import hint
@@ -156,10 +156,10 @@ def run_chains(
         ]
         for worker in workers:
             worker.resume()
-        begin = time.perf_counter()
+        begin = seconds_without_compiling()
         complete = _drive(workers, settings, _shown(progress), name)
         before = max(worker.before for worker in workers)
-        seconds = max(before + time.perf_counter() - begin, 1e-9)
+        seconds = max(before + seconds_without_compiling() - begin, 1e-9)
     finally:
         if store is not None:
             store.close()

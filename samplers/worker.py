@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permdist._compiling import seconds_without_compiling
 from permdist.samplers.exact import drawn_orders
 from permdist.samplers.kernels import advance_with, mixture_of, parts_of
 from permdist.samplers.moments import Moments
@@ -74,7 +75,7 @@ class Worker:
         if not self.exact:
             self.mixture, self.advance = mixture_of(parts), advance_with(parts, self.target)
         self._pace = 1
-        self._began = self._saved_at = time.perf_counter()
+        self._began, self._saved_at = seconds_without_compiling(), time.perf_counter()
 
     @property
     def total(self) -> int:
@@ -171,7 +172,7 @@ class Worker:
         new = slice(self.saved, self.kept) if self.moments is None else slice(0, 0)
         meta = self.meta | {
             "done": self.done,
-            "seconds": self.before + time.perf_counter() - self._began,
+            "seconds": self.before + max(0.0, seconds_without_compiling() - self._began),
             "rng": self.rng.bit_generator.state,
             "seed": self.seed,
         }

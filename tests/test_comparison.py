@@ -11,6 +11,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import naive
 import numpy as np
@@ -33,6 +34,7 @@ from permdist.comparison import (
     tune,
 )
 from permdist.comparison.fits import fingerprint, make_key
+from permdist.comparison.run import _in_turn
 from permdist.comparison.statistics import interval, mean_ranks, paired_tests
 from permdist.measures import evaluate, parse
 from permdist.models.files import from_dict, to_dict
@@ -894,3 +896,13 @@ def test_learners_as_plain_values():
         again = from_dict(json.loads(json.dumps(to_dict(kind()))))
         assert type(again) is kind
         assert to_dict(again) == to_dict(kind())
+
+
+def test_learners_take_turns_so_that_workers_compile_different_kernels():
+    names = ["a", "a", "a", "b", "b", "c"]  # one entry per setting
+    fits = [SimpleNamespace(entry=name, fold=fold) for name in names for fold in range(2)]
+    order = _in_turn(fits, reversed(range(len(fits))))
+    assert [(fits[number].fold, fits[number].entry) for number in order] == [
+        (fold, name) for fold in range(2) for name in "abcaba"
+    ]
+    assert _in_turn(fits, [4, 0, 1]) == [0, 4, 1]

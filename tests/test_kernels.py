@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from numba.core import event
 
 import permdist
-from permdist._compiling import COMPILING
+from permdist._compiling import COMPILING, NOTICE, TOKEN, Compiling
 from permdist._inversions import count_inversions, weigh_inversions
 from permdist._kernels import kernel
-from permdist._loops import ascending, descending, members_by, sort
+from permdist._loops import ascending, count_below, descending, members_by, sort
 
 
 @given(st.lists(st.integers(0, 30), max_size=400))
@@ -223,3 +223,75 @@ def test_sorting(values):
     np.testing.assert_array_equal(members_by(-1.0, array, members), expected)
     sort(array)
     np.testing.assert_array_equal(array, np.sort(np.array(values, dtype=np.float64)))
+
+
+NOTICED = """
+import os, sys, time
+from permdist._kernels import kernel
+
+@kernel
+def double(x):
+    return 2.0 * x
+
+from permdist import _compiling
+_compiling.PATIENCE = 0.0
+double.py_func.__module__ = "permdist.own"
+for x in (1, 1.0, 1j):  # one compilation each
+    listener = _compiling.COMPILING
+    class Event:
+        data = {"dispatcher": double}
+    listener.on_start(Event)
+    time.sleep(0.3)
+    listener.on_end(Event)
+"""
+
+
+def in_a_terminal(code, **environment):
+    """Run a program whose errors go to a terminal; return what it shows."""
+    import pty
+
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stderr=follower, env={**os.environ, **environment}) as process:
+        os.close(follower)
+        shown = b""
+        try:
+            while part := os.read(leader, 1000):
+                shown += part
+        except OSError:  # closed at the other end
+            pass
+    os.close(leader)
+    assert process.returncode == 0, shown
+    return shown.decode()
+
+
+def test_a_long_compilation_is_announced_once_in_a_terminal_and_never_in_a_pipe():
+    assert in_a_terminal(NOTICED).splitlines() == [NOTICE]
+    piped = subprocess.run([sys.executable, "-c", NOTICED], capture_output=True, check=True)
+    assert piped.stderr == b""
+
+
+def test_one_of_all_workers_announces_it(tmp_path):
+    token = tmp_path / "token"
+    token.touch()
+    told = [in_a_terminal(NOTICED, **{TOKEN: str(token)}).splitlines() for _ in range(2)]
+    assert told == [[NOTICE], []]
+
+
+def test_what_workers_get_to_know(monkeypatch):
+    from permdist import _compiling
+
+    listener = Compiling()
+    assert not os.path.exists(listener.workers_environment()[TOKEN])  # nobody watches
+    monkeypatch.setattr(_compiling, "_somebody_watches", lambda: True)
+    path = listener.workers_environment()[TOKEN]
+    assert os.path.exists(path)
+    assert listener.workers_environment()[TOKEN] == path
+    listener._tell()
+    assert not os.path.exists(path)
+
+
+@given(st.lists(st.integers(0, 9), max_size=40), st.integers(-1, 10))
+def test_counting_below(values, limit):
+    array = np.sort(np.array(values, dtype=np.float64))
+    assert count_below(array, float(limit)) == np.searchsorted(array, limit)

@@ -1,10 +1,16 @@
 """What is installed: every module, one top-level name, and a light import."""
 
+import base64
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
+import warnings
 import zipfile
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -16,19 +22,108 @@ FOLDERS = {"permdist": "permdist", "samplers": "permdist/samplers", "models": "p
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """Build the wheel from a clean copy, so that nothing left in the checkout can slip in."""
-    pytest.importorskip("build")
+def built(tmp_path_factory):
+    """Build from a clean copy, so that nothing left in the checkout can slip in.
+
+    Returns the copy, which is named permdist, and by kind the wheel and the editable wheel.
+    """
+    build = pytest.importorskip("build")
+    from build.env import DefaultIsolatedEnv
+
     copy = tmp_path_factory.mktemp("source") / "permdist"
     skip = shutil.ignore_patterns(".*", "*.egg-info", "build", "dist", "__pycache__")
     shutil.copytree(ROOT, copy, ignore=skip)
     out = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--outdir", str(out), str(copy)],
-        check=True,
-        capture_output=True,
+    quiet = partial(subprocess.run, check=True, capture_output=True)
+
+    def run(command, cwd=None, extra_environ=None):
+        quiet(command, cwd=cwd, env={**os.environ, **(extra_environ or {})})
+
+    with DefaultIsolatedEnv() as environment, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # setuptools warns of folders that have the package's name
+        builder = build.ProjectBuilder.from_isolated_env(environment, copy, runner=run)
+        environment.install(builder.build_system_requires)
+        kinds = {kind: builder.build(kind, out / kind) for kind in ("wheel", "editable")}
+    return copy, {kind: Path(path) for kind, path in kinds.items()}
+
+
+@pytest.fixture(scope="module")
+def wheel(built):
+    return built[1]["wheel"]
+
+
+@pytest.fixture(scope="module")
+def install(built, tmp_path_factory):
+    """Return a function that installs the wheel, or the editable one, in a new environment."""
+
+    @cache
+    def make(kind):
+        folder = tmp_path_factory.mktemp(kind)
+        venv.create(folder, symlinks=True)
+        paths = {"base": str(folder), "platbase": str(folder)}
+        site = Path(sysconfig.get_path("purelib", "venv", vars=paths))
+        zipfile.ZipFile(built[1][kind]).extractall(site)
+        # As plain folders: the editable install of the test environment must not help.
+        own = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
+        own |= {path for path in sys.path if path.endswith("-packages")}
+        (site / "others.pth").write_text("\n".join(sorted(own)))
+        return Path(sysconfig.get_path("scripts", "venv", vars=paths)) / "python", site
+
+    return make
+
+
+@pytest.mark.parametrize("where", ["root", "above", "elsewhere"])
+@pytest.mark.parametrize("kind", ["wheel", "editable"])
+def test_every_install_works_from_everywhere(built, install, tmp_path, kind, where):
+    clone = built[0]
+    python, site = install(kind)
+    # What the folder above would import is a namespace package: it has the name, and nothing in it.
+    code = (
+        "import permdist\nfrom importlib.util import find_spec\n"
+        "names = 'permdist.cli', 'permdist.samplers', 'permdist.models'\n"
+        "print(permdist.__file__, *(find_spec(name).origin for name in names), sep='\\n')"
     )
-    return next(out.glob("*.whl"))
+    if kind == "editable" and where == "above":
+        code += "\nfrom permdist import PlackettLuce"
+    done = subprocess.run(
+        [python, "-c", code],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd={"root": clone, "above": clone.parent, "elsewhere": tmp_path}[where],
+        env={**os.environ, "PYTHONPATH": ""},
+    )
+    assert done.returncode == 0, done.stderr
+    in_clone = kind == "editable" or where == "root"
+    home = clone if in_clone else site
+    beside = clone if in_clone else site / "permdist"
+    expected = home / "permdist", home / "permdist/cli", beside / "samplers", beside / "models"
+    assert done.stdout.splitlines() == [str(folder / "__init__.py") for folder in expected]
+
+
+def test_an_editable_install_gives_way_to_a_real_package(install, tmp_path):
+    """Another clone that a program puts on its path, or starts in, is what it wants."""
+    python, _ = install("editable")
+    (tmp_path / "permdist").mkdir()
+    (tmp_path / "permdist" / "__init__.py").write_text("mine = True")
+    code = "import permdist; print(permdist.mine)"
+    subprocess.run([python, "-c", code], check=True, cwd=tmp_path)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    subprocess.run([python, "-c", code], check=True, cwd=tmp_path.parent, env=environment)
+
+
+def test_everything_in_an_editable_wheel_is_on_record(built):
+    """Or uninstalling would leave something behind."""
+    archive = zipfile.ZipFile(built[1]["editable"])
+    record = next(name for name in archive.namelist() if name.endswith("RECORD"))
+    rows = [line.split(",") for line in archive.read(record).decode().splitlines()]
+    assert {row[0] for row in rows} == set(archive.namelist())
+    for name, digest, size in rows:
+        if name != record:
+            content = archive.read(name)
+            assert int(size) == len(content)
+            found = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode()
+            assert digest == f"sha256={found.rstrip('=')}"
 
 
 def test_the_wheel_holds_every_module_and_one_top_level_name(wheel):
@@ -45,41 +140,6 @@ def test_the_wheel_holds_every_module_and_one_top_level_name(wheel):
     assert {f"permdist/explorer/{name}" for name in page} <= set(names)
     tops = {name.split("/")[0] for name in names}
     assert tops == {"permdist", f"permdist-{permdist.__version__}.dist-info"}
-
-
-@pytest.mark.parametrize("where", ["root", "elsewhere"])
-def test_a_plain_install_works_from_the_checkout_and_from_elsewhere(wheel, tmp_path, where):
-    # A plain install is shadowed by the checkout's own folder in the checkout's root.
-    site = tmp_path / "site"
-    zipfile.ZipFile(wheel).extractall(site)
-    code = (
-        "import sys, permdist.samplers, permdist.models, permdist.rankings\n"
-        "print(permdist.__file__); print(permdist.samplers.__file__)"
-    )
-    program = f"import sys; sys.path.append({str(site)!r}); exec({code!r})"
-    cwd = ROOT if where == "root" else tmp_path
-    # -S and a bare path: the editable install of the test environment must not help.
-    lines = subprocess.run(
-        [sys.executable, "-c", _without_editable(program)],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": ""},
-    ).stdout.splitlines()
-    home = ROOT if where == "root" else site
-    assert lines[0] == str(home / "permdist" / "__init__.py")
-    expected = "samplers/__init__.py" if where == "root" else "permdist/samplers/__init__.py"
-    assert lines[1] == str(home / expected)
-
-
-def _without_editable(program):
-    """Take away the import hook of an editable install before running a program."""
-    return (
-        "import sys\n"
-        "def ours(finder): return 'Editable' in getattr(finder, '__name__', '')\n"
-        "sys.meta_path[:] = [finder for finder in sys.meta_path if not ours(finder)]\n" + program
-    )
 
 
 def test_import_is_light():

@@ -26,6 +26,7 @@ from permdist.cli.inspect import inspect
 from permdist.cli.predict import predict
 from permdist.cli.rate import rate
 from permdist.cli.sample import sample
+from permdist.cli.warmup import warmup
 
 app = typer.Typer(
     name="permdist",
@@ -78,6 +79,7 @@ COMMANDS = (
     rate,
     consensus,
     identities,
+    warmup,
 )
 
 

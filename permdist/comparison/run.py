@@ -244,7 +244,7 @@ def _run(
         for number in first.values()
         if (outcome := known[number]) is None or outcome.lacks(measures)
     ]
-    missing.sort(key=lambda number: (fits[number].fold, number))
+    missing = _in_turn(fits, missing)
     with _bar(len(first), len(first) - len(missing), progress) as advance:
         work = (
             (number, fits[number].learner, known[number], *folds[fits[number].fold], measures)
@@ -269,6 +269,19 @@ def _run(
                     warnings.filterwarnings("ignore", ".*tasks which were still being processed")
                     finished.close()
     return [known[first[key]] or Outcome(error="not run") for key in same]
+
+
+def _in_turn(fits: Sequence[Fit], missing: Iterable[int]) -> list[int]:
+    """Sort fits by fold and, inside, every learner once before any of them again.
+
+    Workers then compile the kernels of different learners, and find those of the others.
+    """
+    before: dict[tuple[int, str], int] = {}
+    turn = []
+    for fit in fits:
+        turn.append(before.get((fit.fold, fit.entry), 0))
+        before[fit.fold, fit.entry] = turn[-1] + 1
+    return sorted(missing, key=lambda number: (fits[number].fold, turn[number], number))
 
 
 def _until_lost(finished: Iterator[tuple[int, Outcome]]) -> Iterator[tuple[int, Outcome]]:

@@ -20,6 +20,8 @@ from joblib._parallel_backends import LokyBackend
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from joblib.parallel import get_active_backend
 
+from permdist._compiling import COMPILING
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -52,7 +54,8 @@ class SafeWorkers(LokyBackend):  # type: ignore[misc]
     """joblib's processes, started without the working directory on the module path."""
 
     def _prepare_worker_env(self, n_jobs: int) -> dict[str, str]:
-        return {**super()._prepare_worker_env(n_jobs), SAFE: "1"}
+        own = {SAFE: "1", **COMPILING.workers_environment()}
+        return {**super()._prepare_worker_env(n_jobs), **own}
 
     def configure(self, n_jobs: int = 1, parallel: Any = None, **options: Any) -> int:
         """Prepare the pool; see `joblib.parallel.ParallelBackendBase`."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from permdist._check import finite, grades, scale_of
 from permdist._kernels import kernel
-from permdist._loops import descending, sort
 from permdist.distributions.gaps import narrowed
 from permdist.distributions.items import Items
 from permdist.measures import Measure, parse
@@ -146,7 +145,7 @@ class PairModel(Items):
     @cached_property
     def _arranged(self) -> Arranged:
         """The items by score and by level."""
-        return Arranged(*arrange(self._scores, self._own_labels, self._scale))
+        return arrange(self._scores, self._own_labels, self._scale)
 
     @property
     def _ranked(self) -> IntArray:
@@ -215,36 +214,38 @@ def _extremes(scores: FloatArray, labels: IntArray) -> tuple[float, float, int, 
     return least + total, most + total, lowest, highest
 
 
+def arrange(scores: FloatArray, labels: IntArray, scale: float) -> Arranged:
+    """Sort items by score and group them by label."""
+    ranked = np.argsort(-scores, kind="stable")
+    by_level = ranked[np.argsort(labels[ranked], kind="stable")]
+    return Arranged(*_group(scores, labels, scale, ranked, by_level))
+
+
 @kernel
-def arrange(
-    scores: FloatArray, labels: IntArray, scale: float
+def _group(
+    scores: FloatArray, labels: IntArray, scale: float, ranked: IntArray, by_level: IntArray
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, float]:
-    """Sort items by score and group them by label, as `Arranged` has them."""
+    """Return all that `Arranged` has, from the items by score and by level."""
     n = len(scores)
-    ranked = descending(scores)
-    ordered = labels.copy()
-    sort(ordered)
     levels = 1
     for i in range(1, n):
-        levels += ordered[i] != ordered[i - 1]
+        levels += labels[by_level[i]] != labels[by_level[i - 1]]
     values, first = np.empty(levels, np.int64), np.empty(levels + 1, np.int64)
-    values[0], first[0], first[levels] = ordered[0], 0, n
+    level_of, balance = np.empty(n, np.int64), np.empty(n, np.int64)
+    values[0], first[0], first[levels] = labels[by_level[0]], 0, n
     level = 0
-    for i in range(1, n):
-        if ordered[i] != ordered[i - 1]:
+    for i in range(n):
+        item = by_level[i]
+        if labels[item] != values[level]:
             level += 1
-            values[level], first[level] = ordered[i], i
-    level_of, by_level, place = np.empty(n, np.int64), np.empty(n, np.int64), first.copy()
-    balance = np.empty(n, np.int64)
-    for item in ranked:
-        level = np.searchsorted(values, labels[item])
+            values[level], first[level] = labels[item], i
         level_of[item] = level
-        balance[item] = first[level] + first[level + 1] - n
-        by_level[place[level]] = item
-        place[level] += 1
-    totals = first[1:] - first[:-1]
+    totals, place = np.empty(levels, np.int64), np.empty(levels, np.int64)
+    for level in range(levels):
+        totals[level], place[level] = first[level + 1] - first[level], 0
+    for item in range(n):
+        balance[item] = first[level_of[item]] + first[level_of[item] + 1] - n
     crossing, reference = 0, 0.0  # pairs of different levels across a gap
-    place[:] = 0
     for k in range(n - 1):
         item = ranked[k]
         level = level_of[item]

@@ -112,7 +112,7 @@ class PairSigns(PairModel):
     def log_partition(self) -> float:
         """Return ``log sum_y exp F(y)``, with the tilt if there is one."""
         # Beyond the gaps that were narrowed every term is linear in its difference.
-        narrow = arrange(0.5 * self._narrowed, self._own_labels, 1.0)[-1]
+        narrow = arrange(0.5 * self._narrowed, self._own_labels, 1.0).reference
         return float(self._sums[0][0, 0]) + self._reference - narrow
 
     def log_partition_gradient(self) -> FloatArray:

@@ -144,7 +144,7 @@ class ValidSigns(PairSigns):
         # Relative to the order of the labels; and beyond narrowed gaps, to that of the scores.
         half = 0.5 * self._narrowed
         best = float(half @ self._arranged.balance)
-        narrow = arrange(half, self._own_labels, 1.0)[-1]
+        narrow = arrange(half, self._own_labels, 1.0).reference
         found = self._subsets.log_sum + self._constant
         return found + best + self._reference - narrow
 

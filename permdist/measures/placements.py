@@ -48,8 +48,13 @@ def place_by_scores(scores: FloatArray, labels: IntArray, ptr: IntArray, ties: s
     scores, labels, ptr = frozen(scores), frozen(labels), frozen(ptr)
     relevant = np.zeros(len(ptr), np.int64)
     _count_relevant(labels, ptr, relevant)
-    start, size, grade = _place_by_scores(scores, labels, ptr, relevant, ties == "average")
-    return Placements(relevant, np.diff(ptr), start, size, grade)
+    length = np.diff(ptr)
+    start, size, grade = (np.empty(relevant[-1], np.int64) for _ in range(3))
+    work = np.empty((3, length.max() if len(length) else 0), np.int64)
+    inputs = scores, labels, ptr, relevant, ties == "average"
+    if _place_by_comparing(*inputs, work[0], work[1], work[2], start, size, grade):
+        _place_by_sorting(*inputs, start, size, grade)
+    return Placements(relevant, length, start, size, grade)
 
 
 def place_by_orders(orders: IntArray, labels: IntArray, ptr: IntArray) -> Placements:
@@ -71,40 +76,44 @@ def _count_relevant(labels: IntArray, ptr: IntArray, relevant: IntArray) -> None
         relevant[q + 1] = relevant[q] + found
 
 
+# Two kernels, since the sort takes longest to compile and few queries need it.
+
+
 @kernel
-def _place_by_scores(
-    scores: FloatArray, labels: IntArray, ptr: IntArray, relevant: IntArray, share: bool
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Return start, size and grade (relevant[-1],) of the relevant items, query by query."""
-    entries = relevant[-1]
-    start = np.empty(entries, np.int64)
-    size = np.ones(entries, np.int64)
-    grade = np.empty(entries, np.int64)
-    longest = 0
+def _should_be_sorted(n_relevant: int, n_items: int) -> bool:
+    """Return whether sorting all items of a query is faster than comparing the relevant ones."""
+    # A compared pair costs a quarter of a nanosecond, a sorted item many times its log2(n).
+    return n_relevant > 24 * np.log2(n_items + 1.0)
+
+
+@kernel
+def _place_by_comparing(
+    scores: FloatArray,
+    labels: IntArray,
+    ptr: IntArray,
+    relevant: IntArray,
+    share: bool,
+    item_at: IntArray,
+    above_of: IntArray,
+    tied_of: IntArray,
+    start: IntArray,
+    size: IntArray,
+    grade: IntArray,
+) -> bool:
+    """Fill in start, size and grade (relevant[-1],) of the relevant items, query by query.
+
+    Returns whether queries are left to be sorted. item_at, above_of and tied_of (longest query,)
+    are work space.
+    """
+    left = False
+    for k in range(len(item_at)):
+        item_at[k] = -1  # position -> relevant item, emptied after use
     for q in range(len(ptr) - 1):
-        longest = max(longest, ptr[q + 1] - ptr[q])
-    item_at = np.full(longest, -1, np.int64)  # position -> relevant item, emptied after use
-    above_of, tied_of = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    for q in range(len(ptr) - 1):
-        row, label = scores[ptr[q] : ptr[q + 1]], labels[ptr[q] : ptr[q + 1]]
-        first, last = relevant[q], relevant[q + 1]
-        n = len(row)
-        # A compared pair costs a quarter of a nanosecond, a sorted item many times its log2(n).
-        if last - first > 24 * np.log2(n + 1.0):
-            order = descending(row)
-            entry = first
-            k = 0
-            while k < n:
-                end = k + 1
-                if share:
-                    while end < n and row[order[end]] == row[order[k]]:
-                        end += 1
-                for t in range(k, end):
-                    if label[order[t]] > 0:
-                        start[entry], size[entry], grade[entry] = k, end - k, label[order[t]]
-                        entry += 1
-                k = end
+        if _should_be_sorted(relevant[q + 1] - relevant[q], ptr[q + 1] - ptr[q]):
+            left = True
             continue
+        row, label = scores[ptr[q] : ptr[q + 1]], labels[ptr[q] : ptr[q + 1]]
+        n = len(row)
         for i in range(n):
             if label[i] == 0:
                 continue
@@ -120,7 +129,7 @@ def _place_by_scores(
             item_at[position] = i
             above_of[i] = above if share else position
             tied_of[i] = tied if share else 1
-        entry = first
+        entry, last = relevant[q], relevant[q + 1]
         k = 0
         while entry < last:
             i = item_at[k]
@@ -129,7 +138,39 @@ def _place_by_scores(
                 entry += 1
                 item_at[k] = -1
             k += 1
-    return start, size, grade
+    return left
+
+
+@kernel
+def _place_by_sorting(
+    scores: FloatArray,
+    labels: IntArray,
+    ptr: IntArray,
+    relevant: IntArray,
+    share: bool,
+    start: IntArray,
+    size: IntArray,
+    grade: IntArray,
+) -> None:
+    """Fill in start, size and grade (relevant[-1],) of what `_place_by_comparing` has left."""
+    for q in range(len(ptr) - 1):
+        if not _should_be_sorted(relevant[q + 1] - relevant[q], ptr[q + 1] - ptr[q]):
+            continue
+        row, label = scores[ptr[q] : ptr[q + 1]], labels[ptr[q] : ptr[q + 1]]
+        n = len(row)
+        order = descending(row)
+        entry = relevant[q]
+        k = 0
+        while k < n:
+            end = k + 1
+            if share:
+                while end < n and row[order[end]] == row[order[k]]:
+                    end += 1
+            for t in range(k, end):
+                if label[order[t]] > 0:
+                    start[entry], size[entry], grade[entry] = k, end - k, label[order[t]]
+                    entry += 1
+            k = end
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from permdist._check import count, finite
 from permdist.plots.pictures import finished, new_axes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -236,13 +237,27 @@ def _figure(name: str, dataset: Any, **options: Any) -> Figure:
         if int(arviz.__version__.split(".")[0]) < 1:
             rows = -(-(dataset.sizes["item"] + 1) // (1 if options else 3))
             size = (9.0, 1.6 * rows) if options else (10.0, 3.0 * rows)
-            figure = np.ravel(getattr(arviz, name)(dataset, figsize=size, **options))[0].figure
+            with _interpreted(arviz):
+                axes = getattr(arviz, name)(dataset, figsize=size, **options)
+            figure = np.ravel(axes)[0].figure
             figure.tight_layout()
         else:
             tree = xarray.DataTree.from_dict({"posterior": dataset})
             figure = getattr(arviz, name)(tree, backend="matplotlib").viz["figure"].item()
             figure.set_size_inches(12.0, 2.8 * -(-(dataset.sizes["item"] + 1) // 4))
     return figure
+
+
+@contextlib.contextmanager
+def _interpreted(arviz: Any) -> Iterator[None]:
+    """Keep arviz from compiling its histogram, which takes longer than all our histograms do."""
+    switch = arviz.utils.Numba
+    before = switch.numba_flag
+    switch.numba_flag = False
+    try:
+        yield
+    finally:
+        switch.numba_flag = before
 
 
 def _autocorrelations(values: Any, lags: int) -> Any:

@@ -105,49 +105,79 @@ def _sum_queries(
     The classes of query q are number ``first[q]`` to ``first[q + 1]``, from the lowest label up;
     class c holds the documents ``classes[class_ptr[c]:class_ptr[c + 1]]``.
     """
+    longest = 0
     for q in range(first_query, last_query):
-        start, end = class_ptr[first[q]], class_ptr[first[q + 1]]
-        order, ascending = np.empty(end - start, np.int64), np.empty(end - start)
+        longest = max(longest, class_ptr[first[q + 1]] - class_ptr[first[q]])
+    order, ascending = np.empty(longest, np.int64), np.empty(longest)
+    by_good, by_bad = np.empty(longest), np.empty(longest)
+    more_good, more_bad = np.empty(longest), np.empty(longest)
+    size, tanh, slope = np.empty(longest), np.empty(longest), np.empty(longest)
+    prefix, charge = np.empty(longest + 1), np.empty(longest + 1)
+    for q in range(first_query, last_query):
+        start, scale = class_ptr[first[q]], scales[q]
         for c in range(first[q], first[q + 1]):
             by_score = members_by(1.0, scores, classes[class_ptr[c] : class_ptr[c + 1]])
             for k in range(len(by_score)):
                 order[class_ptr[c] - start + k] = by_score[k]
                 ascending[class_ptr[c] - start + k] = scores[by_score[k]]
         for upper in range(first[q] + 1, first[q + 1]):
-            good = slice(class_ptr[upper] - start, class_ptr[upper + 1] - start)
+            good, p = class_ptr[upper] - start, class_ptr[upper + 1] - class_ptr[upper]
             for lower in range(first[q], upper):
-                bad = slice(class_ptr[lower] - start, class_ptr[lower + 1] - start)
-                value, right, by_good, by_bad, more_good, more_bad = _sum_two_classes(
-                    ascending[good], ascending[bad], scales[q], tilts[q]
+                bad, m = class_ptr[lower] - start, class_ptr[lower + 1] - class_ptr[lower]
+                value, right = _sum_two_classes(
+                    ascending[good : good + p],
+                    ascending[bad : bad + m],
+                    scale,
+                    tilts[q],
+                    prefix,
+                    charge,
+                    size,
+                    tanh,
+                    slope,
+                    by_good,
+                    by_bad,
+                    more_good,
+                    more_bad,
                 )
                 values[0, q] += value
                 values[1, q] += right
-                for i in range(len(by_good)):
-                    gradients[0, order[good][i]] += by_good[i]
-                    gradients[1, order[good][i]] += more_good[i]
-                for i in range(len(by_bad)):
-                    gradients[0, order[bad][i]] += by_bad[i]
-                    gradients[1, order[bad][i]] += more_bad[i]
+                for i in range(p):
+                    gradients[0, order[good + i]] += scale * by_good[i]
+                    gradients[1, order[good + i]] += scale * more_good[i]
+                for i in range(m):
+                    gradients[0, order[bad + i]] += scale * by_bad[i]
+                    gradients[1, order[bad + i]] += scale * more_bad[i]
 
 
 @kernel
 def _sum_two_classes(
-    good: FloatArray, bad: FloatArray, scale: float, tilt: float
-) -> tuple[float, float, FloatArray, FloatArray, FloatArray, FloatArray]:
+    good: FloatArray,
+    bad: FloatArray,
+    scale: float,
+    tilt: float,
+    prefix: FloatArray,
+    charge: FloatArray,
+    size: FloatArray,
+    tanh: FloatArray,
+    slope: FloatArray,
+    by_good: FloatArray,
+    by_bad: FloatArray,
+    more_good: FloatArray,
+    more_bad: FloatArray,
+) -> tuple[float, float]:
     """Sum over good x bad, both ascending: log 2cosh(x) with x = scale (g - b) - tilt / 2.
 
-    Returns the sum plus tilt / 2 per pair, the sum of sigmoid(2x), and the derivatives of both by
-    the good and the bad scores.
+    Returns the sum plus tilt / 2 per pair, and the sum of sigmoid(2x); fills in the derivatives of
+    both by the good and the bad scores, divided by scale. What comes before them is work space.
     """
     p, m = len(good), len(bad)
-    prefix = np.zeros(m + 1)
+    prefix[0] = 0.0
     for j in range(m):
         prefix[j + 1] = prefix[j] + bad[j]
-    by_good, by_bad = np.zeros(p), np.zeros(m)
-    more_good, more_bad = np.zeros(p), np.zeros(m)
-    size, tanh, slope = np.empty(m), np.empty(m), np.empty(m)
+        by_bad[j], more_bad[j] = 0.0, 0.0
     # Outside the window tanh is +-1: whole ranges of bads are charged at their ends.
-    charge = np.zeros(m + 1)
+    for j in range(m + 1):
+        charge[j] = 0.0
     value, right = 0.0, 0.0
     low, high = 0, 0
     for i in range(p):
@@ -160,47 +190,40 @@ def _sum_two_classes(
         value += scale * (low * good[i] - prefix[low]) - low * tilt / 2
         value -= scale * ((m - high) * good[i] - (prefix[m] - prefix[high])) - (m - high) * tilt / 2
         right += low
-        by_good[i] += low - (m - high)
         charge[0] -= 1.0
         charge[low] += 1.0
         charge[high] += 1.0
         charge[m] -= 1.0
-        window = slice(low, high)
         middle = scale * good[i] - tilt / 2
-        pair = middle, scale
-        tanhs, slopes = tanh[window], slope[window]
-        _look_at(pair, bad[window], size[window], tanhs, slopes, by_bad[window], more_bad[window])
+        _look_at(middle, scale, low, high, bad, size, tanh, slope, by_bad, more_bad)
         product = 1.0
-        for j in range(high - low):
-            value += abs(middle - scale * bad[low + j])
-            product *= size[low + j]
-            if j % 512 == 511:  # each factor is 2 at most
+        upward, more = float(low - (m - high)), 0.0
+        for j in range(low, high):
+            value += abs(middle - scale * bad[j])
+            product *= size[j]
+            if (j - low) % 512 == 511:  # each factor is 2 at most
                 value += np.log(product)
                 product = 1.0
-            by_good[i] += tanhs[j]
-            more_good[i] += slopes[j]
+            upward += tanh[j]
+            more += slope[j]
+        by_good[i], more_good[i] = upward, more
         value += np.log(product)
         right += 0.5 * (high - low)
-        for j in range(high - low):
-            right += 0.5 * tanhs[j]
+        for j in range(low, high):
+            right += 0.5 * tanh[j]
     running = 0.0
     for j in range(m):
         running += charge[j]
         by_bad[j] += running
-    value += p * m * tilt / 2
-    return (
-        value,
-        right,
-        scale * by_good,
-        scale * by_bad,
-        scale * more_good,
-        scale * more_bad,
-    )
+    return value + p * m * tilt / 2, right
 
 
 @kernel(fuse=True)
 def _look_at(
-    pair: tuple[float, float],
+    middle: float,
+    scale: float,
+    low: int,
+    high: int,
     bad: FloatArray,
     size: FloatArray,
     tanh: FloatArray,
@@ -208,9 +231,9 @@ def _look_at(
     by_bad: FloatArray,
     more_bad: FloatArray,
 ) -> None:
-    """Fill in ``1 + exp(-2 |x|)``, tanh(x) and its slope, ``x = pair[0] - pair[1] bad``; add up."""
-    middle, scale = pair
-    for j in range(len(bad)):
+    """Fill in ``1 + exp(-2 |x|)``, tanh(x) and its slope, ``x = middle - scale bad``; add up."""
+    # Numbers without a sign cannot count from the end, which would keep the loop from vectorizing.
+    for j in range(np.uint64(low), np.uint64(high)):
         x = middle - scale * bad[j]
         small = exp_down(-2.0 * abs(x))
         over = 1.0 / (1.0 + small)

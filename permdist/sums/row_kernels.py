@@ -8,7 +8,7 @@ import numpy as np
 
 from permdist._exp import exp_down
 from permdist._kernels import kernel
-from permdist._loops import copy, members_by, sort
+from permdist._loops import count_below, members_by
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -53,8 +53,12 @@ def sort_goods(
                 end = k + 1
                 while end < len(own) and par[start + end] == par[start + k]:
                     end += 1
-                if end - k > 1:
-                    sort(goods[start + k : start + end])
+                for i in range(start + k + 1, start + end):  # they nearly always are
+                    good, j = goods[i], i
+                    while j > start + k and goods[j - 1] > good:
+                        goods[j] = goods[j - 1]
+                        j -= 1
+                    goods[j] = good
                 k = end
 
 
@@ -95,10 +99,9 @@ def sum_queries(
         for t in range(first[q], first[q + 1]):
             m = cuts[t]
             bads = members_by(1.0, scores, members[ptr[q] : ptr[q] + m])
-            x_bads = np.empty(m)
+            x_bads, by_bads = np.empty(m), np.empty(m)
             for b in range(m):
-                x_bads[b] = factor * scores[bads[b]]
-            by_bads = np.zeros(m)
+                x_bads[b], by_bads[b] = factor * scores[bads[b]], 0.0
             chances, slopes = np.empty(m), np.empty(m)
             steps, heights = np.empty(m + 1), np.empty(m + 2)
             starts, stops = np.empty(m + 1, np.int64), np.empty(m + 1, np.int64)
@@ -117,14 +120,16 @@ def sum_queries(
                     for j in range(k - start, last - start):
                         total += tables[table_at + j * stride + i]
                     steps[i] = total / (last - k)
-                for g in goods[k:last]:
+                for i in range(k, last):
+                    g = goods[i]
                     if task == BEST or end == 0:
                         values[q] += 0.0 if task == LOG_MEAN else shares[t] * steps[0]
                         continue
                     value, low, high, cells = _sum_row(
                         factor * scores[g],
                         x_bads,
-                        steps[: end + 1],
+                        steps,
+                        end,
                         kappa * weights[g],
                         task,
                         (chances, slopes, heights),
@@ -148,6 +153,7 @@ def _sum_row(
     x: float,
     x_bads: FloatArray,
     steps: FloatArray,
+    end: int,
     tilt: float,
     task: int,
     work: tuple[FloatArray, FloatArray, FloatArray],
@@ -156,12 +162,12 @@ def _sum_row(
 ) -> tuple[float, int, int, FloatArray]:
     """Return the mean of one row's step, or the log of that of exp(tilt (steps[0] - step)).
 
-    x_bads (m,) ascends; steps (counts,) do not change beyond the last one. Also returns which
+    x_bads (m,) ascends; steps do not change from count `end` on. Also returns which
     bads can be above or below, whose derivatives by ``x - x_bad`` are filled into slopes, and the
     cells, which may have become more.
     """
     chances, slopes, heights = work
-    m, end = len(x_bads), len(steps) - 1
+    m = len(x_bads)
     lowest, highest = 0.0, 0.0
     if task == LOG_MEAN:
         for i in range(end + 1):
@@ -174,15 +180,15 @@ def _sum_row(
             least, most = min(least, abs(steps[i])), max(most, abs(steps[i]))
         spread = np.log(most / least) if most < least * WIDE else np.log(WIDE)
     # Bads outside the window are above or below for certain, whatever the steps do.
-    low = int(np.searchsorted(x_bads, x - (CERTAIN + spread)))
-    high = int(np.searchsorted(x_bads, x + (CERTAIN + spread)))
+    low = count_below(x_bads, x - (CERTAIN + spread))
+    high = count_below(x_bads, x + (CERTAIN + spread))
     above = m - high
     top = min(high - low, end - above)
     if top <= 0:
         step = steps[min(above, end)]
         value = tilt * (steps[0] - step) if task == LOG_MEAN else step
         return value, low, low, cells
-    _fill_chances(x, x_bads[low:high], chances[low:high])
+    _fill_chances(x, low, high, x_bads, chances)
     if task == LOG_MEAN:
         for i in range(top + 1):
             heights[i] = tilt * (steps[0] - steps[above + i]) - highest
@@ -191,7 +197,7 @@ def _sum_row(
                 cells = np.empty((high - low) * (top + 1))
             value = _tilt_steeply(x, x_bads, low, high, top, heights, chances, slopes, cells)
             return value + highest, low, high, cells
-        _exponentiate(heights[: top + 1])
+        _exponentiate(heights, top + 1)
     else:
         for i in range(top + 1):
             heights[i] = steps[above + i]
@@ -207,16 +213,17 @@ def _sum_row(
 
 
 @kernel(fuse=True)
-def _exponentiate(values: FloatArray) -> None:
-    """Replace values, which are not positive, by their exponentials."""
-    for i in range(len(values)):
+def _exponentiate(values: FloatArray, count: int) -> None:
+    """Replace the first values, which are not positive, by their exponentials."""
+    # Numbers without a sign cannot count from the end, which would keep loops from vectorizing.
+    for i in range(np.uint64(count)):
         values[i] = exp_down(values[i])
 
 
 @kernel(fuse=True)
-def _fill_chances(x: float, x_bads: FloatArray, chances: FloatArray) -> None:
-    """Fill in the chances ``sigmoid(x_bad - x)`` of bads to be above."""
-    for b in range(len(x_bads)):
+def _fill_chances(x: float, low: int, high: int, x_bads: FloatArray, chances: FloatArray) -> None:
+    """Fill in the chances ``sigmoid(x_bad - x)`` of bads from low to high to be above."""
+    for b in range(np.uint64(low), np.uint64(high)):
         small = exp_down(-abs(x - x_bads[b]))
         over = 1.0 / (1.0 + small)
         chances[b] = over if x < x_bads[b] else small * over
@@ -247,7 +254,8 @@ def _count(
         size = new - old
         if len(cells) < new + size + 1:
             more = np.empty(2 * (new + size + 1))
-            copy(cells[:new], more)
+            for i in range(new):
+                more[i] = cells[i]
             cells = more
         before, after = cells[old:new], cells[new : new + size]
         after[0] = q * before[0]
@@ -334,7 +342,8 @@ def _tilt_steeply(
             cells[at + i] = (1.0 if more > 0.0 else small) / (1.0 + small)
             heights[i] += log_q + max(more, 0.0) + np.log1p(small)
     value = heights[0]
-    heights[: top + 1] = 0.0
+    for i in range(1, top + 1):
+        heights[i] = 0.0
     heights[0] = 1.0  # now the tilted distribution of the number above
     for b in range(low, high):
         at, above = (b - low) * (top + 1), 0.0

@@ -17,7 +17,7 @@ from permdist._limits import need_memory
 from permdist._loops import copy
 
 if TYPE_CHECKING:
-    from permdist._typing import BoolArray, FloatArray
+    from permdist._typing import BoolArray, FloatArray, IntArray
     from permdist.measures import Positional
 
 
@@ -66,9 +66,10 @@ def marginals(noise: Noise, kept: int) -> FloatArray:
     nodes, n = noise.above.shape
     need_memory(f"scores: the positions of {n:,} items", 16.0 * n * kept)
     weighted, result = noise.density * noise.step, np.zeros((n, kept))
+    work = _work_space(n, kept)
     # Halving costs a logarithm; the sums are vectorized.
     for a, b in parts(nodes, 0.1 * n * kept * np.log2(n + 1.0)):
-        _marginals(noise.above[a:b], noise.below[a:b], weighted[a:b], result)
+        _marginals(noise.above[a:b], noise.below[a:b], weighted[a:b], *work, result)
     return result
 
 
@@ -102,11 +103,21 @@ def expected_steps(noise: Noise, good: BoolArray, steps: FloatArray) -> float:
         np.ascontiguousarray(noise.density[:, good]) * noise.step,
     )
     total = 0.0
+    work = *_work_space(p, p), np.empty(m + 1), np.empty(p)
     cost = p * p * np.log2(p + 1.0) + m * m + p * m
     for a, b in parts(len(noise.above), cost):
         above, below, above_bad, below_bad, weighted = (table[a:b] for table in tables)
-        total = _expect_steps(above, below, above_bad, below_bad, weighted, steps, total)
+        inputs = above, below, above_bad, below_bad, weighted, steps
+        total = _expect_steps(*inputs, *work, total)
     return total
+
+
+def _work_space(n: int, kept: int) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return out (n, kept), stack and plan for `_leave_one_out`.
+
+    Kernels that make no arrays are compiled sooner.
+    """
+    return np.empty((n, kept)), np.empty((64, 2, kept + 2)), np.empty((4, 64), np.int64)
 
 
 # ---- kernels ----------------------------------------------------------------------------------
@@ -114,23 +125,26 @@ def expected_steps(noise: Noise, good: BoolArray, steps: FloatArray) -> float:
 
 @kernel
 def _leave_one_out(
-    above: FloatArray, below: FloatArray, kept: int, out: FloatArray, stack: FloatArray
+    above: FloatArray,
+    below: FloatArray,
+    out: FloatArray,
+    stack: FloatArray,
+    plan: IntArray,
 ) -> None:
     """Fill out (n, kept) with the distribution of how many of the *others* are above.
 
     above and below (n,) are independent chances and what they lack to 1. Halving: the polynomial
     of all items outside a range is multiplied by those of its right half to serve its left half,
     and the other way round. Only sums of products of non-negative numbers occur, so that all
-    digits are good. stack (levels, 2, kept + 2) is work space.
+    digits are good. stack (levels, 2, kept + 2) and plan (4, levels) are work space.
     """
-    n = len(above)
-    low = np.empty(64, np.int64)
-    high = np.empty(64, np.int64)
-    side = np.zeros(64, np.int64)
-    now = np.zeros(64, np.int64)  # which of the two rows of a level holds its polynomial
-    stack[0, 0, :] = 0.0
+    n, kept = len(above), out.shape[1]
+    # now: which of the two rows of a level holds its polynomial
+    low, high, side, now = plan[0], plan[1], plan[2], plan[3]
+    for r in range(kept + 2):
+        stack[0, 0, r] = 0.0
     stack[0, 0, 2] = 1.0  # two zeros in front stand for negative powers
-    low[0], high[0], side[0] = 0, n, 0
+    low[0], high[0], side[0], now[0] = 0, n, 0, 0
     depth = 0
     while depth >= 0:
         a, b = low[depth], high[depth]
@@ -180,15 +194,19 @@ def _leave_one_out(
 
 @kernel
 def _marginals(
-    above: FloatArray, below: FloatArray, weighted: FloatArray, result: FloatArray
+    above: FloatArray,
+    below: FloatArray,
+    weighted: FloatArray,
+    out: FloatArray,
+    stack: FloatArray,
+    plan: IntArray,
+    result: FloatArray,
 ) -> None:
     """Add up (nodes, n) to the probabilities of the first positions, result (n, kept)."""
     n_nodes, n = above.shape
     kept = result.shape[1]
-    out = np.empty((n, kept))
-    stack = np.empty((64, 2, kept + 2))
     for node in range(n_nodes):
-        _leave_one_out(above[node], below[node], kept, out, stack)
+        _leave_one_out(above[node], below[node], out, stack, plan)
         for i in range(n):
             if weighted[node, i] > 0.0:
                 for r in range(kept):
@@ -203,18 +221,23 @@ def _expect_steps(
     below_bad: FloatArray,
     weighted: FloatArray,
     steps: FloatArray,
+    out: FloatArray,
+    stack: FloatArray,
+    plan: IntArray,
+    bads: FloatArray,
+    mean: FloatArray,
     total: float,
 ) -> float:
-    """Add to a total: steps (p, m + 1) over how many goods and bads are above each good item."""
+    """Add to a total: steps (p, m + 1) over how many goods and bads are above each good item.
+
+    bads (m + 1,), mean (p,) and what `_leave_one_out` takes are work space.
+    """
     n_nodes, p = above_good.shape
     m = above_bad.shape[1]
-    out = np.empty((p, p))
-    stack = np.empty((64, 2, p + 2))
-    bads = np.empty(m + 1)
-    mean = np.empty(p)
     for node in range(n_nodes):
-        _leave_one_out(above_good[node], below_good[node], p, out, stack)
-        bads[:] = 0.0
+        _leave_one_out(above_good[node], below_good[node], out, stack, plan)
+        for r in range(m + 1):
+            bads[r] = 0.0
         bads[0] = 1.0
         for j in range(m):
             chance, rest = above_bad[node, j], below_bad[node, j]

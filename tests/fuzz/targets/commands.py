@@ -167,18 +167,20 @@ def declare(name: str) -> None:
         seconds=seconds,
     )
     def run(case: bytes) -> None:
-        if name == "demo":  # the other steps are commands of their own, and take their time
-            with mock.patch.object(sys.modules["permdist.cli.demo"], "STEPS", cheap_steps()):
-                check_command(name, case)
-        elif name == "explore":  # it would serve until Ctrl-C
-            with mock.patch.object(sys.modules["permdist.cli.explore"], "_serve"):
-                check_command(name, case)
-        else:
+        with cheaper(name):
             check_command(name, case)
 
 
-def cheap_steps() -> Any:
-    return sys.modules["permdist.cli.demo"].STEPS[:1]
+def cheaper(name: str) -> Any:
+    """Leave out steps of a command that take their time, and are tested elsewhere."""
+    module = sys.modules[f"permdist.cli.{name}"]
+    if name == "demo":
+        return mock.patch.object(module, "STEPS", module.STEPS[:1])
+    if name == "warmup":
+        return mock.patch.object(module, "CALLS", {"files": module.CALLS["files"]})
+    if name == "explore":  # it would serve until Ctrl-C
+        return mock.patch.object(module, "_serve")
+    return contextlib.nullcontext()
 
 
 for command in cli.COMMANDS:

@@ -1,0 +1,1 @@
+"""How the package is built from a clone; nothing here is used once it is installed."""
