@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -27,6 +28,67 @@ def dense(name: str, values: Any) -> Any:
     remedy = "leave out columns"
     need_memory(f"{name}: as a dense array, {shape} numbers", n_bytes, remedy)
     return values.toarray(order="C")
+
+
+def as_frame(name: str, values: Any) -> Any:
+    """Return a table of another library as a pandas data frame; anything else as it is.
+
+    Tables of polars, pyarrow, duckdb and others are read through the Arrow PyCapsule interface,
+    which needs pyarrow, or through the data frame interchange protocol. One that has neither but
+    names its columns and is an array to numpy is returned as it is.
+    """
+    if isinstance(values, np.ndarray) or hasattr(values, "iloc"):
+        return values
+    if hasattr(values, "__arrow_c_stream__"):
+        try:
+            import pyarrow as pa
+        except ImportError:
+            pass
+        else:
+            try:
+                return pa.table(values).to_pandas()
+            except (TypeError, ValueError):  # a column, not a table
+                return values
+    if hasattr(values, "__dataframe__"):
+        from pandas.api.interchange import from_dataframe
+
+        with warnings.catch_warnings():  # deprecated, but all that some libraries have
+            warnings.simplefilter("ignore")
+            return from_dataframe(values)
+    if hasattr(values, "__arrow_c_stream__") and not hasattr(values, "__array__"):
+        raise TypeError(
+            f"{name}: to read {_kind(values)}, install pyarrow (pip install 'permdist[arrow]')"
+        )
+    return values
+
+
+def _kind(values: Any) -> str:
+    kind = type(values)
+    return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+
+
+def refuse_texts(name: str, values: Any) -> None:
+    """Refuse a data frame with a column of texts, categories or dates, and name the column."""
+    if not hasattr(values, "iloc") or not hasattr(values, "columns"):
+        return
+    for number, dtype in enumerate(values.dtypes):
+        column = values.columns[number]
+        if getattr(dtype, "name", "") == "category":
+            raise TypeError(
+                f"{name}: expected numbers, column {column!r} is categorical; encode it as "
+                "numbers (pandas.get_dummies) or leave it out"
+            )
+        kind = getattr(dtype, "kind", "O")
+        if kind in "mM" or (kind == "O" and _has_texts(values.iloc[:, number])):
+            raise TypeError(
+                f"{name}: expected numbers, got texts or dates in column {column!r}; convert them "
+                "first, or leave it out"
+            )
+
+
+def _has_texts(column: Any) -> bool:
+    entries = np.asarray(column, dtype=object)
+    return any(isinstance(entry, str | bytes) for entry in entries.flat)
 
 
 def refuse_masks(name: str, values: Any) -> None:
