@@ -159,14 +159,15 @@ def differing_columns(
     )
     unseen, missing = sorted(set(found) - set(expected)), sorted(set(expected) - set(found))
     if unseen:
-        text += "Feature names unseen at fit time:\n" + _listed(unseen)
+        text += "Feature names unseen at fit time:\n" + listed_names(unseen)
     if missing:
-        text += "Feature names seen at fit time, yet now missing:\n" + _listed(missing)
+        text += "Feature names seen at fit time, yet now missing:\n" + listed_names(missing)
     if not unseen and not missing:
         text += "Feature names must be in the same order as they were in fit.\n"
     return text
 
 
-def _listed(names: list[str]) -> str:
+def listed_names(names: list[str]) -> str:
+    """Return a list of names for a message, one per line; a long one is cut short."""
     lines = [f"- {name}\n" for name in names[:LISTED]]
     return "".join([*lines, "- ...\n"] if len(names) > LISTED else lines)

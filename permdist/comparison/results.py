@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from permdist._typing import BoolArray, FloatArray, IntArray
     from permdist.comparison.fits import Outcome
+    from permdist.data import Queries
     from permdist.models import Ranker
 
 # By mark.
@@ -87,7 +88,7 @@ class Comparison:
     notes : list of str
         Remarks about the fits.
     kinds : dict of classes
-        By learner: its class.
+        By learner of this library: its class.
     collection : str or None
         The name of the collection, if it is a known one, for which there are published results.
     baseline : str or None
@@ -158,11 +159,31 @@ class Comparison:
         choice("name", name, self.names)
         return sum(outcome.null for outcome in self.outcomes[name])
 
-    def learners(self, name: str) -> list[Ranker]:
-        """Return the chosen, fitted learner of each fold."""
+    def learners(self, name: str) -> list[Any]:
+        """Return the chosen, fitted learner of each fold, or model of another library."""
         choice("name", name, self.names)
-        kind = self.kinds.get(name)
-        return [from_dict(outcome.learner, kind=kind) for outcome in self.outcomes[name]]
+        kind, outcomes = self.kinds.get(name), self.outcomes[name]
+        if kind is None:
+            if any(outcome.model is None for outcome in outcomes):
+                why = "scores" if outcomes[0].source == "scores" else "scores of a stored fit"
+                raise ValueError(f"name: of {name!r} there are only {why}, and no model")
+            return [outcome.model for outcome in outcomes]
+        return [from_dict(outcome.learner, kind=kind) for outcome in outcomes]
+
+    def scores(self, name: str, fold: int, test: Queries) -> FloatArray:
+        """Return the scores that a learner gives to the documents of the test part of a fold.
+
+        Parameters
+        ----------
+        name : str
+        fold : int
+            From 0.
+        test : Queries
+            The test part of this fold.
+        """
+        choice("name", name, self.names)
+        known = self.outcomes[name][fold].scores
+        return np.array(known[1]) if known else self.learners(name)[fold].predict(test)
 
     def to_frame(
         self, measure: str | Measure | None = None, *, references: bool = False
@@ -343,7 +364,7 @@ class Comparison:
                         *(p_text(row[f"p_{test}"]) for test in TESTS),
                     ]
                 ),
-                "" if row["mark"] == "reference" else f"{row['seconds']:.2f}",
+                "" if np.isnan(row["seconds"]) else f"{row['seconds']:.2f}",
                 row["mark"],
             ]
             for name, row in frame.iterrows()
@@ -385,7 +406,9 @@ class Comparison:
             are included.
         """
         parts = []
-        sizes = f"{plural(len(self.qids), 'test query', 'test queries')}, {self._folds_text()}"
+        sizes = plural(len(self.qids), "test query", "test queries")
+        if self.n_fits or self.n_folds > 1:
+            sizes += f", {self._folds_text()}"
         for measure in self.measures:
             rows = [[*row[:-1], PLACES[row[-1]]] for row in self.rows(measure)]
             text = f"{title(measure)}: {sizes}"

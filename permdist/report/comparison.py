@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from permdist.measures import Measure
 
 
+# What stands for a setting, by the source of the learner.
+NO_CHOICE = {"fit": "no choice", "model": "fitted before", "scores": "scores only"}
+
+
 def comparison_report(
     comparison: Comparison,
     *,
@@ -47,17 +51,25 @@ def comparison_report(
     """
     first = comparison.measures[0]
     frame = comparison.to_frame(first)
+    tested = plural(len(comparison.qids), "test query", "test queries")
+    if comparison.n_fits:
+        what = "learners"
+        told = (
+            f"{plural(len(comparison.names), 'learner')} on {tested} of "
+            f"{plural(comparison.n_folds, 'fold')}, with settings chosen by "
+            f"{title(comparison.select)} on validation queries."
+        )
+    else:
+        what = "rankings"
+        told = f"{plural(len(comparison.names), 'ranking')} of {tested}; nothing was fitted."
     report = Report(
-        f"Learners compared on {comparison.collection or 'folds'}",
-        f"{plural(len(comparison.names), 'learner')} on "
-        f"{plural(len(comparison.qids), 'test query', 'test queries')} of "
-        f"{plural(comparison.n_folds, 'fold')}, with settings chosen by "
-        f"{title(comparison.select)} on validation queries. {comparison.explain(first)}",
+        f"{what.capitalize()} compared on {comparison.collection or _where(comparison)}",
+        f"{told} {comparison.explain(first)}",
     )
     report.facts(
         {
-            "learners": str(len(comparison.names)),
-            "fits": f"{comparison.n_fits:,}",
+            what: str(len(comparison.names)),
+            **({"fits": f"{comparison.n_fits:,}"} if comparison.n_fits else {}),
             "test queries": f"{len(comparison.qids):,}",
             f"best {title(first)}, {frame.index[0]}": f"{frame['mean'].iloc[0]:.4f}",
         }
@@ -72,6 +84,10 @@ def comparison_report(
     }
     report.provenance({**({"command": command} if command else {}), **facts})
     return report
+
+
+def _where(comparison: Comparison) -> str:
+    return "folds" if comparison.n_fits or comparison.n_folds > 1 else "test queries"
 
 
 def results_section(report: Report, comparison: Comparison, *_: object) -> None:
@@ -205,6 +221,9 @@ def curves_section(report: Report, comparison: Comparison, *_: object) -> None:
     from permdist import plots
     from permdist.plots.comparisons import with_curves
 
+    drawn = with_curves(comparison)
+    if not drawn:
+        return
     report.section(
         "Learning curves",
         "The objective and the validation measure during the chosen fits of the first fold. Early "
@@ -212,7 +231,6 @@ def curves_section(report: Report, comparison: Comparison, *_: object) -> None:
         "Each learner monitors its own measure, named in the legend; curves of different measures "
         "are not comparable.",
     )
-    drawn = with_curves(comparison)
     rest = [name for name in comparison.names if name not in drawn]
     caption = "Objective and validation measure."
     if rest:
@@ -222,6 +240,8 @@ def curves_section(report: Report, comparison: Comparison, *_: object) -> None:
 
 def settings_section(report: Report, comparison: Comparison, *_: object) -> None:
     """Add the settings that were chosen on validation queries."""
+    if not comparison.n_fits:
+        return
     report.section(
         "Chosen settings",
         f"Chosen by {title(comparison.select)} on the validation part of each fold, from the "
@@ -234,11 +254,12 @@ def settings_section(report: Report, comparison: Comparison, *_: object) -> None
             [
                 name,
                 *(
-                    setting_text({key: one[key] for key in varied}) if varied else "no choice"
+                    setting_text({key: one[key] for key in varied}) if varied else otherwise
                     for one in comparison.chosen[name]
                 ),
             ]
             for name in comparison.names
             for varied in [comparison.varied[name]]
+            for otherwise in [NO_CHOICE[comparison.outcomes[name][0].source]]
         ],
     )
