@@ -314,7 +314,7 @@ class Comparison:
 
     def to_markdown(self, measure: str | Measure | None = None) -> str:
         """Return the table of a measure in Markdown, with the best three in bold."""
-        return markdown_table(self.rows(measure))
+        return markdown_table(*self.table(measure))
 
     def to_latex(self) -> str:
         """Return all measures as one LaTeX table, with the best mean of each in bold.
@@ -370,6 +370,16 @@ class Comparison:
             for name, row in frame.iterrows()
         ]
 
+    def table(self, measure: str | Measure | None = None) -> tuple[list[str], list[list[str]]]:
+        """Return the headings and the `rows` of a measure, without seconds if nothing was fitted.
+
+        The last item of a row is its mark, which has no heading.
+        """
+        rows = self.rows(measure)
+        if self.n_fits:
+            return list(HEAD), rows
+        return list(HEAD[:-1]), [[*row[:-2], row[-1]] for row in rows]
+
     def explain(self, measure: str | Measure | None = None) -> str:
         """Summarize the table of a measure in one sentence."""
         frame = self.to_frame(measure)
@@ -410,9 +420,10 @@ class Comparison:
         if self.n_fits or self.n_folds > 1:
             sizes += f", {self._folds_text()}"
         for measure in self.measures:
-            rows = [[*row[:-1], PLACES[row[-1]]] for row in self.rows(measure)]
+            head, rows = self.table(measure)
+            rows = [[*row[:-1], PLACES[row[-1]]] for row in rows]
             text = f"{title(measure)}: {sizes}"
-            table, spared = fitted_table((*HEAD, ""), rows, width, SPARED)
+            table, spared = fitted_table((*head, ""), rows, width, SPARED)
             if spared:
                 table += f"\n(omitted, too wide: {', '.join(spared)})"
             parts.append("\n".join([text, table, wrapped(self.explain(measure), width)]))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from permdist._text import plural
 from permdist.comparison.statistics import TESTS
-from permdist.comparison.wording import HEAD, setting_text, title
+from permdist.comparison.wording import setting_text, title
 from permdist.report.document import Report
 from permdist.report.identities import identities_section
 from permdist.report.sections import add_sections
@@ -118,7 +118,7 @@ def results_section(report: Report, comparison: Comparison, *_: object) -> None:
             + " Grey squares: references."
             + (" Grey diamonds: published results." if comparison.published(measure) else ""),
         )
-        report.table(HEAD, _rows(comparison, measure), caption=title(measure))
+        report.table(*_table(comparison, measure), caption=title(measure))
         if len(comparison.names) > 2:
             size = 2.5 + 0.3 * len(comparison.names)
             report.picture(
@@ -148,10 +148,12 @@ def _colors(comparison: Comparison) -> str:
     )
 
 
-def _rows(comparison: Comparison, measure: Measure) -> list[list[Any]]:
+def _table(comparison: Comparison, measure: Measure) -> tuple[list[str], list[list[Any]]]:
+    """Return the headings and the cells of the table of a measure."""
     frame = comparison.to_frame(measure, references=True)
     rows = []
-    for texts in comparison.rows(measure):
+    head, lines = comparison.table(measure)
+    for texts in lines:
         name, mark = texts[0], texts[-1]
         row = frame.loc[name]
         worse = comparison.is_worse(row)
@@ -159,11 +161,11 @@ def _rows(comparison: Comparison, measure: Measure) -> list[list[Any]]:
         values = [float(row[key]) for key in (*keys, *(f"p_{test}" for test in TESTS), "seconds")]
         cells = [
             Cell(text, value if text else None)
-            for text, value in zip(texts[1:-1], values, strict=True)
+            for text, value in zip(texts[1:-1], values, strict=False)
         ]
         cells[0] = Cell(texts[1], values[0], mark=mark or ("worse" if worse else ""))
         rows.append([Cell(name, mark=mark), *cells])
-    return rows
+    return head, rows
 
 
 def published_section(report: Report, comparison: Comparison, *_: object) -> None:
