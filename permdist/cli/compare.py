@@ -123,7 +123,7 @@ def compare(
     """
     from permdist._files import write_atomically
     from permdist.comparison import compare, compare_scores, read_entries
-    from permdist.comparison.run import DEFAULT
+    from permdist.comparison.scores import DEFAULT
     from permdist.comparison.wording import title
     from permdist.measures.evaluation import several
     from permdist.report.comparison import comparison_report

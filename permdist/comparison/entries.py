@@ -279,7 +279,7 @@ def check_options(
 # ---- folds ---------------------------------------------------------------------------------------
 
 
-def check_folds(folds: Iterable[Sequence[Queries]]) -> list[Fold]:
+def check_folds(folds: Any) -> list[Fold]:
     """Check every fold by `check_parts`, and that no query is tested twice."""
     if isinstance(folds, Queries):
         raise TypeError(
