@@ -164,7 +164,8 @@ def test_texts_and_report_of_scores(whole, scores, tmp_path):
         found.learners("a")
     found.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    assert "Rankings compared on test queries" in page
+    assert "<title>Rankings compared</title>" in page
+    assert "The mean is over folds" not in page
     assert "3 rankings of 45 test queries; nothing was fitted." in page
     for absent in ("Learning curves", "Chosen settings", "fit, s", "on validation"):
         assert absent not in page

@@ -62,8 +62,9 @@ def comparison_report(
     else:
         what = "rankings"
         told = f"{plural(len(comparison.names), 'ranking')} of {tested}; nothing was fitted."
+    where = comparison.collection or ("folds" if comparison.n_fits else "")
     report = Report(
-        f"{what.capitalize()} compared on {comparison.collection or _where(comparison)}",
+        f"{what.capitalize()} compared" + (f" on {where}" if where else ""),
         f"{told} {comparison.explain(first)}",
     )
     report.facts(
@@ -86,10 +87,6 @@ def comparison_report(
     return report
 
 
-def _where(comparison: Comparison) -> str:
-    return "folds" if comparison.n_fits or comparison.n_folds > 1 else "test queries"
-
-
 def results_section(report: Report, comparison: Comparison, *_: object) -> None:
     """Add a section for each measure: its picture, its table, and which pairs differ."""
     from permdist import plots
@@ -98,9 +95,10 @@ def results_section(report: Report, comparison: Comparison, *_: object) -> None:
     for number, measure in enumerate(comparison.measures):
         report.section(
             f"Results: {title(measure)}",
-            f"{comparison.explain(measure)} The mean is over folds, as LETOR reports it. The "
-            f"standard error and the {100 * comparison.level:g}% interval are over queries, and so "
-            "is the mean rank, where 1 is best. The p-values are for paired differences from "
+            f"{comparison.explain(measure)} "
+            + ("The mean is over folds, as LETOR reports it. " if comparison.n_folds > 1 else "")
+            + f"The standard error and the {100 * comparison.level:g}% interval are over queries, "
+            "and so is the mean rank, where 1 is best. The p-values are for paired differences from "
             f"{comparison.baseline or 'the best learner'}"
             + (f", adjusted for multiple comparisons{corrected}." if corrected else ".")
             + " Two rows are references without a learner: the order of the documents in the file, "
