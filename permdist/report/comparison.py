@@ -98,8 +98,8 @@ def results_section(report: Report, comparison: Comparison, *_: object) -> None:
             f"{comparison.explain(measure)} "
             + ("The mean is over folds, as LETOR reports it. " if comparison.n_folds > 1 else "")
             + f"The standard error and the {100 * comparison.level:g}% interval are over queries, "
-            "and so is the mean rank, where 1 is best. The p-values are for paired differences from "
-            f"{comparison.baseline or 'the best learner'}"
+            "and so is the mean rank, where 1 is best. The p-values are for paired differences "
+            f"from {comparison.baseline or 'the best learner'}"
             + (f", adjusted for multiple comparisons{corrected}." if corrected else ".")
             + " Two rows are references without a learner: the order of the documents in the file, "
             "and the expectation of a random order. They have no rank and are not tested.",
