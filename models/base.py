@@ -219,6 +219,7 @@ class Ranker(Prepared):
         warm_start_from: Ranker | None = None,
         client: Any = None,
         checkpoint: str | Path | None = None,
+        regroup: bool = False,
     ) -> Ranker:
         """Fit the ranking function.
 
@@ -226,14 +227,15 @@ class Ranker(Prepared):
         ----------
         X : array, data frame or sparse matrix of float, shape (documents, features), or Queries
             Or a store, the folder that `permdist.data.write_store` has made, or a list of stores,
-            whose queries count as those of one collection. Sparse matrices are made dense, which
-            is refused beyond 4 GiB.
+            whose queries count as those of one collection. Data frames are those of pandas, and
+            tables of polars, pyarrow and others as in `Queries`. Sparse matrices are made dense,
+            which is refused beyond 4 GiB.
         y : array of int, shape (documents,)
             Relevance labels.
         qid : array, shape (documents,)
-            The query of each document. Queries must be contiguous. Without it all documents are
-            one query; more than 1,000 of them are refused (``numpy.zeros(len(y))`` says that they
-            are one).
+            The query of each document: whole numbers or strings, also as categories. Queries must
+            be contiguous, see `regroup`. Without it all documents are one query; more than 1,000
+            of them are refused (``numpy.zeros(len(y))`` says that they are one).
         eval_set : Queries, (X, y, qid), a store or a list of stores, optional
             Validation data: its measure is noted at every iteration and, with `early_stopping`,
             decides when to stop and which coefficients to keep.
@@ -249,6 +251,9 @@ class Ranker(Prepared):
             on with the same file where it was, and comes to the same result, to the bit. A file of
             another learner, of other parameters (`max_iter`, `tol`, `early_stopping`, `n_jobs` and
             `verbose` may be changed) or of other data is refused.
+        regroup : bool
+            Gather the documents of queries that are not contiguous, instead of refusing them, in
+            X and in `eval_set`.
 
         Returns
         -------
@@ -256,7 +261,7 @@ class Ranker(Prepared):
         """
         before = dict(self.__dict__)
         try:
-            return self._fit(X, y, qid, eval_set, warm_start_from, client, checkpoint)
+            return self._fit(X, y, qid, eval_set, warm_start_from, client, checkpoint, regroup)
         except BaseException:  # a fit that fails, or is interrupted, changes nothing
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -271,10 +276,11 @@ class Ranker(Prepared):
         warm_start_from: Any,
         client: Any,
         checkpoint: str | Path | None,
+        regroup: bool,
     ) -> Ranker:
         self.check_parameters()
         views, before = self._views(), self._previous()
-        source = source_of(self, X, y, qid, client, warm=before is not None)
+        source = source_of(self, X, y, qid, client, warm=before is not None, regroup=regroup)
         if checkpoint is not None and self.why_whole():
             raise ValueError(
                 f"checkpoint: {type(self).__name__} has none, {self.why_whole()}; fit without one"
@@ -382,8 +388,9 @@ class Ranker(Prepared):
         qid: ArrayLike | None = None,
         *,
         client: Any = None,
+        regroup: bool = False,
     ) -> FloatArray:
-        """Return the scores of documents, shape (documents,).
+        """Return the scores of documents, shape (documents,), in the order of the rows of X.
 
         Parameters
         ----------
@@ -396,6 +403,9 @@ class Ranker(Prepared):
         client : distributed.Client, optional
             Of a dask cluster, whose workers score the documents; X is then a store or a list of
             stores, as in `fit`.
+        regroup : bool
+            Accept queries that are not contiguous, where `qid` is needed. Scores have the order of
+            the rows, whatever `regroup` is.
         """
         self.need_fit()
         paths = far_stores(X, client, qid)
@@ -414,13 +424,18 @@ class Ranker(Prepared):
             who = "missing='mean'" if wanted else "normalize"
             who = type(self).__name__ if self.by_query else who
             raise TypeError(f"qid: {who} needs the query of each document")
-        groups = group_queries(ids, len(features))
+        groups = group_queries(ids, len(features), regroup=regroup)
+        if groups.order is not None:
+            features = features[groups.order]
         labels = np.zeros(len(features), dtype=np.int64)
         arrays = features, labels, groups.ptr, groups.qids
         queries = Queries.trusted(*arrays, has_missing=known)
         jobs = getattr(self, "n_jobs", 1)
         table = Table(queries, filling=filling, views=views, n_jobs=jobs)
-        return _all_finite(self._table_scores(table))
+        scores = self._table_scores(table)
+        if groups.order is not None:
+            scores[groups.order] = scores.copy()
+        return _all_finite(scores)
 
     def _scores_of_rows(self, features: FloatArray) -> FloatArray:
         """Score documents whose queries do not matter."""
@@ -441,7 +456,9 @@ class Ranker(Prepared):
                 scores[table.rows(number)] = found
         return scores
 
-    def rank(self, X: ArrayLike | Queries, qid: ArrayLike | None = None) -> IntArray:
+    def rank(
+        self, X: ArrayLike | Queries, qid: ArrayLike | None = None, *, regroup: bool = False
+    ) -> IntArray:
         """Return the order of the documents of each query, as row numbers from its best down.
 
         Parameters
@@ -450,17 +467,20 @@ class Ranker(Prepared):
             As in `predict`.
         qid : array, shape (documents,), optional
             The query of each document; up to 1,000 documents are one query without it.
+        regroup : bool
+            Accept queries that are not contiguous.
 
         Returns
         -------
         array of int, shape (documents,)
-            Query after query, in the order of `qid`.
+            Query after query, in the order in which they first appear in `qid`.
         """
         ids = X.qid if isinstance(X, Queries) else qid
-        scores = self.predict(X, ids)
-        ptr = group_queries(ids, len(scores)).ptr
-        parts = [a + np.argsort(-scores[a:b], kind="stable") for a, b in pairwise(ptr)]
-        return np.concatenate(parts)
+        scores = self.predict(X, ids, regroup=regroup)
+        groups = group_queries(ids, len(scores), regroup=regroup)
+        rows = np.arange(len(scores)) if groups.order is None else groups.order
+        queries = [rows[a:b] for a, b in pairwise(groups.ptr)]
+        return np.concatenate([one[np.argsort(-scores[one], kind="stable")] for one in queries])
 
     def score(
         self,
@@ -470,6 +490,7 @@ class Ranker(Prepared):
         measure: str | Measure | None = None,
         *,
         client: Any = None,
+        regroup: bool = False,
     ) -> float:
         """Return the mean over queries of a measure, the learner's own by default.
 
@@ -482,6 +503,8 @@ class Ranker(Prepared):
         measure : Measure or str, optional
         client : distributed.Client, optional
             Of a dask cluster, as in `predict`; scores stay with its workers.
+        regroup : bool
+            Gather the documents of queries that are not contiguous, instead of refusing them.
         """
         paths = far_stores(X, client, y, qid)
         if paths is not None:
@@ -494,13 +517,13 @@ class Ranker(Prepared):
                 "set_score_request(qid=True)"
             )
         chosen = self.judge if measure is None else parse(measure)
-        scores = self.predict(X, qid)
+        scores = self.predict(X, qid, regroup=regroup)
         if isinstance(X, Queries):
             queries = as_queries(X, y, qid)
             return float(evaluate(scores, queries.y, queries.qid, chosen).mean(chosen))
         if y is None:
             raise TypeError("y: expected relevance labels")
-        return float(evaluate(scores, y, qid, chosen).mean(chosen))
+        return float(evaluate(scores, y, qid, chosen, regroup=regroup).mean(chosen))
 
     def save(self, path: str | Path) -> None:
         """Write the learner, fitted or not, to a JSON file; `permdist.models.load` reads it.

@@ -10,7 +10,14 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 
 from permdist._check import pieces
-from permdist._tables import column_names, dense, differing_columns, refuse_masks
+from permdist._tables import (
+    as_frame,
+    column_names,
+    dense,
+    differing_columns,
+    refuse_masks,
+    refuse_texts,
+)
 from permdist.data import Queries
 from permdist.models.rules import LARGEST, SMALLEST
 
@@ -18,7 +25,7 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray
 
 
-def as_queries(X: Any, y: Any, qid: Any) -> Queries:
+def as_queries(X: Any, y: Any, qid: Any, *, regroup: bool = False) -> Queries:
     """Return X, y and qid as a collection of queries; X may be one already."""
     if isinstance(X, Queries):
         if y is not None or qid is not None:
@@ -26,16 +33,17 @@ def as_queries(X: Any, y: Any, qid: Any) -> Queries:
         return X
     if y is None:
         raise TypeError("y: expected relevance labels")
-    return Queries(X, y, qid, missing="allow")  # a learner refuses NaN in its own words
+    # A learner refuses NaN in its own words.
+    return Queries(X, y, qid, missing="allow", regroup=regroup)
 
 
-def as_eval_set(data: Any) -> Queries:
+def as_eval_set(data: Any, *, regroup: bool = False) -> Queries:
     """Return validation data as a collection of queries."""
     if isinstance(data, Queries):
         return data
     if not isinstance(data, tuple | list) or len(data) != 3:
         raise TypeError("eval_set: expected a collection of queries, or (X, y, qid)")
-    return as_queries(*data)
+    return as_queries(*data, regroup=regroup)
 
 
 def read_features(learner: Any, X: Any, *, reset: bool) -> FloatArray:
@@ -44,6 +52,8 @@ def read_features(learner: Any, X: Any, *, reset: bool) -> FloatArray:
     With `reset` there is nothing to compare with: the learner keeps their number and names.
     Arrays of float32 or float64 are returned as they are; other numbers become float64.
     """
+    if not isinstance(X, Queries):
+        X = as_table("X", X)
     names = names_of(X)
     if isinstance(X, Queries):
         if reset:
@@ -55,9 +65,8 @@ def read_features(learner: Any, X: Any, *, reset: bool) -> FloatArray:
     if not reset and names is not None:
         need_names(learner, names)
     dtypes = [np.float64, np.float32]
-    table = as_table("X", X)
     features: FloatArray = validate_data(
-        learner, table, dtype=dtypes, reset=reset, ensure_all_finite=False
+        learner, X, dtype=dtypes, reset=reset, ensure_all_finite=False
     )
     for _, part in pieces(features):
         assert_all_finite(
@@ -118,40 +127,28 @@ def need_range(largest: float) -> None:
 
 
 def as_table(name: str, values: Any) -> Any:
-    """Return a sparse matrix as a dense one, and whatever else may be a table as it is.
+    """Return a sparse matrix as a dense one, a table of another library as a data frame.
 
-    Texts that numpy would read as numbers are refused, and so are masked entries.
+    Whatever else may be a table is returned as it is. Texts that numpy would read as numbers are
+    refused, and so are masked entries.
     """
     refuse_masks(name, values)
-    values = dense(name, values)
+    values = as_frame(name, dense(name, values))
+    refuse_texts(name, values)
     if hasattr(values, "dtypes") and hasattr(values, "columns"):
-        kind = "U" if _frame_has_texts(values) else "f"
-    else:
-        try:
-            array = np.asarray(values)
-        except ValueError as error:
-            if "inhomogeneous" not in str(error):
-                raise
-            text = f"{name}: expected an array, got rows of unequal length"
-            raise ValueError(text) from error
-        kind = array.dtype.kind
-        if kind == "O" and array.ndim == 0:
-            raise TypeError(f"{name}: expected an array, got {type(values).__name__}")
-        if kind == "O" and any(isinstance(entry, str | bytes) for entry in array.flat):
-            kind = "U"
+        return values
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        text = f"{name}: expected an array, got rows of unequal length"
+        raise ValueError(text) from error
+    kind = array.dtype.kind
+    if kind == "O" and array.ndim == 0:
+        raise TypeError(f"{name}: expected an array, got {type(values).__name__}")
+    if kind == "O" and any(isinstance(entry, str | bytes) for entry in array.flat):
+        kind = "U"
     if kind in "USTMm":
         raise TypeError(f"{name}: expected numbers, got texts or dates; convert them first")
     return values
-
-
-def _frame_has_texts(frame: Any) -> bool:
-    """Check whether a column of a data frame holds texts or dates, not numbers."""
-    for number, dtype in enumerate(frame.dtypes):
-        kind = getattr(dtype, "kind", "O")
-        if kind in "mM":
-            return True
-        if kind == "O":
-            column = np.asarray(frame.iloc[:, number], dtype=object)
-            if any(isinstance(entry, str | bytes) for entry in column.flat):
-                return True
-    return False

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from permdist.models.blocks import Table
 
 
-def source_of(learner: Ranker, X: Any, y: Any, qid: Any, client: Any, *, warm: bool) -> Source:
+def source_of(
+    learner: Ranker, X: Any, y: Any, qid: Any, client: Any, *, warm: bool, regroup: bool = False
+) -> Source:
     """Return where the data of a fit come from; the learner keeps their number and names.
 
     Parameters
@@ -42,12 +44,14 @@ def source_of(learner: Ranker, X: Any, y: Any, qid: Any, client: Any, *, warm: b
         As in `Ranker.fit`.
     warm : bool
         Whether the learner goes on from coefficients for the same features.
+    regroup : bool
+        Whether to gather queries that are not contiguous.
     """
     paths = far_stores(X, client, y, qid)
     if paths is not None and len(paths) == 1 and client is None:
         X, paths = open_store(paths[0]), None
     if paths is None:
-        return Source(learner, X, y, qid, warm=warm)
+        return Source(learner, X, y, qid, warm=warm, regroup=regroup)
     name, why = type(learner).__name__, learner.why_whole()
     if why:
         what = "several stores" if client is None else "a cluster"
@@ -65,21 +69,30 @@ class Source:
     X, y, qid
         As in `Ranker.fit`.
     warm : bool
+    regroup : bool
+        Whether to gather queries that are not contiguous, of validation data, too.
     """
 
-    def __init__(self, learner: Ranker, X: Any, y: Any, qid: Any, *, warm: bool) -> None:
+    regroup = False
+
+    def __init__(
+        self, learner: Ranker, X: Any, y: Any, qid: Any, *, warm: bool, regroup: bool = False
+    ) -> None:
+        self.regroup = bool(regroup)
         if not isinstance(X, Queries):
             X = as_table("X", X)
         width = X.n_features if isinstance(X, Queries) else np.shape(X)[1] if np.ndim(X) == 2 else 0
         learner.check_width(width, names_of(X), warm=warm)
         features = read_features(learner, X, reset=True)
-        self.queries = as_queries(X if isinstance(X, Queries) else features, y, qid)
+        self.queries = as_queries(
+            X if isinstance(X, Queries) else features, y, qid, regroup=self.regroup
+        )
         need_values(learner.missing, self.queries)
         learner.keep_filling(learner.new_filling(self.queries), warm=warm)
 
     def held_out(self, learner: Ranker, eval_set: Any) -> Any:
         """Check validation data, and scale its features as those of the training data."""
-        return _held_out(learner, eval_set, None)
+        return _held_out(learner, eval_set, None, regroup=self.regroup)
 
     def table(self, learner: Ranker) -> Table:
         """Return the queries that the learner learns from, by blocks."""
@@ -144,7 +157,7 @@ def plain(learner: Ranker) -> Ranker:
     return found
 
 
-def _held_out(learner: Ranker, eval_set: Any, client: Any) -> Any:
+def _held_out(learner: Ranker, eval_set: Any, client: Any, *, regroup: bool = False) -> Any:
     paths = store_paths(eval_set)
     if paths is not None and (client is not None or len(paths) > 1):
         if learner.why_whole():
@@ -154,7 +167,7 @@ def _held_out(learner: Ranker, eval_set: Any, client: Any) -> Any:
         return HeldOutStores(paths, plain(learner), client)
     if paths is not None and not isinstance(eval_set, Queries):
         eval_set = open_store(paths[0])
-    held_out = as_eval_set(eval_set)
+    held_out = as_eval_set(eval_set, regroup=regroup)
     _need_same(learner, held_out.feature_names, held_out.n_features)
     need_values(learner.missing, held_out, "eval_set")
     return learner.filling.apply(held_out, learner.views)

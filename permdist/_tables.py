@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -27,6 +28,67 @@ def dense(name: str, values: Any) -> Any:
     remedy = "leave out columns"
     need_memory(f"{name}: as a dense array, {shape} numbers", n_bytes, remedy)
     return values.toarray(order="C")
+
+
+def as_frame(name: str, values: Any) -> Any:
+    """Return a table of another library as a pandas data frame; anything else as it is.
+
+    Tables of polars, pyarrow, duckdb and others are read through the Arrow PyCapsule interface,
+    which needs pyarrow, or through the data frame interchange protocol. One that has neither but
+    names its columns and is an array to numpy is returned as it is.
+    """
+    if isinstance(values, np.ndarray) or hasattr(values, "iloc"):
+        return values
+    if hasattr(values, "__arrow_c_stream__"):
+        try:
+            import pyarrow as pa
+        except ImportError:
+            pass
+        else:
+            try:
+                return pa.table(values).to_pandas()
+            except (TypeError, ValueError):  # a column, not a table
+                return values
+    if hasattr(values, "__dataframe__"):
+        from pandas.api.interchange import from_dataframe
+
+        with warnings.catch_warnings():  # deprecated, but all that some libraries have
+            warnings.simplefilter("ignore")
+            return from_dataframe(values)
+    if hasattr(values, "__arrow_c_stream__") and not hasattr(values, "__array__"):
+        raise TypeError(
+            f"{name}: to read {_kind(values)}, install pyarrow (pip install 'permdist[arrow]')"
+        )
+    return values
+
+
+def _kind(values: Any) -> str:
+    kind = type(values)
+    return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+
+
+def refuse_texts(name: str, values: Any) -> None:
+    """Refuse a data frame with a column of texts, categories or dates, and name the column."""
+    if not hasattr(values, "iloc") or not hasattr(values, "columns"):
+        return
+    for number, dtype in enumerate(values.dtypes):
+        column = values.columns[number]
+        if getattr(dtype, "name", "") == "category":
+            raise TypeError(
+                f"{name}: expected numbers, column {column!r} is categorical; encode it as "
+                "numbers (pandas.get_dummies) or leave it out"
+            )
+        kind = getattr(dtype, "kind", "O")
+        if kind in "mM" or (kind == "O" and _has_texts(values.iloc[:, number])):
+            raise TypeError(
+                f"{name}: expected numbers, got texts or dates in column {column!r}; convert them "
+                "first, or leave it out"
+            )
+
+
+def _has_texts(column: Any) -> bool:
+    entries = np.asarray(column, dtype=object)
+    return any(isinstance(entry, str | bytes) for entry in entries.flat)
 
 
 def refuse_masks(name: str, values: Any) -> None:
@@ -97,14 +159,15 @@ def differing_columns(
     )
     unseen, missing = sorted(set(found) - set(expected)), sorted(set(expected) - set(found))
     if unseen:
-        text += "Feature names unseen at fit time:\n" + _listed(unseen)
+        text += "Feature names unseen at fit time:\n" + listed_names(unseen)
     if missing:
-        text += "Feature names seen at fit time, yet now missing:\n" + _listed(missing)
+        text += "Feature names seen at fit time, yet now missing:\n" + listed_names(missing)
     if not unseen and not missing:
         text += "Feature names must be in the same order as they were in fit.\n"
     return text
 
 
-def _listed(names: list[str]) -> str:
+def listed_names(names: list[str]) -> str:
+    """Return a list of names for a message, one per line; a long one is cut short."""
     lines = [f"- {name}\n" for name in names[:LISTED]]
     return "".join([*lines, "- ...\n"] if len(names) > LISTED else lines)

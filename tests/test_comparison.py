@@ -109,7 +109,7 @@ def test_entries_that_cannot_be_read(text, message):
 
 
 def test_entries_of_the_wrong_kind():
-    with pytest.raises(TypeError, match="expected names or learners, got int"):
+    with pytest.raises(TypeError, match="learners or objects with predict, got int"):
         read_entries([3])
     with pytest.raises(ValueError, match="x: expected values of 'C', got none"):
         read_entries([Entry("x", models.MLE(), {"C": []})])

@@ -29,6 +29,7 @@ def pictures():
 PAGES = [
     "tutorials/inspect.md",
     "tutorials/fit.md",
+    "tutorials/lightgbm.md",
     "tutorials/rate.md",
     "tutorials/test-your-own.md",
     "explore.md",

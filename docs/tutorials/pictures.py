@@ -151,6 +151,13 @@ def test_your_own(page: SimpleNamespace) -> Pictures:
     yield "own-mistake", figure
 
 
+def lightgbm(page: SimpleNamespace) -> Pictures:
+    """Draw what `lightgbm.md` shows."""
+    figure = _figure(7.5, 2.8)
+    plots.intervals(page.found, "map", ax=figure.subplots())
+    yield "lightgbm-intervals", figure
+
+
 def rate(page: SimpleNamespace) -> Pictures:
     """Draw what `rate.md` shows."""
     figure = _figure(7.5, 3.2)
@@ -172,6 +179,7 @@ def rate(page: SimpleNamespace) -> Pictures:
 PAGES: dict[str, Callable[[SimpleNamespace], Pictures]] = {
     "inspect.md": inspect,
     "fit.md": fit,
+    "lightgbm.md": lightgbm,
     "rate.md": rate,
     "test-your-own.md": test_your_own,
 }

@@ -4,6 +4,7 @@ from permdist._deprecation import renamed_attributes
 from permdist.comparison.entries import Entry, read_entries
 from permdist.comparison.results import Comparison
 from permdist.comparison.run import Tuned, compare, tune
+from permdist.comparison.scores import compare_scores
 from permdist.comparison.statistics import adjust, randomization_test
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Tuned",
     "adjust",
     "compare",
+    "compare_scores",
     "randomization_test",
     "read_entries",
     "tune",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._text import plural
+from permdist.comparison.guests import Guest
 from permdist.comparison.published import recognize
 from permdist.comparison.results import Comparison
 from permdist.comparison.statistics import SAME
@@ -61,7 +62,9 @@ def assemble(
         chosen[entry.name] = [fit.setting for fit, _ in best]
         kept[entry.name] = [out for _, out in best]
         validation[entry.name] = [
-            {setting_text(fit.setting): out.validation[select.name] for fit, out in one}
+            {}
+            if one[0][1].source == "scores"
+            else {setting_text(fit.setting): out.validation[select.name] for fit, out in one}
             for one in by_fold
         ]
         evaluations[entry.name] = [
@@ -76,6 +79,12 @@ def assemble(
             notes.append(f"{entry.name}: {len(failed)} of {len(mine)} fits failed: {failed[0]}")
         notes += _fit_notes(entry.name, [out for _, out in mine if not out.error], kept[entry.name])
         notes += _range_notes(entry, best)
+        if kept[entry.name][0].source == "model":
+            notes.append(
+                f"{entry.name}: fitted before the comparison and used as it is; its results count "
+                "only if it has not seen the test queries"
+                + (" of any fold" if len(folds) > 1 else "")
+            )
     if not names:
         name, reason = next(iter(failures.items()))
         raise ValueError(f"no learner could be fitted; {name}: {reason}")
@@ -97,13 +106,17 @@ def assemble(
         },
         failures=failures,
         notes=notes,
-        kinds={entry.name: type(entry.learner) for entry in entries},
+        kinds={
+            entry.name: type(entry.learner)
+            for entry in entries
+            if not isinstance(entry.learner, Guest)
+        },
         collection=recognize(folds),
         baseline=baseline,
         correction=correction,
         level=level,
         random_state=random_state,
-        n_fits=len({fit.key for fit in fits}),
+        n_fits=len({fit.key for fit in fits if not fit.ready}),
         references=references,
         ties=ties,
     )

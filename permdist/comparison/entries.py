@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from permdist._check import choice, count, finite
 from permdist._deprecation import renamed_arguments
 from permdist._tables import differing_columns
 from permdist._text import hint, split_list
+from permdist.comparison.guests import Guest, as_guest, is_guest
+from permdist.comparison.statistics import CORRECTIONS
 from permdist.comparison.wording import REFERENCES
 from permdist.data import Fold, Queries
 from permdist.models import LEARNERS, Ranker, all_learners
@@ -38,7 +41,8 @@ class Entry:
     name : str
         Its name in tables.
     learner : Ranker
-        Unfitted; parameters that are not in `settings` are taken from it.
+        Unfitted; parameters that are not in `settings` are taken from it. A model of another
+        library is wrapped by `read_entries`.
     settings : mapping of str to sequences
         Values to try for each parameter, in all combinations.
     given : tuple of str
@@ -56,7 +60,7 @@ class Entry:
     """
 
     name: str
-    learner: Ranker
+    learner: Ranker | Guest
     settings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     given: tuple[str, ...] = ()
     by_name: bool = False
@@ -69,7 +73,7 @@ class Entry:
         ]
 
     @renamed_arguments(seed="random_state")
-    def learners(self, *, judge: str, random_state: int) -> list[tuple[dict[str, Any], Ranker]]:
+    def learners(self, *, judge: str, random_state: int) -> list[tuple[dict[str, Any], Any]]:
         """Return each combination of the settings with its unfitted learner.
 
         Parameters
@@ -79,11 +83,11 @@ class Entry:
         random_state : int
             The random state of a learner given by name.
         """
-        own = self.learner.get_params(deep=False)
+        own = {} if isinstance(self.learner, Guest) else self.learner.get_params(deep=False)
         usual: dict[str, Any] = {"verbose": False}
         if self.by_name:
             usual["random_state"] = random_state
-            if type(self.learner).measure_judges:
+            if isinstance(self.learner, Ranker) and type(self.learner).measure_judges:
                 usual["measure"] = judge
         usual = {name: value for name, value in usual.items() if name in own}
         return [
@@ -94,14 +98,14 @@ class Entry:
 
 @renamed_arguments(models="learners")
 def read_entries(
-    learners: str | Ranker | Entry | Iterable[Any] | Mapping[str, Any] = "all",
+    learners: Any = "all",
     measure: Measure | None = None,
 ) -> list[Entry]:
     """Read the learners of a comparison.
 
     Parameters
     ----------
-    learners : str, Ranker, Entry, iterable of these, or mapping of names to these
+    learners : str, Ranker, Entry, object with `predict`, iterable or mapping of these
         A string is ``"all"`` or a comma-separated list of names, as in
         `permdist.models.all_learners`. A name may be followed by settings in brackets, with bars
         between alternatives: ``"ConvexLoss[measure=ndcg@10,C=0.1|1|10]"``. Parameters that are not
@@ -109,6 +113,13 @@ def read_entries(
         tries features scaled within queries and, where the measure has grades, graded labels:
         `settings_for`. Instances of learners are used unchanged; in a mapping,
         ``(learner, settings)`` adds the settings to choose from.
+
+        A model of another library is any object with `predict`, which takes features and returns
+        one score per document. One that has been fitted (by the conventions of scikit-learn), or
+        has no `fit`, is used as it is on every fold. One that has not, and one with settings, is
+        copied and fitted on every fold: ``fit(X, y, group=sizes)`` as in LightGBM and XGBoost,
+        with ``qid=`` or ``group_id=`` where `fit` has that parameter, or else ``fit(X, y)``. X is
+        a data frame where the features have names.
     measure : Measure, optional
         The one by which settings will be chosen.
 
@@ -135,6 +146,12 @@ def read_entries(
             found.append(Entry(name or str(one), one))
         elif isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], Ranker):
             found.append(Entry(name or str(one[0]), one[0], dict(one[1] or {})))
+        elif isinstance(one, tuple) and len(one) == 2 and is_guest(one[0]):
+            guest = as_guest(one[0], refit=True)
+            found.append(Entry(name or str(guest), guest, dict(one[1] or {})))
+        elif is_guest(one):
+            guest = as_guest(one)
+            found.append(Entry(name or str(guest), guest))
         elif isinstance(one, str):
             for text in split_list(one, "learners"):
                 if text.lower() == "all":
@@ -143,10 +160,18 @@ def read_entries(
                     entry = _read(text, measure)
                     found.append(entry if name is None else replace(entry, name=name))
         else:
-            raise TypeError(f"learners: expected names or learners, got {type(one).__name__}")
+            raise TypeError(
+                "learners: expected names, learners or objects with predict, got "
+                f"{type(one).__name__}"
+            )
     if not found:
         raise ValueError("learners: expected at least one, got none")
-    found = [replace(entry, name=" ".join(entry.name.split())) for entry in found]
+    return [_checked(entry) for entry in check_names(found)]
+
+
+def check_names(entries: Iterable[Entry]) -> list[Entry]:
+    """Return entries with single blanks in their names, which must be different."""
+    found = [replace(entry, name=" ".join(entry.name.split())) for entry in entries]
     names = [entry.name for entry in found]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
@@ -156,15 +181,15 @@ def read_entries(
         raise ValueError(
             f"learners: {taken[0]!r} is the name of a reference; give the learner another name"
         )
-    return [_checked(entry) for entry in found]
+    return found
 
 
 def _checked(entry: Entry) -> Entry:
     """Check that the learner takes all values of its settings; return the entry with lists."""
-    kind, known = type(entry.learner), entry.learner.get_params(deep=False)
-    settings: dict[str, list[Any]] = {}
+    learner, known = entry.learner, entry.learner.get_params(deep=False)
+    kind, settings = type(learner), dict[str, list[Any]]()
     for setting, values in entry.settings.items():
-        if setting not in known:
+        if isinstance(learner, Ranker) and setting not in known:
             raise ValueError(
                 f"learners: {kind.__name__} has no parameter {setting!r}{hint(setting, known)}"
             )
@@ -177,7 +202,10 @@ def _checked(entry: Entry) -> Entry:
             raise ValueError(f"learners: {entry.name}: expected values of {setting!r}, got none")
         for value in settings[setting]:
             try:
-                kind.check_parameter(setting, value)
+                if isinstance(learner, Guest):
+                    clone(learner).set_params(**{setting: value})
+                else:
+                    type(learner).check_parameter(setting, value)
             except (TypeError, ValueError) as error:
                 raise ValueError(f"learners: {entry.name}: {error}") from error
     return replace(entry, settings=settings)
@@ -186,7 +214,8 @@ def _checked(entry: Entry) -> Entry:
 def _named(learners: Any) -> list[tuple[str | None, Any]]:
     if isinstance(learners, Mapping):
         return [(str(name), one) for name, one in learners.items()]
-    if isinstance(learners, str | Ranker | Entry) or not isinstance(learners, Iterable):
+    alone = isinstance(learners, str | Ranker | Entry) or is_guest(learners)
+    if alone or not isinstance(learners, Iterable):
         return [(None, learners)]
     return [(None, one) for one in learners]
 
@@ -235,11 +264,28 @@ def _value(text: str) -> Any:
         return text
 
 
+def check_options(
+    correction: str, level: float, random_state: int, baseline: str | None, names: Sequence[str]
+) -> None:
+    """Check the options of the tests of a comparison."""
+    choice("correction", correction, CORRECTIONS)
+    if not 0.0 < float(finite("level", level, ndim=0)) < 1.0:
+        raise ValueError(f"level: expected a number between 0 and 1, got {level!r}")
+    count("random_state", random_state, minimum=0)
+    if baseline is not None:
+        choice("baseline", baseline, names)
+
+
 # ---- folds ---------------------------------------------------------------------------------------
 
 
-def check_folds(folds: Iterable[Sequence[Queries]]) -> list[Fold]:
+def check_folds(folds: Any) -> list[Fold]:
     """Check every fold by `check_parts`, and that no query is tested twice."""
+    if isinstance(folds, Queries):
+        raise TypeError(
+            "folds: expected an iterable of (train, validation, test) triples, got one collection; "
+            "permdist.data.make_folds splits it"
+        )
     found: list[Fold] = []
     tested: dict[bytes, int] = {}
     if not isinstance(folds, Iterable):
@@ -247,6 +293,8 @@ def check_folds(folds: Iterable[Sequence[Queries]]) -> list[Fold]:
             "folds: expected an iterable of (train, validation, test) triples, "
             f"got {type(folds).__name__}"
         )
+    if isinstance(folds, tuple) and len(folds) == 3 and isinstance(folds[0], Queries):
+        folds = [folds]  # one split
     for number, fold in enumerate(folds, 1):
         parts = tuple(fold)
         if len(parts) != 3 or not all(isinstance(part, Queries) for part in parts):

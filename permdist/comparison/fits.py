@@ -10,6 +10,7 @@ import hashlib
 import inspect
 import json
 import os
+import sys
 import tempfile
 import threading
 import uuid
@@ -26,6 +27,7 @@ from threadpoolctl import threadpool_limits
 from permdist import __version__
 from permdist._compiling import seconds_without_compiling
 from permdist._files import write_atomically
+from permdist.comparison.guests import Guest
 from permdist.measures import Measure, evaluate
 from permdist.models.files import from_dict, to_dict
 
@@ -54,14 +56,20 @@ class Fit:
     entry: str
     fold: int
     setting: dict[str, Any]
-    learner: Ranker
+    learner: Ranker | Guest
     key: str
     n_queries: int  # of the test part
 
     @property
+    def ready(self) -> bool:
+        """Whether there is nothing to fit: the model of another library is used as it is."""
+        return isinstance(self.learner, Guest) and self.learner.ready
+
+    @property
     def file_name(self) -> str:
         """A readable file name that no other fit has."""
-        return f"{type(self.learner).__name__}-fold{self.fold + 1}-{self.key[:24]}.json"
+        model = self.learner.model if isinstance(self.learner, Guest) else self.learner
+        return f"{type(model).__name__}-fold{self.fold + 1}-{self.key[:24]}.json"
 
 
 @dataclass
@@ -84,6 +92,12 @@ class Outcome:
         Whether the fitted learner ranks no better than its ties (`null_`).
     error : str
         Why the fit failed; everything else is then empty.
+    source : {"fit", "model", "scores"}
+        Whether the learner was fitted here, or before, or is known by its scores only.
+    scores : list of lists
+        Of a model of another library: its scores of the validation and of the test part.
+    model : object
+        The fitted model of another library; not stored.
     """
 
     learner: dict[str, Any] = field(default_factory=dict)
@@ -93,6 +107,9 @@ class Outcome:
     warnings: list[str] = field(default_factory=list)
     null: bool = False
     error: str = ""
+    source: str = "fit"
+    scores: list[list[float]] = field(default_factory=list)
+    model: Any = None
 
     def lacks(self, measures: Iterable[Measure]) -> bool:
         """Check whether any of the measures has not been computed yet."""
@@ -105,7 +122,7 @@ class Outcome:
 # ---- what identifies a fit -----------------------------------------------------------------------
 
 
-def make_key(learner: Ranker, prints: Sequence[str]) -> str:
+def make_key(learner: Ranker | Guest, prints: Sequence[str]) -> str:
     """Return a key made of all that the result of a fit depends on: learner, code and data.
 
     Examples
@@ -114,12 +131,25 @@ def make_key(learner: Ranker, prints: Sequence[str]) -> str:
     >>> make_key(MLE(), ["a"]) == make_key(MLE(n_jobs=2), ["a"]) != make_key(MLE(C=2.0), ["a"])
     True
     """
+    if isinstance(learner, Guest):
+        return _guest_key(learner, prints)
     kind = type(learner)
     params = {
         name: value for name, value in to_dict(learner)["params"].items() if name not in INDIFFERENT
     }
     name = f"{kind.__module__}.{kind.__qualname__}"
     return digest([__version__, name, params, list(prints), _code(kind)])
+
+
+def _guest_key(guest: Guest, prints: Sequence[str]) -> str:
+    """Return the key of a model of another library; one that cannot be described is fitted anew."""
+    kind = type(guest.model)
+    params = repr(sorted(guest.get_params(deep=True).items()) or sorted(vars(guest.model).items()))
+    package = kind.__module__.partition(".")[0]
+    version = str(getattr(sys.modules.get(package), "__version__", ""))
+    own = guest.token if guest.ready or " at 0x" in params else ""
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    return digest([__version__, name, version, params, own, list(prints), _code(kind)])
 
 
 def digest(facts: Any) -> str:
@@ -159,7 +189,7 @@ def fingerprint(queries: Queries) -> str:
 
 def run_fit(
     number: int,
-    learner: Ranker,
+    learner: Ranker | Guest,
     known: Outcome | None,
     train: Queries,
     validation: Queries,
@@ -173,13 +203,21 @@ def run_fit(
     with ONE_AT_A_TIME, threadpool_limits(1, user_api="blas"):
         before, HERE.in_fit = in_fit(), True
         try:
-            fitted = (
-                clone(learner) if known is None else from_dict(known.learner, kind=type(learner))
-            )
+            fitted: Any
+            if known is None or isinstance(learner, Guest):
+                fitted = clone(learner)
+            else:
+                fitted = from_dict(known.learner, kind=type(learner))
             outcome = known or _fit(fitted, train, validation)
+            parts = validation, test
+            if isinstance(learner, Guest):
+                outcome.scores = outcome.scores or [fitted.predict(one).tolist() for one in parts]
+                scores = [np.array(one) for one in outcome.scores]
+            else:
+                scores = [fitted.predict(part) for part in parts]
             checked, tested = (
-                evaluate(fitted.predict(part), part.y, part.qid, measures)
-                for part in (validation, test)
+                evaluate(one, part.y, part.qid, measures)
+                for one, part in zip(scores, parts, strict=True)
             )
             for one in measures:
                 outcome.validation[one.name] = float(checked.mean(one))
@@ -198,7 +236,7 @@ def in_fit() -> bool:
     return getattr(HERE, "in_fit", False)
 
 
-def _fit(learner: Ranker, train: Queries, validation: Queries) -> Outcome:
+def _fit(learner: Ranker | Guest, train: Queries, validation: Queries) -> Outcome:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         begin = seconds_without_compiling()
@@ -208,6 +246,14 @@ def _fit(learner: Ranker, train: Queries, validation: Queries) -> Outcome:
     for one in caught:  # all other warnings are for the user
         if not issubclass(one.category, ConvergenceWarning):
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    if isinstance(learner, Guest):
+        return Outcome(
+            learner={"params": {}, "state": {}},
+            seconds=float("nan") if learner.ready else seconds,
+            warnings=sorted(set(told)),
+            source="model" if learner.ready else "fit",
+            model=learner.model,
+        )
     return Outcome(
         learner=to_dict(learner),
         seconds=seconds,
@@ -243,7 +289,10 @@ class Store:
                 return None  # changed by hand, or by a failing disk
             if stored["format"] != FORMAT or stored["key"] != fit.key:
                 return None
-            from_dict(stored["learner"], kind=type(fit.learner))
+            if not isinstance(fit.learner, Guest):
+                from_dict(stored["learner"], kind=type(fit.learner))
+            elif len(stored["scores"]) != 2:
+                return None
             if any(len(row) != fit.n_queries for row in stored["test"].values()):
                 return None
             return Outcome(
@@ -253,13 +302,14 @@ class Store:
                 seconds=float(stored["seconds"]),
                 warnings=[str(one) for one in stored["warnings"]],
                 null=bool(stored["null"]),
+                scores=[[float(one) for one in part] for part in stored.get("scores", [])],
             )
         except Exception:  # a damaged file may contain anything; the fit is repeated
             return None
 
     def write(self, fit: Fit, outcome: Outcome) -> None:
         """Store the outcome of a fit; failures are not stored, so that they are tried again."""
-        if self.folder is None or outcome.error:
+        if self.folder is None or outcome.error or fit.ready:
             return
         stored = {
             "format": FORMAT,
@@ -273,6 +323,7 @@ class Store:
             "validation": {name: _null(value) for name, value in outcome.validation.items()},
             "test": {name: [_null(one) for one in row] for name, row in outcome.test.items()},
             "learner": outcome.learner,
+            **({"scores": outcome.scores} if outcome.scores else {}),
         }
         stored = json.loads(json.dumps(stored, allow_nan=False))  # as it will be read
         text = json.dumps({**stored, "digest": digest(stored)})

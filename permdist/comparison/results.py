@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from permdist._typing import BoolArray, FloatArray, IntArray
     from permdist.comparison.fits import Outcome
+    from permdist.data import Queries
     from permdist.models import Ranker
 
 # The columns that a narrow terminal omits, in this order.
@@ -80,7 +81,7 @@ class Comparison:
     notes : list of str
         Remarks about the fits.
     kinds : dict of classes
-        By learner: its class.
+        By learner of this library: its class.
     collection : str or None
         The name of the collection, if it is a known one, for which there are published results.
     baseline : str or None
@@ -151,11 +152,31 @@ class Comparison:
         choice("name", name, self.names)
         return sum(outcome.null for outcome in self.outcomes[name])
 
-    def learners(self, name: str) -> list[Ranker]:
-        """Return the chosen, fitted learner of each fold."""
+    def learners(self, name: str) -> list[Any]:
+        """Return the chosen, fitted learner of each fold, or model of another library."""
         choice("name", name, self.names)
-        kind = self.kinds.get(name)
-        return [from_dict(outcome.learner, kind=kind) for outcome in self.outcomes[name]]
+        kind, outcomes = self.kinds.get(name), self.outcomes[name]
+        if kind is None:
+            if any(outcome.model is None for outcome in outcomes):
+                why = "scores" if outcomes[0].source == "scores" else "scores of a stored fit"
+                raise ValueError(f"name: of {name!r} there are only {why}, and no model")
+            return [outcome.model for outcome in outcomes]
+        return [from_dict(outcome.learner, kind=kind) for outcome in outcomes]
+
+    def scores(self, name: str, fold: int, test: Queries) -> FloatArray:
+        """Return the scores that a learner gives to the documents of the test part of a fold.
+
+        Parameters
+        ----------
+        name : str
+        fold : int
+            From 0.
+        test : Queries
+            The test part of this fold.
+        """
+        choice("name", name, self.names)
+        known = self.outcomes[name][fold].scores
+        return np.array(known[1]) if known else self.learners(name)[fold].predict(test)
 
     def to_frame(
         self, measure: str | Measure | None = None, *, references: bool = False
@@ -286,7 +307,7 @@ class Comparison:
 
     def to_markdown(self, measure: str | Measure | None = None) -> str:
         """Return the table of a measure in Markdown, with the best three in bold."""
-        return markdown_table(self.rows(measure))
+        return markdown_table(*self.table(measure))
 
     def to_latex(self) -> str:
         """Return all measures as one LaTeX table, with the best mean of each in bold.
@@ -336,11 +357,21 @@ class Comparison:
                         *(p_text(row[f"p_{test}"]) for test in TESTS),
                     ]
                 ),
-                "" if row["mark"] == "reference" else f"{row['seconds']:.2f}",
+                "" if np.isnan(row["seconds"]) else f"{row['seconds']:.2f}",
                 row["mark"],
             ]
             for name, row in frame.iterrows()
         ]
+
+    def table(self, measure: str | Measure | None = None) -> tuple[list[str], list[list[str]]]:
+        """Return the headings and the `rows` of a measure, without seconds if nothing was fitted.
+
+        The last item of a row is its mark, which has no heading.
+        """
+        rows = self.rows(measure)
+        if self.n_fits:
+            return list(HEAD), rows
+        return list(HEAD[:-1]), [[*row[:-2], row[-1]] for row in rows]
 
     def explain(self, measure: str | Measure | None = None) -> str:
         """Summarize the table of a measure in one sentence."""
@@ -378,11 +409,14 @@ class Comparison:
             are included.
         """
         parts = []
-        sizes = f"{plural(len(self.qids), 'test query', 'test queries')}, {self._folds_text()}"
+        sizes = plural(len(self.qids), "test query", "test queries")
+        if self.n_fits or self.n_folds > 1:
+            sizes += f", {self._folds_text()}"
         for measure in self.measures:
-            rows = [[*row[:-1], PLACES[row[-1]]] for row in self.rows(measure)]
+            head, rows = self.table(measure)
+            rows = [[*row[:-1], PLACES[row[-1]]] for row in rows]
             text = f"{title(measure)}: {sizes}"
-            table, spared = fitted_table((*HEAD, ""), rows, width, SPARED)
+            table, spared = fitted_table((*head, ""), rows, width, SPARED)
             if spared:
                 table += f"\n(omitted, too wide: {', '.join(spared)})"
             parts.append("\n".join([text, table, wrapped(self.explain(measure), width)]))

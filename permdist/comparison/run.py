@@ -11,36 +11,41 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from joblib import delayed
 
-from permdist._check import choice, count, finite
+from permdist._check import count
 from permdist._deprecation import renamed_arguments
 from permdist._html import block, facts, note, record_frame
 from permdist._progress import live_bar
 from permdist._signals import handled
 from permdist.comparison.choose import assemble
-from permdist.comparison.entries import Entry, check_folds, check_parts, read_entries
+from permdist.comparison.entries import (
+    Entry,
+    check_folds,
+    check_names,
+    check_options,
+    check_parts,
+    read_entries,
+)
 from permdist.comparison.fits import Fit, Outcome, Store, fingerprint, in_fit, make_key, run_fit
-from permdist.comparison.statistics import CORRECTIONS
+from permdist.comparison.scores import DEFAULT, as_entries
 from permdist.comparison.workers import make_pool
 from permdist.data import Fold, Queries
 from permdist.measures.evaluation import several
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
     from permdist.comparison.results import Comparison
     from permdist.measures import Measure
-    from permdist.models import Ranker
-
-DEFAULT = ("letor4:map", "letor4:ndcg@10")
 
 
 @renamed_arguments(models="learners", seed="random_state")
 def compare(
-    folds: Iterable[Sequence[Queries]],
+    folds: Iterable[Sequence[Queries]] | Sequence[Queries],
     learners: Any = "all",
     *,
+    scores: Mapping[str, Any] | None = None,
     measures: str | Measure | Iterable[str | Measure] = DEFAULT,
     select: str | Measure | None = None,
     baseline: str | None = None,
@@ -63,10 +68,16 @@ def compare(
     Parameters
     ----------
     folds : iterable of (train, validation, test)
-        As from `permdist.data.load_letor_folds` or `permdist.data.make_folds`. No query may be in
-        two test parts.
+        As from `permdist.data.load_letor_folds` or `permdist.data.make_folds`, or one such triple.
+        No query may be in two test parts.
     learners : str, learners, or a mapping of names to learners
-        See `read_entries`; all learners by default.
+        See `read_entries`; all learners by default. Models of other libraries take part if they
+        have `predict`, such as an ``LGBMRanker``: one that has been fitted is used as it is, others
+        are fitted on every fold. None compares `scores` only.
+    scores : mapping of names to arrays, optional
+        Scores of other tools, to be compared with the learners: of the documents of all test
+        parts, fold after fold, or a list with one array per fold. They must come from models that
+        have not seen these test queries. See also `compare_scores`.
     measures : measure or iterable of measures
         The measures to report; by default MAP and NDCG@10 as LETOR 4.0 defines them.
     select : measure, optional
@@ -112,23 +123,20 @@ def compare(
     """
     chosen = several(measures, ties)
     by = chosen[0] if select is None else several(select, ties)[0]
-    entries = read_entries(learners, by)
+    entries = [] if learners is None and scores is not None else read_entries(learners, by)
     taken = tuple(dict.fromkeys((*chosen, by)))
-    choice("correction", correction, CORRECTIONS)
-    if not 0.0 < float(finite("level", level, ndim=0)) < 1.0:
-        raise ValueError(f"level: expected a number between 0 and 1, got {level!r}")
-    count("random_state", random_state, minimum=0)
-    names = [entry.name for entry in entries]
-    if baseline is not None:
-        choice("baseline", baseline, names)
+    names = [entry.name for entry in entries] + [str(name) for name in scores or ()]
+    check_options(correction, level, random_state, baseline, names)
     parts = check_folds(folds)
+    others, no_fits, known = ([], [], []) if scores is None else as_entries(scores, parts, taken)
+    check_names([*entries, *others])
     store = Store(None if directory is None else Path(directory))
     fits = _fits(entries, parts, by, random_state)
     outcomes = _run(fits, parts, store, taken, n_jobs, progress)
     return assemble(
-        entries,
-        fits,
-        outcomes,
+        [*entries, *others],
+        [*fits, *no_fits],
+        [*outcomes, *known],
         parts,
         measures=chosen,
         select=by,
@@ -158,8 +166,9 @@ def tune(
 
     Parameters
     ----------
-    learner : str, Ranker or Entry
-        One learner, with the settings to choose from; see `read_entries`.
+    learner : str, Ranker, Entry, or (learner, settings)
+        One learner, with the settings to choose from, or a model of another library; see
+        `read_entries`.
     train, validation : Queries
         Without a query in common.
     measure : Measure or str
@@ -185,7 +194,7 @@ def tune(
     ['C']
     """
     by = several(measure, ties)[0]
-    entries = read_entries(learner, by)
+    entries = read_entries([learner] if isinstance(learner, tuple) else learner, by)
     if len(entries) != 1:
         raise ValueError(f"learner: expected one, got {len(entries)}")
     count("random_state", random_state, minimum=0)
@@ -202,7 +211,7 @@ def tune(
 class Tuned(NamedTuple):
     """A fitted learner, the setting chosen on validation queries, and notes about the fits."""
 
-    learner: Ranker
+    learner: Any
     setting: dict[str, Any]
     notes: list[str]
 
@@ -250,6 +259,12 @@ def _run(
             (number, fits[number].learner, known[number], *folds[fits[number].fold], measures)
             for number in missing
         )
+        for number in [number for number in missing if fits[number].ready]:
+            # Nothing to fit, and perhaps nothing that could be sent to a worker.
+            fit = fits[number]
+            _, known[number] = run_fit(0, fit.learner, None, *folds[fit.fold], measures)
+            missing.remove(number)
+            advance(fit.entry)
         finished: Any
         if in_fit():  # no workers inside a worker, which would wait for them
             finished = itertools.starmap(run_fit, work)

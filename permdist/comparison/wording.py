@@ -151,9 +151,9 @@ def how_many(some: int, others: int) -> str:
     return f"{some} of the {others} others {'is' if some == 1 else 'are'}"
 
 
-def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return the rows of a comparison as a Markdown table; the last item of a row is its mark."""
-    lines = [f"| {' | '.join(HEAD)} |", "| :--- |" + " ---: |" * (len(HEAD) - 1)]
+    lines = [f"| {' | '.join(head)} |", "| :--- |" + " ---: |" * (len(head) - 1)]
     for row in rows:
         name = re.sub(r"([|*<`\\])", r"\\\1", row[0])  # a bar would end the cell
         name = {"": name, "null": f"{name} (null)", "reference": f"*{name}*"}.get(

@@ -153,4 +153,6 @@ def _widen(queries: Queries, n_features: int) -> Queries:
         return queries
     X = np.pad(queries.X, ((0, 0), (0, lacking)))
     missing = "allow" if queries.has_missing else "error"
-    return Queries(X, queries.y, queries.qid, doc_ids=queries.doc_ids, missing=missing)
+    wide = Queries(X, queries.y, queries.qid, doc_ids=queries.doc_ids, missing=missing)
+    wide._order = queries._order  # noqa: SLF001
+    return wide

@@ -10,7 +10,7 @@ from permdist._check import PIECE, choice, finite, frozen, grades, integers, pie
 from permdist._deprecation import renamed_attributes
 from permdist._groups import group_queries
 from permdist._offer import offer_strategy
-from permdist._tables import column_names, differing_columns
+from permdist._tables import as_frame, column_names, differing_columns, refuse_texts
 from permdist.data.description import Description, clashes, describe
 from permdist.data.missing import FILLS, fill, has_missing
 from permdist.data.normalize import NORMALIZATIONS, normalize_rows, pieces_of
@@ -46,13 +46,14 @@ class Queries(QueriesView):
     ----------
     X : array, data frame or sparse matrix of float, shape (documents, features)
         Finite, or NaN with ``missing="allow"``. The column names of a data frame become
-        `feature_names`. A scipy sparse matrix or array is made dense, which is refused beyond
-        4 GiB.
+        `feature_names`: of pandas, or a table of polars, pyarrow and others that offers the Arrow
+        PyCapsule interface or the data frame interchange protocol. A scipy sparse matrix or array
+        is made dense, which is refused beyond 4 GiB.
     y : array of int, shape (documents,)
         Labels: 0 is bad, anything above is relevant.
     qid : array, shape (documents,), optional
-        Whole numbers or strings; the documents of a query must be contiguous. Without it all
-        documents are one query, if there are no more than 1,000 of them.
+        Whole numbers or strings, also as categories; the documents of a query must be contiguous.
+        Without it all documents are one query, if there are no more than 1,000 of them.
     doc_ids : array of str, shape (documents,), optional
     feature_names : sequence of str, optional
         The names of the columns of X, if X is not a data frame.
@@ -106,6 +107,8 @@ class Queries(QueriesView):
         choice("missing", missing, ("error", "allow"))
         allow = missing == "allow"
         remedy = "missing='allow' accepts missing values"
+        X = as_frame("X", X)
+        refuse_texts("X", X)
         features = finite("X", X, ndim=2, nan=allow, remedy=remedy, single=True)
         labels = grades("y", y)
         self.feature_names = _names(X, feature_names, features.shape[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from pathlib import Path
@@ -23,31 +24,48 @@ if TYPE_CHECKING:
     from permdist.data.queries import Queries
 
 Path_ = str | os.PathLike[str]
+NUMPY = b"\x93NUMPY"  # the first bytes of what numpy.save writes
 RUN_LINE = "'qid Q0 document rank score name'"
 QRELS_LINE = "'qid 0 document grade'"
 
 
 def load_scores(path: str | os.PathLike[str], n_documents: int | None = None) -> FloatArray:
-    """Read a file with one score per line, as LETOR's tools write them.
+    """Read a file with one score per line, as LETOR's tools write them, or one of `numpy.save`.
 
     Parameters
     ----------
     path : path
+        An array of numpy is known by its first bytes, whatever the file is called.
     n_documents : int, optional
         The expected number of scores.
     """
     file = Path(path)
-    rows = read_bytes(file).splitlines()
-    while rows and not rows[-1].strip():
-        rows.pop()
-    if not rows:
-        raise ValueError(f"{file}: expected one score per line, the file has none")
-    scores = np.array([read_number(file, number, row) for number, row in enumerate(rows, 1)])
+    raw = read_bytes(file)
+    scores = _read_array(file, raw) if raw.startswith(NUMPY) else _read_lines(file, raw)
     if n_documents is not None and len(scores) != n_documents:
         raise ValueError(
             f"{file}: expected {n_documents:,} scores, one for each document, got {len(scores):,}"
         )
     return scores
+
+
+def _read_lines(file: Path, raw: bytes) -> FloatArray:
+    rows = raw.splitlines()
+    while rows and not rows[-1].strip():
+        rows.pop()
+    if not rows:
+        raise ValueError(f"{file}: expected one score per line, the file has none")
+    return np.array([read_number(file, number, row) for number, row in enumerate(rows, 1)])
+
+
+def _read_array(file: Path, raw: bytes) -> FloatArray:
+    """Read what `numpy.save` has written; nothing in it is run."""
+    try:
+        found = np.load(io.BytesIO(raw), allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        reason = str(error).splitlines()[0][:200]
+        raise ValueError(f"{file}: expected an array of numbers: {reason}") from error
+    return finite(str(file), found, ndim=1)
 
 
 def save_scores(scores: ArrayLike, path: str | os.PathLike[str]) -> None:
@@ -217,6 +235,8 @@ def load_qrels(path: Path_) -> Qrels:
 def file_kind(path: Path_) -> str:
     """Return what a file is by its first line: "scores", "run", "qrels", "letor" or "unknown"."""
     raw = read_bytes(Path(path))
+    if raw.startswith(NUMPY):
+        return "scores"
     start = len(raw) - len(raw.lstrip())
     end = raw.find(b"\n", start)
     fields = raw[start : end if end >= 0 else len(raw)].split()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from permdist._text import plural
 from permdist.comparison.statistics import TESTS
-from permdist.comparison.wording import HEAD, setting_text, title
+from permdist.comparison.wording import setting_text, title
 from permdist.report.document import Report
 from permdist.report.identities import identities_section
 from permdist.report.sections import add_sections
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from permdist.comparison import Comparison
     from permdist.data import Queries
     from permdist.measures import Measure
+
+
+# What stands for a setting, by the source of the learner.
+NO_CHOICE = {"fit": "no choice", "model": "fitted before", "scores": "scores only"}
 
 
 def comparison_report(
@@ -47,17 +51,26 @@ def comparison_report(
     """
     first = comparison.measures[0]
     frame = comparison.to_frame(first)
+    tested = plural(len(comparison.qids), "test query", "test queries")
+    if comparison.n_fits:
+        what = "learners"
+        told = (
+            f"{plural(len(comparison.names), 'learner')} on {tested} of "
+            f"{plural(comparison.n_folds, 'fold')}, with settings chosen by "
+            f"{title(comparison.select)} on validation queries."
+        )
+    else:
+        what = "rankings"
+        told = f"{plural(len(comparison.names), 'ranking')} of {tested}; nothing was fitted."
+    where = comparison.collection or ("folds" if comparison.n_fits else "")
     report = Report(
-        f"Learners compared on {comparison.collection or 'folds'}",
-        f"{plural(len(comparison.names), 'learner')} on "
-        f"{plural(len(comparison.qids), 'test query', 'test queries')} of "
-        f"{plural(comparison.n_folds, 'fold')}, with settings chosen by "
-        f"{title(comparison.select)} on validation queries. {comparison.explain(first)}",
+        f"{what.capitalize()} compared" + (f" on {where}" if where else ""),
+        f"{told} {comparison.explain(first)}",
     )
     report.facts(
         {
-            "learners": str(len(comparison.names)),
-            "fits": f"{comparison.n_fits:,}",
+            what: str(len(comparison.names)),
+            **({"fits": f"{comparison.n_fits:,}"} if comparison.n_fits else {}),
             "test queries": f"{len(comparison.qids):,}",
             f"best {title(first)}, {frame.index[0]}": f"{frame['mean'].iloc[0]:.4f}",
         }
@@ -82,10 +95,11 @@ def results_section(report: Report, comparison: Comparison, *_: object) -> None:
     for number, measure in enumerate(comparison.measures):
         report.section(
             f"Results: {title(measure)}",
-            f"{comparison.explain(measure)} The mean is over folds, as LETOR reports it. The "
-            f"standard error and the {100 * comparison.level:g}% interval are over queries, and so "
-            "is the mean rank, where 1 is best. The p-values are for paired differences from "
-            f"{comparison.baseline or 'the best learner'}"
+            f"{comparison.explain(measure)} "
+            + ("The mean is over folds, as LETOR reports it. " if comparison.n_folds > 1 else "")
+            + f"The standard error and the {100 * comparison.level:g}% interval are over queries, "
+            "and so is the mean rank, where 1 is best. The p-values are for paired differences "
+            f"from {comparison.baseline or 'the best learner'}"
             + (f", adjusted for multiple comparisons{corrected}." if corrected else ".")
             + " Two rows are references without a learner: the order of the documents in the file, "
             "and the expectation of a random order. They have no rank and are not tested.",
@@ -102,7 +116,7 @@ def results_section(report: Report, comparison: Comparison, *_: object) -> None:
             + " Grey squares: references."
             + (" Grey diamonds: published results." if comparison.published(measure) else ""),
         )
-        report.table(HEAD, _rows(comparison, measure), caption=title(measure))
+        report.table(*_table(comparison, measure), caption=title(measure))
         if len(comparison.names) > 2:
             size = 2.5 + 0.3 * len(comparison.names)
             report.picture(
@@ -132,10 +146,12 @@ def _colors(comparison: Comparison) -> str:
     )
 
 
-def _rows(comparison: Comparison, measure: Measure) -> list[list[Any]]:
+def _table(comparison: Comparison, measure: Measure) -> tuple[list[str], list[list[Any]]]:
+    """Return the headings and the cells of the table of a measure."""
     frame = comparison.to_frame(measure, references=True)
     rows = []
-    for texts in comparison.rows(measure):
+    head, lines = comparison.table(measure)
+    for texts in lines:
         name, mark = texts[0], texts[-1]
         row = frame.loc[name]
         worse = comparison.is_worse(row)
@@ -143,11 +159,11 @@ def _rows(comparison: Comparison, measure: Measure) -> list[list[Any]]:
         values = [float(row[key]) for key in (*keys, *(f"p_{test}" for test in TESTS), "seconds")]
         cells = [
             Cell(text, value if text else None)
-            for text, value in zip(texts[1:-1], values, strict=True)
+            for text, value in zip(texts[1:-1], values, strict=False)
         ]
         cells[0] = Cell(texts[1], values[0], mark=mark or ("worse" if worse else ""))
         rows.append([Cell(name, mark=mark), *cells])
-    return rows
+    return head, rows
 
 
 def published_section(report: Report, comparison: Comparison, *_: object) -> None:
@@ -205,6 +221,9 @@ def curves_section(report: Report, comparison: Comparison, *_: object) -> None:
     from permdist import plots
     from permdist.plots.comparisons import with_curves
 
+    drawn = with_curves(comparison)
+    if not drawn:
+        return
     report.section(
         "Learning curves",
         "The objective and the validation measure during the chosen fits of the first fold. Early "
@@ -212,7 +231,6 @@ def curves_section(report: Report, comparison: Comparison, *_: object) -> None:
         "Each learner monitors its own measure, named in the legend; curves of different measures "
         "are not comparable.",
     )
-    drawn = with_curves(comparison)
     rest = [name for name in comparison.names if name not in drawn]
     caption = "Objective and validation measure."
     if rest:
@@ -222,6 +240,8 @@ def curves_section(report: Report, comparison: Comparison, *_: object) -> None:
 
 def settings_section(report: Report, comparison: Comparison, *_: object) -> None:
     """Add the settings that were chosen on validation queries."""
+    if not comparison.n_fits:
+        return
     report.section(
         "Chosen settings",
         f"Chosen by {title(comparison.select)} on the validation part of each fold, from the "
@@ -234,11 +254,12 @@ def settings_section(report: Report, comparison: Comparison, *_: object) -> None
             [
                 name,
                 *(
-                    setting_text({key: one[key] for key in varied}) if varied else "no choice"
+                    setting_text({key: one[key] for key in varied}) if varied else otherwise
                     for one in comparison.chosen[name]
                 ),
             ]
             for name in comparison.names
             for varied in [comparison.varied[name]]
+            for otherwise in [NO_CHOICE[comparison.outcomes[name][0].source]]
         ],
     )

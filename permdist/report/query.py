@@ -162,7 +162,7 @@ def query_section(report: Report, comparison: Comparison, folds: Sequence[Any] |
     unusual = np.nan_to_num(np.abs(values - (known.mean() if known.size else 0.0)), nan=10.0)
     number = int(np.argmin(np.where(short, unusual, 100.0)))
     a, b = test.ptr[number], test.ptr[number + 1]
-    scores = comparison.learners(best)[0].predict(test)[a:b]
+    scores = comparison.scores(best, 0, test)[a:b]
     labels, qid = test.y[a:b], test.qids[number]
     names = document_names(labels, None if test.doc_ids is None else test.doc_ids[a:b].tolist())
     what = f"query {qid} of the first fold, scored by {best}"
