@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from permdist.distributions.drawn import ask
 from permdist.rankings import enumerate_orders, order_to_ranks
 
 if TYPE_CHECKING:
@@ -85,12 +86,12 @@ class Answers:
     @cached_property
     def marginals(self) -> FloatArray:
         """The rank marginals, as the distribution says."""
-        return self._square("rank_marginals", self.dist.rank_marginals())
+        return self._square("rank_marginals", ask(self.dist.rank_marginals, method="exact"))
 
     @cached_property
     def pairwise(self) -> FloatArray:
         """The pairwise chances, as the distribution says."""
-        return self._square("pairwise", self.dist.pairwise())
+        return self._square("pairwise", ask(self.dist.pairwise, method="exact"))
 
     @cached_property
     def entropy(self) -> float:
@@ -100,7 +101,7 @@ class Answers:
     @cached_property
     def mode(self) -> IntArray:
         """The most probable order, as the distribution says."""
-        return proper_orders("mode", self.dist.mode(), (), self.n)
+        return proper_orders("mode", ask(self.dist.mode, method="exact"), (), self.n)
 
     def _square(self, name: str, values: object) -> FloatArray:
         array = np.array(values, dtype=np.float64)
