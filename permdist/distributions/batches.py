@@ -15,9 +15,16 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
 
 REMEDY = (
-    "it takes one order at a time: return np.apply_along_axis(one, -1, orders), where one is "
-    "that function of a single order, or pass it to Distribution.from_functions"
+    "it takes one order at a time: let log_prob return "
+    'np.vectorize(one, signature="(n)->()", otypes=[float])(orders), where one is that function of '
+    "a single order, or pass it to Distribution.from_functions"
 )
+# A function of one order may take very long for many, before it fails: few are tried first.
+FEW = 100
+
+
+class BatchError(ValueError):
+    """A function does not return one number for each of several orders."""
 
 
 def log_probs(
@@ -32,6 +39,8 @@ def log_probs(
     name : str
         Of the function, for errors.
     """
+    if orders.ndim == 2 and len(orders) > FEW:
+        log_probs(log_prob, orders[: 2 if orders.shape[1] == 3 else 3].copy(), name)
     try:
         values = np.asarray(log_prob(orders), dtype=np.float64)
     except NotExactError:
@@ -39,7 +48,7 @@ def log_probs(
     except Exception as error:
         if not takes_one(log_prob, orders):
             raise
-        raise ValueError(
+        raise BatchError(
             f"{name}: failed for orders of shape {orders.shape} ({_said(error)}); {REMEDY}"
         ) from error
     if values.shape != orders.shape[:-1]:
@@ -47,7 +56,7 @@ def log_probs(
             f"{name}: expected shape {orders.shape[:-1]} for orders of shape {orders.shape}, "
             f"got {values.shape}"
         )
-        raise ValueError(f"{text}; {REMEDY}" if takes_one(log_prob, orders) else text)
+        raise BatchError(f"{text}; {REMEDY}" if takes_one(log_prob, orders) else text)
     return values
 
 

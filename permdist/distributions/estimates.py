@@ -69,6 +69,10 @@ class _Plain(np.ndarray):
     def __repr__(self) -> str:
         return repr(np.asarray(self))
 
+    def __deepcopy__(self, memo: Any) -> Any:
+        made_by, arguments = self.__reduce__()
+        return made_by(*arguments)
+
 
 class Estimates(_Plain):
     """An array with the standard errors of its entries, which are 0 if it was computed exactly.

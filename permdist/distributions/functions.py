@@ -11,7 +11,7 @@ import numpy as np
 from permdist.distributions.base import NotExactError
 from permdist.distributions.batches import is_batched, one_by_one
 from permdist.distributions.custom import WeightedOrders
-from permdist.rankings import check_orders
+from permdist.rankings import check_orders, enumerate_orders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -104,7 +104,8 @@ class FromFunctions(WeightedOrders):
 
     @cached_property
     def _listing(self) -> tuple[IntArray, FloatArray]:
-        orders, chances = super()._listing
+        orders = enumerate_orders(self.n_items)
+        chances = np.exp(self.listed_log_prob(orders))
         total = float(chances.sum())
         if abs(total - 1.0) > ROUNDING:
             raise ValueError(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from permdist.distributions.batches import BatchError, log_probs
 from permdist.distributions.drawn import ask
 from permdist.rankings import enumerate_orders, order_to_ranks
 
@@ -42,12 +43,10 @@ class Answers:
         ----------
         orders : array of int, shape (..., n)
         """
-        answer = np.asarray(self.dist.log_prob(orders.copy()), dtype=np.float64)
-        if answer.shape != orders.shape[:-1]:
-            raise Wrong(
-                f"log_prob: expected shape {orders.shape[:-1]} for orders of shape "
-                f"{orders.shape}, got {answer.shape}"
-            )
+        try:
+            answer = log_probs(self.dist.log_prob, orders.copy())
+        except BatchError as error:
+            raise Wrong(str(error)) from error
         wrong = np.isnan(answer) | (answer == np.inf)
         if wrong.any():
             value = answer.ravel()[int(np.argmax(wrong))]
