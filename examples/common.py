@@ -142,10 +142,15 @@ def plain(*axes):
         ax.spines[["top", "right"]].set_visible(False)
 
 
-def save(figure, options, dpi=110):
-    """Write the picture with its data below, and print where it is."""
+def save(figure, options, dpi=110, rules=()):
+    """Write the picture with its data and the measures' full names below; print where it is."""
     about = getattr(options, "about", None)
-    if about:
-        figure.supxlabel(f"Data: {about}.", fontsize=7, color="0.35", x=0.01, ha="left")
+    text = f"Data: {about}." if about else ""
+    if rules:
+        said = f"Rules of the measures: {', '.join(rules)}."
+        text = f"{text} {said}".strip()
+        print(f"\n{said}")
+    if text:
+        figure.supxlabel(text, fontsize=7, color="0.35", x=0.01, ha="left")
     figure.savefig(options.output, dpi=dpi)
     print(f"\nThe picture: {options.output}")

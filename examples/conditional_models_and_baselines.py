@@ -94,7 +94,7 @@ def main():
     upper, lower = figure.subfigures(2, 1, height_ratios=[1.35, 1])
     draw_table(upper, names, columns, table.mean(axis=0))
     draw_wins(lower.subplots(), wins, table[0, :, 0].size)
-    save(figure, options)
+    save(figure, options, rules=MEASURES.values())
 
 
 def report(names, columns, table, wins):
