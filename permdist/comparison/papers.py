@@ -9,6 +9,7 @@ import numpy as np
 
 from permdist._check import choice
 from permdist._text import text_table
+from permdist.comparison.entries import read_entries
 from permdist.comparison.figure_three import COLLECTIONS, FIGURE_THREE
 from permdist.comparison.published import PUBLISHED, recognize
 from permdist.comparison.run import compare
@@ -174,10 +175,9 @@ def paper_table(
     """Fit the learners of a paper's table on folds, and put the printed values beside ours.
 
     Settings are chosen on the validation part of every fold, by the first measure, from those of
-    `PAPERS` and, for parameters that are not named there, from the learner's default grid. If the
-    folds are not the collection of the paper, differences between learners can be compared with
-    the printed ones, levels cannot. What LETOR published for the collection at hand is a column,
-    too.
+    `PAPERS`. If the folds are not the collection of the paper, differences between learners can be
+    compared with the printed ones, levels cannot. What LETOR published for the collection at hand
+    is a column, too.
 
     Parameters
     ----------
@@ -222,9 +222,9 @@ def paper_table(
 
 
 def _entry(text: str) -> Any:
-    from permdist.comparison.entries import read_entries
-
-    return read_entries(text)[0]
+    """Return a learner with the settings that are named, and no others, to choose from."""
+    entry = read_entries(text)[0]
+    return entry.learner, {name: entry.settings[name] for name in entry.given}
 
 
 def _printed(paper: Paper, name: str, known: str | None) -> dict[str, dict[str, float]]:
