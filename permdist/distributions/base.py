@@ -107,7 +107,7 @@ class Distribution(ExactAnswers):
         >>> model.mode()
         array([3, 2, 1, 0])
         >>> model.sample(2, rng=0)
-        array([[2, 1, 3, 0],
+        array([[2, 3, 1, 0],
                [1, 0, 3, 2]])
 
         From draws alone, with standard errors:

@@ -11,11 +11,13 @@ from permdist._interrupts import parts
 from permdist._limits import need_memory
 from permdist.distributions.estimates import EstimatedOrder, Estimates, mean_of, means_of
 from permdist.distributions.tied_draws import pairs_drawn
-from permdist.rankings import order_to_ranks
+from permdist.rankings import check_orders, order_to_ranks
 from permdist.sums.lattice import NotExactError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
 
     from permdist._typing import AnyIntArray, FloatArray, IntArray
 
@@ -44,6 +46,20 @@ def ask(asked: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
     if not any(one.kind is one.VAR_KEYWORD for one in taken.values()):
         options = {name: value for name, value in options.items() if name in taken}
     return asked(*arguments, **options)
+
+
+def orders_of(draws: ArrayLike) -> IntArray:
+    """Return draws of any batch shape as orders (draws, n); at least two.
+
+    Parameters
+    ----------
+    draws : array of int, shape (..., n)
+    """
+    orders = check_orders(draws, name="dist")
+    orders = orders.reshape(-1, orders.shape[-1])
+    if len(orders) < 2:
+        raise ValueError(f"dist: expected at least 2 orders, got {len(orders)}")
+    return orders
 
 
 def positions_counted(orders: AnyIntArray) -> FloatArray:

@@ -70,8 +70,8 @@ class _Plain(np.ndarray):
         return repr(np.asarray(self))
 
     def __deepcopy__(self, memo: Any) -> Any:
-        made_by, arguments = self.__reduce__()
-        return made_by(*arguments)
+        rebuilt: Any = self.__reduce__()
+        return rebuilt[0](*rebuilt[1])
 
 
 class Estimates(_Plain):

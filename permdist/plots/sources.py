@@ -6,16 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist.distributions.drawn import ask, pairs_counted, positions_counted, shares
-from permdist.distributions.estimates import Estimates
-from permdist.rankings import check_orders
-
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
     from permdist._typing import IntArray, RandomState
-
-COUNTED = {"rank_marginals": positions_counted, "pairwise": pairs_counted}
+    from permdist.distributions import Estimates
 
 
 def table_of(source: Any, what: str, draws: int, rng: RandomState) -> Estimates:
@@ -31,10 +24,13 @@ def table_of(source: Any, what: str, draws: int, rng: RandomState) -> Estimates:
         How many a distribution draws if it is not exact.
     rng : int, Generator or None
     """
+    from permdist.distributions import Estimates, drawn
+
     if hasattr(source, what):
-        found = ask(getattr(source, what), draws=draws, rng=rng)
+        found = drawn.ask(getattr(source, what), draws=draws, rng=rng)
         return found if isinstance(found, Estimates) else Estimates(found)
-    return shares(_orders(source), COUNTED[what])
+    counted = drawn.positions_counted if what == "rank_marginals" else drawn.pairs_counted
+    return drawn.shares(drawn.orders_of(source), counted)
 
 
 def names_of(source: Any, n_items: int) -> tuple[str, ...]:
@@ -58,9 +54,11 @@ def drawn_from(source: Any, draws: int, rng: RandomState) -> IntArray:
         How many a distribution draws.
     rng : int, Generator or None
     """
+    from permdist.distributions.drawn import orders_of
+
     if hasattr(source, "sample"):
         return np.asarray(source.sample(draws, rng))
-    return _orders(source.drawn("draws") if hasattr(source, "drawn") else source)
+    return orders_of(source.drawn("draws") if hasattr(source, "drawn") else source)
 
 
 def estimated_from(table: Estimates) -> str:
@@ -75,11 +73,3 @@ def estimated_from(table: Estimates) -> str:
     largest = float(np.max(table.standard_error))
     error = "" if np.isnan(largest) else f", ± {largest:.2g} at most"
     return f" (estimated from {table.draws:,} draws{error})"
-
-
-def _orders(source: ArrayLike) -> IntArray:
-    orders = check_orders(source, name="dist")
-    orders = orders.reshape(-1, orders.shape[-1])
-    if len(orders) < 2:
-        raise ValueError(f"dist: expected at least 2 orders, got {len(orders)}")
-    return orders
