@@ -25,6 +25,7 @@ from permdist.comparison.statistics import (
 from permdist.comparison.wording import (
     HEAD,
     REFERENCES,
+    empty_rule,
     fitted_table,
     how_many,
     latex_table,
@@ -385,10 +386,11 @@ class Comparison:
             are included.
         """
         parts = []
-        sizes = f"{plural(len(self.qids), 'test query', 'test queries')}, {self._folds_text()}"
+        known = f" of {self.collection}" if self.collection else ""
+        queries = plural(len(self.qids), "test query", "test queries") + known
         for measure in self.measures:
             rows = [[*row[:-1], PLACES[row[-1]]] for row in self.rows(measure)]
-            text = f"{title(measure)}: {sizes}"
+            text = f"{title(measure)}: {queries}, {self._folds_text()}; {empty_rule(measure)}"
             table, spared = fitted_table((*HEAD, ""), rows, width, SPARED)
             if spared:
                 table += f"\n(omitted, too wide: {', '.join(spared)})"
