@@ -404,7 +404,7 @@ def label_of(axes):
 def test_plots_take_whatever_has_draws():
     model = Plain(12)
     label = label_of(plots.marginals(model, draws=400))
-    assert label.startswith("probability (estimated from 400 draws, ± 0.0")
+    assert label.startswith("probability\nestimated from 400 draws, ± 0.0")
     assert "estimated from 400 draws" in label_of(plots.pairwise(model, draws=400))
     assert label_of(plots.marginals(truth(12))) == "probability"
     orders = sample(50, np.random.default_rng(0))

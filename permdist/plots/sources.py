@@ -62,7 +62,7 @@ def drawn_from(source: Any, draws: int, rng: RandomState) -> IntArray:
 
 
 def estimated_from(table: Estimates) -> str:
-    """Say that a table is an estimate, for a label; nothing where it is exact.
+    """Say that a table is an estimate, as a second line of a label; nothing where it is exact.
 
     Parameters
     ----------
@@ -72,4 +72,4 @@ def estimated_from(table: Estimates) -> str:
         return ""
     largest = float(np.max(table.standard_error))
     error = "" if np.isnan(largest) else f", ± {largest:.2g} at most"
-    return f" (estimated from {table.draws:,} draws{error})"
+    return f"\nestimated from {table.draws:,} draws{error}"
