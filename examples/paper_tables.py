@@ -39,7 +39,8 @@ def main():
             fmt="o",
             color="#4c72b0" if here else "0.4",
         )
-        ax.set(xlabel=measure, title="here, one s.e." if here else f"printed:\n{column}")
+        name = measure if here else table.paper.measures[measure]
+        ax.set(xlabel=name, title="here, one s.e." if here else f"printed:\n{column}")
         ax.set_yticks(range(len(frame)), list(frame.index))
         plain(ax)
     ax.invert_yaxis()
