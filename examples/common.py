@@ -35,11 +35,31 @@ def read_options(script, text, data=None, **options):
     return parser.parse_args()
 
 
+def tell(options, about):
+    """Print which data is used, once; `save` writes it below the picture as well."""
+    if getattr(options, "about", None) != about:
+        options.about = about
+        print(f"Data: {about}.\n", flush=True)
+
+
+def size_of(*parts):
+    """Return the size of some queries in words, and what becomes of those without a good one."""
+    queries, documents = sum(map(len, parts)), sum(len(part.y) for part in parts)
+    empty = sum(int((part.n_relevant == 0).sum()) for part in parts)
+    rule = f", {empty} queries without a relevant document kept" if empty else ""
+    return f"{queries:,} queries, {documents:,} documents{rule}"
+
+
 def load_folds(options, **simulation):
     """Return the folds of ``--data``, or three folds with ``--queries`` queries in each part."""
     if options.data:
-        return data.load_letor_folds(options.data)
-    return turned(data.make_letor(3 * options.queries, **{"rng": 0, **simulation}))
+        folds = data.load_letor_folds(options.data)
+        source = f"{options.data.name}, all {len(folds)} folds"
+    else:
+        folds = turned(data.make_letor(3 * options.queries, **{"rng": 0, **simulation}))
+        source = "simulated (make_letor), 3 folds"
+    tell(options, f"{source}, not cleaned: {size_of(*(fold[2] for fold in folds))}")
+    return folds
 
 
 def turned(whole):
@@ -55,21 +75,34 @@ def load_halves(options, second=2, **simulation):
     """
     if options.data:
         first = data.load_letor_folds(options.data)[0]
-        return first[0], first[second]
-    whole = data.make_letor(2 * options.queries, **{"rng": 0, **simulation})
-    return tuple(whole.where(np.arange(len(whole)) % 2 == part) for part in (0, 1))
+        parts, source = (first[0], first[second]), f"{options.data.name}, first fold"
+    else:
+        whole = data.make_letor(2 * options.queries, **{"rng": 0, **simulation})
+        parts = tuple(whole.where(np.arange(len(whole)) % 2 == part) for part in (0, 1))
+        source = "simulated (make_letor)"
+    tell(options, f"{source}, not cleaned: training and test, {size_of(*parts)}")
+    return parts
 
 
 def load_training(options):
     """Return the training part of the first fold of ``--data``, or simulated queries."""
-    return data.load_letor_folds(options.data)[0][0] if options.data else load_queries(options)
+    if not options.data:
+        return load_queries(options)
+    part = data.load_letor_folds(options.data)[0][0]
+    tell(options, f"{options.data.name}, training part of the first fold: {size_of(part)}")
+    return part
 
 
 def load_queries(options, **simulation):
     """Return the queries of the file ``--data``, or ``--queries`` simulated ones."""
-    if options.data:
-        return data.load_letor(options.data)
-    return data.make_letor(options.queries, **{"rng": 0, **simulation})
+    found = (
+        data.load_letor(options.data)
+        if options.data
+        else data.make_letor(options.queries, **{"rng": 0, **simulation})
+    )
+    source = options.data.name if options.data else "simulated (make_letor)"
+    tell(options, f"{source}, not cleaned: {size_of(found)}")
+    return found
 
 
 def with_pairs(queries):
@@ -109,7 +142,15 @@ def plain(*axes):
         ax.spines[["top", "right"]].set_visible(False)
 
 
-def save(figure, options, dpi=110):
-    """Write the picture, and print where it is."""
+def save(figure, options, dpi=110, rules=()):
+    """Write the picture with its data and the measures' full names below; print where it is."""
+    about = getattr(options, "about", None)
+    text = f"Data: {about}." if about else ""
+    if rules:
+        said = f"Rules of the measures: {', '.join(rules)}."
+        text = f"{text} {said}".strip()
+        print(f"\n{said}")
+    if text:
+        figure.supxlabel(text, fontsize=7, color="0.35", x=0.01, ha="left")
     figure.savefig(options.output, dpi=dpi)
     print(f"\nThe picture: {options.output}")

@@ -55,7 +55,7 @@ def main():
     print(f"{'':<10}  " + "  ".join(f"{title:<20}" for title in MEASURES) + "  C of the folds")
     for name, row in rows.items():
         print(f"{row}  {settings_text(found, name)}".rstrip())
-    save(figure, options)
+    save(figure, options, rules=MEASURES.values())
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def main():
         ax.set_yticks(range(len(names)), names)
         plain(ax)
     ax.invert_yaxis()
-    save(figure, options)
+    save(figure, options, rules=MEASURES)
 
 
 if __name__ == "__main__":

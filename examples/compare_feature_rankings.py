@@ -63,7 +63,7 @@ def main():
     right.invert_yaxis()
     for ax in (left, right):
         plain(ax)
-    save(figure, options)
+    save(figure, options, rules=["Kendall distance is (1 - tau) / 2", NDCG[-1]])
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def main():
     right.legend(frameon=False, ncols=2)
     for ax in (left, right):
         plain(ax)
-    save(figure, options)
+    save(figure, options, rules=MEASURES)
 
 
 if __name__ == "__main__":

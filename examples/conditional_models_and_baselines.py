@@ -10,7 +10,7 @@ collections), and here. ``--data`` takes folders with LETOR folds.
 import warnings
 
 import numpy as np
-from common import read_options, save, turned
+from common import read_options, save, size_of, tell, turned
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -77,6 +77,9 @@ def main():
             for name, settings in SIMULATED.items()
         }
         cleaned = [[[part.clean() for part in fold] for fold in f] for f in collections.values()]
+        sizes = [size_of(*(fold[2] for fold in folds)) for folds in cleaned]
+        about = "; ".join(f"{name}, {size}" for name, size in zip(collections, sizes, strict=True))
+        tell(options, f"cleaned of queries without a relevant document and conflicts: {about}")
         found = [compare(folds, learners(options.space, seed), **by) for folds in cleaned]
         for number, measure in enumerate(MEASURES.values()):
             values = [result.values(measure) for result in found]
@@ -91,7 +94,7 @@ def main():
     upper, lower = figure.subfigures(2, 1, height_ratios=[1.35, 1])
     draw_table(upper, names, columns, table.mean(axis=0))
     draw_wins(lower.subplots(), wins, table[0, :, 0].size)
-    save(figure, options)
+    save(figure, options, rules=MEASURES.values())
 
 
 def report(names, columns, table, wins):

@@ -10,6 +10,8 @@ import numpy as np
 from permdist._check import choice
 from permdist._deprecation import warn_renamed
 from permdist._html import Shown, block, facts, note
+from permdist.distributions.drawn import pairs_counted, positions_counted, shares_of_chains
+from permdist.distributions.estimates import Estimates
 from permdist.rankings import order_to_ranks
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
     import xarray
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from permdist._typing import AnyIntArray, FloatArray, IntArray
     from permdist.diagnostics import Summary
@@ -108,16 +110,39 @@ class Chains(Shown):
         """The position of each item in each draw, shape (chain, draw, n)."""
         return order_to_ranks(self.drawn("ranks"))
 
-    def rank_marginals(self) -> FloatArray:
-        """Estimate ``M[i, r]``, the probability that item i is at position r."""
+    def rank_marginals(self) -> Estimates:
+        """Estimate ``M[i, r]``, the probability that item i is at position r.
+
+        Returns
+        -------
+        Estimates, shape (n, n)
+            An array with a `standard_error` from batches of consecutive draws; NaN where only
+            moments were kept, or too few draws.
+        """
         if self.moments:
             counts = np.sum([moments.counts for moments in self.moments], axis=0)
-            return counts / counts[0].sum()
-        flat = self.orders.reshape(-1, self.n_items)
-        result = np.empty((self.n_items, self.n_items))
-        for position in range(self.n_items):
-            result[:, position] = np.bincount(flat[:, position], minlength=self.n_items)
-        return result / len(flat)
+            return Estimates(counts / counts[0].sum(), draws=int(counts[0].sum()))
+        return shares_of_chains(self.orders, positions_counted)
+
+    def pairwise(self) -> Estimates:
+        """Estimate ``P[i, j]``, the probability that item i is above item j; 0 on the diagonal.
+
+        Returns
+        -------
+        Estimates, shape (n, n)
+            An array with a `standard_error` from batches of consecutive draws; NaN where there are
+            too few.
+        """
+        return shares_of_chains(self.drawn("pairwise"), pairs_counted)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the ranks of the items, 1 at the top, shape (chain, draw, n).
+
+        This is what ``arviz.summary(chains)`` and the like read; the variable is then called x, and
+        ``x[2]`` is the rank of item 2. `to_dataset` has the names of the items and more variables.
+        """
+        del copy  # the ranks are always made anew
+        return np.asarray(self.ranks + 1, dtype=dtype)
 
     def to_frame(self, of: str = "items") -> pd.DataFrame:
         """Return the items' places, or all draws, as a data frame.

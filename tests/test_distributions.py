@@ -278,7 +278,7 @@ def test_estimates_are_floats():
         (
             lambda: WeightedOrders(3, lambda o: o).log_prob([0, 1, 2]),
             ValueError,
-            "log_weight: expected 1 log-weights",
+            "log_weight: expected shape (1,) for orders",
         ),
         (
             lambda: WeightedOrders(2, lambda o: np.full(len(o), np.nan)).log_prob([0, 1]),

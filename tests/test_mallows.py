@@ -320,12 +320,12 @@ def test_chains_and_estimates_where_nothing_is_exact():
         (lambda: GeneralizedMallows([0, 1], [-1.0]), ValueError, "thetas: expected at least 0"),
         (lambda: GeneralizedMallows([0, 1], [1.0], "ulam"), ValueError, "distance: expected one"),
         (
-            lambda: Mallows(range(30), 0.1, "ulam").rank_marginals(),
+            lambda: Mallows(range(30), 0.1, "ulam").rank_marginals(method="exact"),
             NotExactError,
             "rank_marginals: for ulam exact up to 8 items",
         ),
         (
-            lambda: Mallows(range(30), 0.1, "footrule").pairwise(),
+            lambda: Mallows(range(30), 0.1, "footrule").pairwise(method="exact"),
             NotExactError,
             "pairwise: for footrule exact up to 21 items",
         ),

@@ -27,6 +27,7 @@ from permdist.comparison.wording import (
     PLACES,
     REFERENCES,
     comparison_html,
+    empty_rule,
     fitted_table,
     how_many,
     latex_table,
@@ -410,12 +411,14 @@ class Comparison:
         """
         parts = []
         sizes = plural(len(self.qids), "test query", "test queries")
+        if self.collection:
+            sizes += f" of {self.collection}"
         if self.n_fits or self.n_folds > 1:
             sizes += f", {self._folds_text()}"
         for measure in self.measures:
             head, rows = self.table(measure)
             rows = [[*row[:-1], PLACES[row[-1]]] for row in rows]
-            text = f"{title(measure)}: {sizes}"
+            text = f"{title(measure)}: {sizes}; {empty_rule(measure)}"
             table, spared = fitted_table((*head, ""), rows, width, SPARED)
             if spared:
                 table += f"\n(omitted, too wide: {', '.join(spared)})"

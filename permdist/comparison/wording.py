@@ -61,6 +61,20 @@ def title(measure: Measure) -> str:
     return measure.name
 
 
+def empty_rule(measure: Measure) -> str:
+    """Say what becomes of queries without a relevant document.
+
+    Examples
+    --------
+    >>> empty_rule(parse("map"))
+    'queries without a relevant document count as 0'
+    >>> empty_rule(parse("map[empty=skip]"))
+    'queries without a relevant document are left out'
+    """
+    rules = {"zero": "count as 0", "one": "count as 1", "skip": "are left out"}
+    return f"queries without a relevant document {rules[measure.empty]}"
+
+
 def _reads_as(name: str, measure: Measure) -> bool:
     try:
         return parse(name) == measure

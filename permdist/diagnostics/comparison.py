@@ -10,6 +10,7 @@ import numpy as np
 from permdist._html import Shown, block, facts, note
 from permdist._text import aligned
 from permdist.distributions.base import MAX_LISTED
+from permdist.distributions.drawn import ask
 from permdist.rankings import enumerate_orders
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from permdist._typing import AnyIntArray, FloatArray, IntArray
     from permdist.distributions import Distribution
     from permdist.samplers import Chains
-
-BATCHES = 30
 
 
 @dataclass(frozen=True)
@@ -115,11 +114,12 @@ def compare_to_exact(chains: Chains, dist: Distribution | None = None) -> ChainC
     if truth.n_items != chains.n_items:
         raise ValueError(f"dist: expected {chains.n_items} items, got {truth.n_items}")
     orders = chains.drawn("compare_to_exact")
-    exact, estimated = truth.rank_marginals(), chains.rank_marginals()
-    errors = _standard_errors(orders, estimated)
+    exact = np.asarray(ask(truth.rank_marginals, method="exact"))
+    marginals = chains.rank_marginals()
+    estimated, errors = np.asarray(marginals), marginals.standard_error
     # A marginal that was never drawn has no variance; use at least that of independent draws.
     least = np.sqrt(exact * (1.0 - exact) / orders[..., 0].size)
-    errors = np.maximum(errors, least)
+    errors = np.fmax(errors, least)
     gap = np.abs(estimated - exact)
     worst = np.unravel_index(gap.argmax(), gap.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -143,21 +143,6 @@ def compare_to_exact(chains: Chains, dist: Distribution | None = None) -> ChainC
         variation,
         expected,
     )
-
-
-def _standard_errors(orders: AnyIntArray, estimated: FloatArray) -> FloatArray:
-    """Estimate standard errors of rank marginals from batches of consecutive draws."""
-    chains, draws, n = orders.shape
-    batches = min(BATCHES, draws)
-    length = draws // batches
-    cut = orders[:, : batches * length].reshape(chains * batches, length, n)
-    squares = np.zeros((n, n))
-    for batch in cut:
-        flat = batch.astype(np.int64) * n + np.arange(n)
-        shares = np.bincount(flat.ravel(), minlength=n * n).reshape(n, n) / length
-        squares += (shares - estimated) ** 2
-    number = chains * batches
-    return np.sqrt(squares / max(1, number - 1) / number)
 
 
 def _shares(orders: AnyIntArray, listed: IntArray) -> FloatArray:

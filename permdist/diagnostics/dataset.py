@@ -8,6 +8,7 @@ import numpy as np
 
 from permdist._check import grades
 from permdist.distributions.base import NotExactError
+from permdist.distributions.drawn import ask
 from permdist.measures import Measure, parse
 from permdist.rankings import kendall, order_to_ranks
 
@@ -92,7 +93,7 @@ def mode_of(chains: Chains) -> IntArray:
     """Return the most probable order, or the most probable draw if it is not known."""
     if chains.dist is not None:
         try:
-            return chains.dist.mode()
+            return np.asarray(ask(chains.dist.mode, method="exact"))
         except NotExactError:
             pass
     if np.isnan(chains.log_weight).any():

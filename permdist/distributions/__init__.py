@@ -4,7 +4,7 @@ from permdist.distributions.base import Distribution, Estimate, NotExactError
 from permdist.distributions.compare_families import FamilyComparison, compare_families
 from permdist.distributions.custom import WeightedOrders
 from permdist.distributions.davidson_luce import DavidsonLuce
-from permdist.distributions.estimates import Estimates
+from permdist.distributions.estimates import EstimatedOrder, Estimates
 from permdist.distributions.gaussian import GaussianScores
 from permdist.distributions.generalized_mallows import GeneralizedMallows
 from permdist.distributions.generalized_mallows_fit import GeneralizedMallowsFit
@@ -22,6 +22,7 @@ __all__ = [
     "DavidsonLuce",
     "Distribution",
     "Estimate",
+    "EstimatedOrder",
     "Estimates",
     "FamilyComparison",
     "GaussianScores",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import entr
@@ -13,29 +12,37 @@ from scipy.special import entr
 from permdist._check import as_rng, batch_shape, choice, count
 from permdist._interrupts import parts
 from permdist._limits import need_memory
+from permdist.distributions.batches import log_probs
+from permdist.distributions.drawn import (
+    first_counted,
+    mode_drawn,
+    pairs_counted,
+    positions_counted,
+    shares,
+)
 from permdist.distributions.estimates import Estimate as Estimate
-from permdist.distributions.estimates import mean_of
-from permdist.distributions.items import Items
-from permdist.measures import AUC, Composite, KendallTau, Measure, parse
-from permdist.rankings import check_orders, enumerate_orders, order_to_ranks
+from permdist.distributions.estimates import EstimatedOrder, Estimates, mean_of
+from permdist.distributions.exact import MAX_LISTED as MAX_LISTED
+from permdist.distributions.exact import ExactAnswers
+from permdist.measures import Measure, parse
+from permdist.rankings import check_orders, enumerate_orders
 from permdist.rankings.orders import FEW_ENTRIES
-from permdist.sums.lattice import Lattice
 from permdist.sums.lattice import NotExactError as NotExactError
-from permdist.sums.shape import Shape, fits
 from permdist.targets.function import function_target
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import ArrayLike
 
-    from permdist._typing import FloatArray, IntArray, RandomState
+    from permdist._typing import IntArray, RandomState
     from permdist.targets import Target
 
 METHODS = ("auto", "exact", "sample")
 DEFAULT_DRAWS = 10_000
-MAX_LISTED = 8
 
 
-class Distribution(Items, ABC):
+class Distribution(ExactAnswers):
     """A distribution over the rankings of items ``0, ..., n-1``; immutable.
 
     A subclass provides `log_prob` and `_sample`; everything else follows, by enumeration or better.
@@ -49,40 +56,77 @@ class Distribution(Items, ABC):
         Item names, used in reprs, tables and plots.
     """
 
-    _adds_up: ClassVar[bool] = False
+    @staticmethod
+    def from_functions(
+        n_items: int,
+        log_prob: Callable[[IntArray], Any] | None = None,
+        sample: Callable[..., Any] | None = None,
+        *,
+        normalized: bool = True,
+        batched: bool | None = None,
+        names: Sequence[str] | None = None,
+    ) -> Distribution:
+        """Make a distribution of one's own from functions, without a class.
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        cls._adds_up = cls._step_weights is not Distribution._step_weights
+        Up to 8 items `log_prob` is enough for everything: all orders are listed. Beyond, it has
+        log-probabilities and Markov chains (`permdist.samplers.run_chains`), and with `sample` also
+        draws, and estimates of everything else from them, with standard errors. `sample` alone
+        gives draws and estimates for any number of items, without log-probabilities and entropy.
+
+        Parameters
+        ----------
+        n_items : int
+        log_prob : callable, optional
+            The log-probability of an order: takes orders of shape (batch, n) and returns
+            log-probabilities of shape (batch,), or takes one order of shape (n,) and returns a
+            number; -inf for impossible orders. Which of the two is found out by trial, and a
+            function of one order is called for each. Chains are fast if it is compiled with numba.
+        sample : callable, optional
+            Draws orders: takes the number of draws and a `numpy.random.Generator` and returns
+            orders of shape (size, n), or takes the generator alone and returns one order.
+        normalized : bool
+            False if `log_prob` returns log-weights, whose exponentials do not add up to 1. Up to 8
+            items they are normalized; beyond, `log_weight` has them, and `log_prob` refuses.
+        batched : bool, optional
+            Whether `log_prob` takes several orders at once, where that is not to be tried.
+        names : sequence of str, optional
+            The names of the items.
+
+        Returns
+        -------
+        Distribution
+
+        Examples
+        --------
+        Every pair of neighbors that goes up costs one half:
+
+        >>> from permdist import Distribution
+        >>> def cost(order):
+        ...     return -0.5 * sum(order[k] < order[k + 1] for k in range(len(order) - 1))
+        >>> model = Distribution.from_functions(4, cost, normalized=False)
+        >>> model.mode()
+        array([3, 2, 1, 0])
+        >>> model.sample(2, rng=0)
+        array([[2, 3, 1, 0],
+               [1, 0, 3, 2]])
+
+        From draws alone, with standard errors:
+
+        >>> shuffled = Distribution.from_functions(20, sample=lambda rng: rng.permutation(20))
+        >>> top = shuffled.top_k(5, rng=0)
+        >>> bool((abs(top - 0.25) < 4 * top.standard_error).all())
+        True
+        """
+        from permdist.distributions.functions import FromFunctions
+
+        options: dict[str, Any] = {"normalized": normalized, "batched": batched, "names": names}
+        return FromFunctions(n_items, log_prob, sample, **options)
 
     # ---- what a model gives ------------------------------------------------------------------
 
     @abstractmethod
-    def log_prob(self, orders: ArrayLike) -> Any:
-        """Return the log-probability of each order, shape (...) for orders (..., n)."""
-
-    @abstractmethod
     def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw `size` orders."""
-
-    def _step_weights(self, shape: Shape) -> FloatArray | None:
-        """Return the log-weight of each next item in each state; None if there is no such sum."""
-        del shape  # for subclasses
-        return None
-
-    @property
-    def _reference(self) -> float:
-        """What `log_weight` is measured from: a constant in it, that may be large."""
-        return 0.0
-
-    def _relative_weight(self, orders: ArrayLike) -> Any:
-        """Return the log-weight less `_reference`, with all its digits."""
-        return getattr(self, "log_weight", self.log_prob)(orders)
-
-    @property
-    def _relative_partition(self) -> float:
-        """The log-partition function less `_reference`, with all its digits."""
-        return self._exact("log_partition").log_partition
 
     # ---- what follows ------------------------------------------------------------------------
 
@@ -119,34 +163,146 @@ class Distribution(Items, ABC):
         """Return the log-partition function, log Z, of the model's own weights."""
         return self._exact("log_partition").log_partition
 
-    def mode(self) -> IntArray:
-        """Find the most probable order."""
-        if self._is_listed:
-            orders, chances = self._listing
-            return orders[chances.argmax()].copy()
-        return self._exact("mode").best()
+    def mode(
+        self, *, method: str = "auto", draws: int = DEFAULT_DRAWS, rng: RandomState = None
+    ) -> EstimatedOrder:
+        """Find the most probable order.
 
-    def rank_marginals(self) -> FloatArray:
-        """Return ``M[i, r]``, the probability that item i is at position r."""
-        if self._is_listed:
-            orders, chances = self._listing
-            result = np.zeros((self.n_items, self.n_items))
-            np.add.at(result, (orders, np.arange(self.n_items)), chances[:, None])
-            return result
-        return self._exact("rank_marginals").rank_marginals()
+        Parameters
+        ----------
+        method : {"auto", "exact", "sample"}
+            As in `rank_marginals`. From draws it is the most probable one, improved by exchanges of
+            two items until none makes it more probable; without log-probabilities, the order that
+            was drawn most often.
+        draws : int
+            The number of draws to start from.
+        rng : int, Generator or None
 
-    def pairwise(self) -> FloatArray:
-        """Return ``P[i, j]``, the probability that item i is above item j; 0 on the diagonal."""
-        if self._is_listed:
-            orders, chances = self._listing
-            ranks = order_to_ranks(orders)
-            return np.einsum("o,oij->ij", chances, ranks[:, :, None] < ranks[:, None, :])
-        return self._exact("pairwise").pairwise()
+        Returns
+        -------
+        EstimatedOrder, shape (n,)
+            An array of int, with the number of `draws` that it was found from, 0 if it is certain,
+            and the `share` of them that are this order.
+        """
+        weigh = self._weigh if self._has_weights else None
+        return self._answer(
+            lambda: EstimatedOrder(self._mode()),
+            lambda orders: mode_drawn(orders, weigh),
+            method,
+            draws,
+            rng,
+        )
 
-    def top_k(self, k: int) -> FloatArray:
-        """Return each item's probability to be among the first k."""
-        k = min(count("k", k), self.n_items)
-        return self.rank_marginals()[:, :k].sum(axis=1)
+    def rank_marginals(
+        self, *, method: str = "auto", draws: int = DEFAULT_DRAWS, rng: RandomState = None
+    ) -> Estimates:
+        """Return ``M[i, r]``, the probability that item i is at position r.
+
+        Parameters
+        ----------
+        method : {"auto", "exact", "sample"}
+            ``"auto"``: exact if feasible, otherwise Monte Carlo; ``"exact"``: raise
+            `NotExactError` if infeasible; ``"sample"``: always Monte Carlo.
+        draws : int
+            The number of draws of a Monte Carlo estimate.
+        rng : int, Generator or None
+
+        Returns
+        -------
+        Estimates, shape (n, n)
+            An array with a `standard_error`, 0 where exact.
+        """
+        return self._answer(
+            lambda: Estimates.exact(self._rank_marginals()),
+            lambda orders: shares(orders, positions_counted),
+            method,
+            draws,
+            rng,
+        )
+
+    def pairwise(
+        self, *, method: str = "auto", draws: int = DEFAULT_DRAWS, rng: RandomState = None
+    ) -> Estimates:
+        """Return ``P[i, j]``, the probability that item i is above item j; 0 on the diagonal.
+
+        Parameters
+        ----------
+        method, draws, rng
+            As in `rank_marginals`.
+
+        Returns
+        -------
+        Estimates, shape (n, n)
+        """
+        return self._answer(
+            lambda: Estimates.exact(self._pairwise()),
+            lambda orders: shares(orders, pairs_counted),
+            method,
+            draws,
+            rng,
+        )
+
+    def top_k(
+        self,
+        k: int,
+        *,
+        method: str = "auto",
+        draws: int = DEFAULT_DRAWS,
+        rng: RandomState = None,
+    ) -> Estimates:
+        """Return each item's probability to be among the first k.
+
+        Parameters
+        ----------
+        k : int
+        method, draws, rng
+            As in `rank_marginals`.
+
+        Returns
+        -------
+        Estimates, shape (n,)
+        """
+        kept = min(count("k", k), self.n_items)
+        return self._answer(
+            lambda: Estimates.exact(self._top_k(kept)),
+            lambda orders: shares(orders, lambda some: first_counted(some, kept)),
+            method,
+            draws,
+            rng,
+        )
+
+    def _answer(
+        self,
+        exact: Callable[[], Any],
+        estimate: Callable[[IntArray], Any],
+        method: str,
+        draws: int,
+        rng: RandomState,
+    ) -> Any:
+        """Answer exactly, or from draws if that is not possible or not wanted."""
+        choice("method", method, METHODS)
+        number, refusal = count("draws", draws, minimum=2), None
+        if method != "sample":
+            try:
+                return exact()
+            except NotExactError as error:
+                if method == "exact":
+                    raise
+                refusal = error
+        try:
+            drawn = self.sample(number, rng)
+        except NotExactError as error:
+            raise refusal or error from None
+        return estimate(check_orders(drawn, self.n_items, name=f"{type(self).__name__}.sample"))
+
+    @property
+    def _has_weights(self) -> bool:
+        """Whether orders can be compared by their probabilities."""
+        return True
+
+    def _weigh(self, orders: IntArray) -> Any:
+        """Return log-weights of draws, up to a constant."""
+        return log_probs(self._relative_weight, orders)
 
     def expect(
         self,
@@ -193,40 +349,6 @@ class Distribution(Items, ABC):
                 raise NotExactError(self._refusal(f"expect({chosen.name!r})"))
         return mean_of(chosen(self.sample(count("draws", draws, minimum=2), rng), label))
 
-    def _defines(self, measure: Measure, labels: IntArray) -> bool:
-        """Check whether the measure says anything about these labels."""
-        return measure.defined(labels)
-
-    def _expect_sum_exactly(self, measure: Measure, labels: IntArray) -> float | None:
-        """Add up exact expectations where the measure is a sum of others."""
-        if not isinstance(measure, Composite):
-            return self._expect_exactly(measure, labels)
-        total = 0.0
-        for weight, part in zip(measure.weights, measure.parts, strict=True):
-            value = self._expect_exactly(part, labels)
-            if value is None:
-                return None
-            total += weight * value
-        return total
-
-    def _expect_exactly(self, measure: Measure, labels: IntArray) -> float | None:
-        """Return the exact expectation, or None where it is not affordable."""
-        form = measure.positional(labels)
-        if form is not None and self._has_marginals:
-            return form.offset + float(form.gains @ self.rank_marginals() @ form.weights)
-        if isinstance(measure, AUC | KendallTau) and self._has_pairwise:
-            better = labels[:, None] > labels[None, :]
-            share = float(self.pairwise()[better].mean())
-            return share if isinstance(measure, AUC) else 2.0 * share - 1.0
-        if self._is_small and measure.additive:
-            lattice = self._lattice
-            totals = np.unique(labels, return_counts=True)
-            return measure.offset(*totals) + lattice.expect(lattice.shape.steps_of(measure, labels))
-        if self._is_listed or (not measure.additive and self.n_items <= MAX_LISTED):
-            orders, chances = self._listing
-            return float(chances @ measure(orders, labels))
-        return None
-
     def entropy(
         self, *, method: str = "auto", draws: int = DEFAULT_DRAWS, rng: RandomState = None
     ) -> Estimate:
@@ -241,7 +363,7 @@ class Distribution(Items, ABC):
             if method == "exact":
                 raise NotExactError(self._refusal("entropy"))
         drawn = self.sample(count("draws", draws, minimum=2), rng)
-        return mean_of(-self.log_prob(drawn))
+        return mean_of(-log_probs(self.log_prob, drawn))
 
     def kl(
         self,
@@ -274,92 +396,18 @@ class Distribution(Items, ABC):
                     if (theirs.weights[possible] == -np.inf).any():
                         return Estimate(np.inf)
                     return Estimate(mine.divergence(theirs))
-            if self.n_items <= MAX_LISTED:
+            if self._can_list:
                 orders = enumerate_orders(self.n_items)
                 p = self.listed_log_prob(orders)
                 here = p > -np.inf
-                q = other.log_prob(orders[here])
+                q = log_probs(other.log_prob, orders[here])
                 if (q == -np.inf).any():
                     return Estimate(np.inf)
                 return Estimate(max(0.0, float(np.exp(p[here]) @ (p[here] - q))))
             if method == "exact":
                 raise NotExactError(self._refusal("kl"))
         drawn = self.sample(count("draws", draws, minimum=2), rng)
-        return mean_of(self.log_prob(drawn) - other.log_prob(drawn))
-
-    # ---- inside ------------------------------------------------------------------------------
-
-    @cached_property
-    def _shape(self) -> Shape:
-        """The lattice's states; all orders unless the model says otherwise."""
-        return Shape.of_orders(self.n_items)
-
-    @cached_property
-    def _lattice(self) -> Lattice:
-        """The exact program; only where `_is_small`."""
-        weights = self._step_weights(self._shape)
-        if weights is None:  # no additive log-weight, so there is no lattice
-            raise NotExactError(self._refusal("this"))
-        return Lattice(self._shape, weights)
-
-    @property
-    def _is_small(self) -> bool:
-        """Whether the lattice of this model is affordable, and there is one."""
-        return fits(self.n_items) and self._is_additive
-
-    @property
-    def _is_additive(self) -> bool:
-        """Whether the log-weight adds up along the ranking, so that there is a lattice."""
-        return self._adds_up
-
-    @property
-    def _is_listed(self) -> bool:
-        """Whether to list all orders: there is no lattice, and they are few."""
-        return not self._is_small and self.n_items <= MAX_LISTED
-
-    @cached_property
-    def _listing(self) -> tuple[IntArray, FloatArray]:
-        """All orders and their probabilities."""
-        orders = enumerate_orders(self.n_items)
-        return orders, np.exp(self.listed_log_prob(orders))
-
-    def listed_log_prob(self, orders: IntArray) -> Any:
-        """Return log-probabilities of valid orders; -inf where the chance is 0 in doubles.
-
-        For sums over all orders, in which such orders have no part.
-
-        Parameters
-        ----------
-        orders : array of int, shape (..., n)
-        """
-        return self.log_prob(orders)
-
-    @property
-    def _has_marginals(self) -> bool:
-        return self._is_small
-
-    @property
-    def _has_pairwise(self) -> bool:
-        return self._is_small
-
-    def _exact(self, what: str) -> Lattice:
-        if not self._is_small:
-            raise NotExactError(self._refusal(what))
-        return self._lattice
-
-    def _refusal(self, what: str) -> str:
-        limit = MAX_LISTED
-        if self._is_additive:
-            limit = next(n for n in range(40, 0, -1) if fits(n))
-        remedy = "draw with permdist.samplers.run_chains and average over the draws"
-        if what == "log_partition" and self._can_be_tempered:
-            remedy = "estimate it with permdist.samplers.estimate_log_partition"
-        return f"{what}: exact up to {limit} items, this distribution has {self.n_items}; {remedy}"
-
-    @property
-    def _can_be_tempered(self) -> bool:
-        """Whether `estimate_log_partition` knows this kind of distribution."""
-        return False
+        return mean_of(log_probs(self.log_prob, drawn) - log_probs(other.log_prob, drawn))
 
     def _check_orders(self, orders: ArrayLike) -> IntArray:
         return check_orders(orders, self.n_items)

@@ -11,7 +11,8 @@ from scipy.special import logsumexp
 
 from permdist._check import count, finite
 from permdist._kernels import kernel
-from permdist.distributions.base import MAX_LISTED, Distribution, NotExactError
+from permdist.distributions.base import Distribution, NotExactError
+from permdist.distributions.batches import log_probs
 from permdist.rankings import enumerate_orders
 from permdist.sums.lattice import MAX_EXPONENT, check_digits
 from permdist.targets.function import function_target
@@ -167,7 +168,8 @@ class WeightedOrders(Distribution):
         order = self._check_orders(orders)
         flat = order.reshape(-1, self.n_items)
         if self._log_weight is not None:
-            values = self._numbers(self._log_weight(flat.copy()), len(flat), "log_weight")
+            values = log_probs(self._log_weight, flat.copy(), "log_weight")
+            values = self._numbers(values, len(flat), "log_weight")
         else:
             values = np.zeros(len(flat))
             above = np.zeros(flat.shape, dtype=bool)
@@ -205,7 +207,7 @@ class WeightedOrders(Distribution):
     @cached_property
     def _listed_partition(self) -> tuple[float, float]:
         """The largest log-weight, and the log of the sum of all weights relative to it."""
-        if self.n_items > MAX_LISTED:
+        if not self._can_list:
             raise NotExactError(self._refusal("log_partition"))
         weights = self.log_weight(enumerate_orders(self.n_items))
         best = float(weights.max())
@@ -224,7 +226,7 @@ class WeightedOrders(Distribution):
     def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
         if self._is_small:
             return self._lattice.sample(size, rng)
-        if self.n_items > MAX_LISTED:
+        if not self._can_list:
             raise NotExactError(self._refusal("sample"))
         orders, chances = self._listing
         return orders[rng.choice(len(orders), size=size, p=chances / chances.sum())]
@@ -255,6 +257,10 @@ class WeightedOrders(Distribution):
             raise ValueError(f"{name}: expected log-weights that are finite or -inf")
         return array
 
+    def _normalizer(self) -> float | None:
+        """Return the log of the sum of all weights where it is known."""
+        return self.log_partition() if self._is_small or self._is_listed else None
+
     def __repr__(self) -> str:
         if self._pair_weights is not None:
             return f"WeightedOrders.from_pairs({self.n_items} items)"
@@ -264,7 +270,7 @@ class WeightedOrders(Distribution):
 
     def _target(self) -> Target:
         wide, exact = abs(self._reference) > MAX_EXPONENT, self._is_small or self._is_listed
-        normalizer = self.log_partition() if exact else None
+        normalizer = self._normalizer()
         if self._pair_weights is None or self._pair_losses is None:
             function = self.single_log_weight()[0]
             options = {"normalizer": normalizer, "exact": exact, "log_weights": self.log_weight}

@@ -158,7 +158,7 @@ class DistanceModel(Distribution):
     def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
         return self._center[self._sums.draw(size, rng)]
 
-    def mode(self) -> IntArray:
+    def _mode(self) -> IntArray:
         """Return the center."""
         return self._center.copy()
 
@@ -188,15 +188,15 @@ class DistanceModel(Distribution):
         """
         return self._sums.distances()
 
-    def rank_marginals(self) -> FloatArray:
+    def _rank_marginals(self) -> FloatArray:
         """Return ``M[i, r]``, the probability that item i is at position r."""
         found = self._sums.rank_marginals() if self._sums.has_marginals else None
-        return super().rank_marginals() if found is None else found[self._ranks]
+        return super()._rank_marginals() if found is None else found[self._ranks]
 
-    def pairwise(self) -> FloatArray:
+    def _pairwise(self) -> FloatArray:
         """Return ``P[i, j]``, the probability that item i is above item j; 0 on the diagonal."""
         found = self._sums.pairwise() if self._sums.has_pairwise else None
-        return super().pairwise() if found is None else found[np.ix_(self._ranks, self._ranks)]
+        return super()._pairwise() if found is None else found[np.ix_(self._ranks, self._ranks)]
 
     def entropy(
         self, *, method: str = "auto", draws: int = DEFAULT_DRAWS, rng: RandomState = None
@@ -273,12 +273,12 @@ class DistanceModel(Distribution):
             return None
         theta = float(thetas[0]) if len(thetas) else 0.0
         if other._distance == "kendall" and self._has_pairwise:
-            above = self.pairwise()[np.ix_(other._center, other._center)]
+            above = self._pairwise()[np.ix_(other._center, other._center)]
             return theta * float(np.tril(above).sum())
         if other._distance in DISPLACEMENTS and self._has_marginals:
             moves = np.abs(np.arange(self.n_items) - np.arange(self.n_items)[:, None])
             costs = displacement_costs(other._distance, self.n_items)[moves]
-            return theta * float((self.rank_marginals()[other._center] * costs).sum())
+            return theta * float((self._rank_marginals()[other._center] * costs).sum())
         return None
 
     # ---- inside ------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from scipy.special import ndtr
 from permdist._check import choice, scale_of
 from permdist._offer import offer_strategy
 from permdist.ballots import Collection, default_to
-from permdist.distributions.base import DEFAULT_DRAWS, Estimate
+from permdist.distributions.base import DEFAULT_DRAWS, METHODS, Estimate
+from permdist.distributions.estimates import Estimates
 from permdist.distributions.gaps import narrowed
 from permdist.distributions.random_utility import RandomUtility
 from permdist.measures import Measure, parse
@@ -76,7 +77,7 @@ class GaussianScores(RandomUtility):
         utilities += self._narrowed
         return np.argsort(-utilities, axis=1)
 
-    def pairwise(self) -> FloatArray:
+    def _pairwise(self) -> FloatArray:
         """Return ``P[i, j] = Phi((s_i - s_j) / (sqrt(2) scale))``; 0 on the diagonal."""
         need_pairs(self.n_items)
         result = ndtr((self._narrowed[:, None] - self._narrowed[None, :]) / np.sqrt(2.0))
@@ -104,19 +105,30 @@ class GaussianScores(RandomUtility):
     def _unit(self) -> float:
         return self._scale
 
-    def rank_marginals(self, *, method: str = "exact") -> FloatArray:
+    def rank_marginals(
+        self, *, method: str = "auto", draws: int = DEFAULT_DRAWS, rng: RandomState = None
+    ) -> Estimates:
         """Return ``M[i, r]``, the probability that item i is at position r.
 
         Parameters
         ----------
-        method : {"exact", "softrank"}
-            By quadrature, or by SoftRank's recursion, which treats the events that others are
-            above an item as independent: its rows add up to 1, its columns do not.
+        method : {"auto", "exact", "sample", "softrank"}
+            ``"auto"`` and ``"exact"``: by quadrature; ``"sample"``: Monte Carlo; ``"softrank"``:
+            by SoftRank's recursion, which treats the events that others are above an item as
+            independent: its rows add up to 1, its columns do not.
+        draws : int
+            The number of draws of a Monte Carlo estimate.
+        rng : int, Generator or None
+
+        Returns
+        -------
+        Estimates, shape (n, n)
+            An array with a `standard_error`, 0 where exact.
         """
-        choice("method", method, ("exact", "softrank"))
-        if method == "exact":
-            return super().rank_marginals()
-        below = self.pairwise()
+        choice("method", method, (*METHODS, "softrank"))
+        if method != "softrank":
+            return super().rank_marginals(method=method, draws=draws, rng=rng)
+        below = self._pairwise()
         above = below.T
         result = np.zeros((self.n_items, self.n_items))
         for i in range(self.n_items):
@@ -127,7 +139,7 @@ class GaussianScores(RandomUtility):
                 chance[1:] = (1.0 - p) * chance[1:] + p * chance[:-1]
                 chance[0] *= 1.0 - p
             result[i] = chance
-        return result
+        return Estimates.exact(result)
 
     def expect(
         self,

@@ -173,7 +173,7 @@ class GoodBad(PairModel, Distribution):
         steps = lattice.shape.steps_of(chosen, label)
         return self._by_scores(lattice.expect_gradient(steps))
 
-    def mode(self) -> IntArray:
+    def _mode(self) -> IntArray:
         """Find the most probable order: that of the scores, unless a tilt moves it."""
         if self._tilt is None:
             return self._ranked.copy()

@@ -14,6 +14,7 @@ from permdist._offer import offer_strategy
 from permdist.ballots import Ballots, Collection, is_item_lists
 from permdist.distributions.base import Distribution, NotExactError
 from permdist.distributions.distance_model import DistanceModel
+from permdist.distributions.drawn import ask
 from permdist.distributions.mallows_fit import full_orders
 from permdist.distributions.plackett_luce import PlackettLuce
 from permdist.inference.likelihood import ballots_about
@@ -241,22 +242,22 @@ class Mixture(Distribution):
 
     # ---- what follows ------------------------------------------------------------------------
 
-    def mode(self) -> IntArray:
+    def _mode(self) -> IntArray:
         """Find the most probable order: up to 8 items, or where all components have the same."""
         if self._is_listed:
-            return super().mode()
-        modes = [part.mode() for part in self._present()[1]]
+            return super()._mode()
+        modes = [ask(part.mode, method="exact") for part in self._present()[1]]
         if all(np.array_equal(modes[0], other) for other in modes[1:]):
             return modes[0]
-        return super().mode()
+        return super()._mode()
 
-    def rank_marginals(self) -> FloatArray:
+    def _rank_marginals(self) -> FloatArray:
         """Return ``M[i, r]``, the probability that item i is at position r."""
-        return self._mean(lambda part: part.rank_marginals())
+        return self._mean(lambda part: ask(part.rank_marginals, method="exact"))
 
-    def pairwise(self) -> FloatArray:
+    def _pairwise(self) -> FloatArray:
         """Return ``P[i, j]``, the probability that item i is above item j; 0 on the diagonal."""
-        return self._mean(lambda part: part.pairwise())
+        return self._mean(lambda part: ask(part.pairwise, method="exact"))
 
     def _mean(self, answer: Callable[[Distribution], FloatArray]) -> FloatArray:
         """Return the weighted mean of what each component answers."""

@@ -213,7 +213,7 @@ class PlackettLuce(RandomUtility):
         scores = narrowed(self._scores, 1.0, IMPASSABLE)
         return scores - scores.max()
 
-    def pairwise(self) -> FloatArray:
+    def _pairwise(self) -> FloatArray:
         """Return ``P[i, j] = 1 / (1 + exp(s_j - s_i))``; 0 on the diagonal."""
         need_pairs(self.n_items)
         with np.errstate(over="ignore"):
@@ -222,7 +222,7 @@ class PlackettLuce(RandomUtility):
         return result
 
     def _pairwise_slopes(self) -> FloatArray:
-        chance = self.pairwise()
+        chance = self._pairwise()
         return chance * chance.T
 
     def _noise(self) -> Noise:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._check import count, finite
+from permdist._check import finite
 from permdist.distributions.base import Distribution
 from permdist.measures import AUC, Composite, KendallTau, Measure, parse
 from permdist.rankings import order_by_scores
@@ -59,11 +59,11 @@ class RandomUtility(Distribution):
         """The scale of the noise."""
         return 1.0
 
-    def mode(self) -> IntArray:
+    def _mode(self) -> IntArray:
         """Return the order of the scores; equal scores by item number."""
         return order_by_scores(self._scores)
 
-    def rank_marginals(self) -> FloatArray:
+    def _rank_marginals(self) -> FloatArray:
         """Return ``M[i, r]``, the probability that item i is at position r.
 
         Exact to about 1e-15, relative for all but the smallest; O(n^2 log n) for each node.
@@ -74,12 +74,10 @@ class RandomUtility(Distribution):
     def _marginals(self) -> FloatArray:
         return marginals(self._noise(), self.n_items)
 
-    def top_k(self, k: int) -> FloatArray:
-        """Return each item's probability to be among the first k."""
-        kept = min(count("k", k), self.n_items)
+    def _top_k(self, k: int) -> FloatArray:
         if "_marginals" in self.__dict__:
-            return self._marginals[:, :kept].sum(axis=1)
-        return marginals(self._noise(), kept).sum(axis=1)
+            return self._marginals[:, :k].sum(axis=1)
+        return marginals(self._noise(), k).sum(axis=1)
 
     @property
     def _has_marginals(self) -> bool:

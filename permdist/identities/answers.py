@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from permdist.distributions.batches import BatchError, log_probs
+from permdist.distributions.drawn import ask
 from permdist.rankings import enumerate_orders, order_to_ranks
 
 if TYPE_CHECKING:
@@ -41,12 +43,10 @@ class Answers:
         ----------
         orders : array of int, shape (..., n)
         """
-        answer = np.asarray(self.dist.log_prob(orders.copy()), dtype=np.float64)
-        if answer.shape != orders.shape[:-1]:
-            raise Wrong(
-                f"log_prob: expected shape {orders.shape[:-1]} for orders of shape "
-                f"{orders.shape}, got {answer.shape}"
-            )
+        try:
+            answer = log_probs(self.dist.log_prob, orders.copy())
+        except BatchError as error:
+            raise Wrong(str(error)) from error
         wrong = np.isnan(answer) | (answer == np.inf)
         if wrong.any():
             value = answer.ravel()[int(np.argmax(wrong))]
@@ -85,12 +85,12 @@ class Answers:
     @cached_property
     def marginals(self) -> FloatArray:
         """The rank marginals, as the distribution says."""
-        return self._square("rank_marginals", self.dist.rank_marginals())
+        return self._square("rank_marginals", ask(self.dist.rank_marginals, method="exact"))
 
     @cached_property
     def pairwise(self) -> FloatArray:
         """The pairwise chances, as the distribution says."""
-        return self._square("pairwise", self.dist.pairwise())
+        return self._square("pairwise", ask(self.dist.pairwise, method="exact"))
 
     @cached_property
     def entropy(self) -> float:
@@ -100,7 +100,7 @@ class Answers:
     @cached_property
     def mode(self) -> IntArray:
         """The most probable order, as the distribution says."""
-        return proper_orders("mode", self.dist.mode(), (), self.n)
+        return proper_orders("mode", ask(self.dist.mode, method="exact"), (), self.n)
 
     def _square(self, name: str, values: object) -> FloatArray:
         array = np.array(values, dtype=np.float64)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist.plots.pictures import as_text, finished, new_axes
+from permdist.plots.pictures import DRAWS, as_text, finished, new_axes
+from permdist.plots.sources import table_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +40,8 @@ def plot_centers(mixture: Mixture, *, ax: Axes | None = None) -> Axes:
     ax = ax or new_axes()
     n, places = mixture.n_items, np.arange(mixture.n_components)
     positions = np.arange(1, n + 1)
-    ranks = np.array([part.rank_marginals() @ positions for part in mixture.components])
+    tables = [table_of(part, "rank_marginals", DRAWS, 0) for part in mixture.components]
+    ranks = np.array([table @ positions for table in tables])
     colors = colormaps["tab10" if n <= 10 else "viridis"]
     # Names keep a distance from one another, so that they can be read.
     heights, gap = ranks[-1].copy(), 0.06 * max(float(np.ptp(ranks)), 1e-9)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import finite
+from permdist.plots.sources import drawn_from, estimated_from, names_of, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from permdist.data import Queries
     from permdist.distributions import Distribution, TiedRankings
     from permdist.measures import Evaluation, Measure
+    from permdist.samplers import Chains
 
 __all__ = [
     "collection",
@@ -31,6 +33,7 @@ __all__ = [
 ]
 
 BAD = "#d9d9d9"
+DRAWS = 10_000
 
 
 def collection(queries: Queries, ax: Axes | None = None) -> Axes:
@@ -218,18 +221,31 @@ def distances(
 
 
 def marginals(
-    dist: Distribution | TiedRankings, ax: Axes | None = None, *, highest: float | None = None
+    dist: Distribution | TiedRankings | Chains | ArrayLike,
+    ax: Axes | None = None,
+    *,
+    highest: float | None = None,
+    draws: int = DRAWS,
+    rng: RandomState = 0,
 ) -> Axes:
     """Draw rank marginals as a heat map, with the best items on top.
 
+    Where they are not exact, the color bar says how many draws they are estimated from, and the
+    largest standard error.
+
     Parameters
     ----------
-    dist : Distribution or TiedRankings
-        Of rankings with ties, a tied item counts at all positions of its bucket alike.
+    dist : Distribution, TiedRankings, Chains, or array of int, shape (..., n)
+        Whatever has draws; an array has orders. Of rankings with ties, a tied item counts at all
+        positions of its bucket alike.
     ax : Axes, optional
     highest : float, optional
         The probability with the brightest color, to make several plots comparable; by default
         the largest one.
+    draws : int
+        How many a distribution draws if it is not exact.
+    rng : int, Generator or None
+        For these draws.
 
     Examples
     --------
@@ -238,19 +254,15 @@ def marginals(
     >>> [tick.get_text() for tick in axes.get_yticklabels()]
     ['coffee', 'tea']
     """
-    from permdist.distributions import TiedRankings
-
-    if isinstance(dist, TiedRankings):
-        table = np.asarray(dist.rank_marginals(rng=0))  # drawn if there are too many items
-    else:
-        table = dist.rank_marginals()
-    order = np.argsort(table @ np.arange(dist.n_items), kind="stable")
-    positions = [str(position) for position in range(1, dist.n_items + 1)]
+    table = table_of(dist, "rank_marginals", draws, rng)
+    names = names_of(dist, len(table))
+    order = np.argsort(table @ np.arange(len(table)), kind="stable")
+    positions = [str(position) for position in range(1, len(table) + 1)]
     ax = heatmap(
         table[order],
-        rows=[dist.names[item] for item in order],
+        rows=[names[item] for item in order],
         columns=positions,
-        label="probability",
+        label="probability" + estimated_from(table),
         limits=(0.0, max(float(table.max()) if highest is None else highest, 1e-300)),
         ax=ax,
     )
@@ -260,34 +272,43 @@ def marginals(
     return ax
 
 
-def pairwise(dist: Distribution | TiedRankings, ax: Axes | None = None) -> Axes:
+def pairwise(
+    dist: Distribution | TiedRankings | Chains | ArrayLike,
+    ax: Axes | None = None,
+    *,
+    draws: int = DRAWS,
+    rng: RandomState = 0,
+) -> Axes:
     """Draw the probability that one item is above another, best items first.
 
-    Blue is above, red is below, white is even. Where there are ties, colors count them half.
+    Blue is above, red is below, white is even. Where there are ties, colors count them half. The
+    color bar says so if the probabilities are estimates.
 
     Parameters
     ----------
-    dist : Distribution or TiedRankings
+    dist : Distribution, TiedRankings, Chains, or array of int, shape (..., n)
+        Whatever has draws; an array has orders.
     ax : Axes, optional
+    draws : int
+        How many a distribution draws if it is not exact.
+    rng : int, Generator or None
+        For these draws.
     """
-    from permdist.distributions import TiedRankings
-
-    label = "Pr(row above column)"
-    if isinstance(dist, TiedRankings):
-        table = np.array(dist.pairwise(rng=0))
-        balance = table + 0.5 * dist.pairwise_ties(rng=0)
+    found = table_of(dist, "pairwise", draws, rng)
+    label, names = "Pr(row above column)", names_of(dist, len(found))
+    table = balance = found.copy()
+    if hasattr(dist, "pairwise_ties"):
+        balance = table + 0.5 * table_of(dist, "pairwise_ties", draws, rng)
         label += " + Pr(tie) / 2"
-    else:
-        table = balance = dist.pairwise().copy()
     for square in (table, balance):
         np.fill_diagonal(square, 0.5)
     order = np.argsort(balance.sum(axis=0), kind="stable")
-    names = [dist.names[item] for item in order]
+    shown = [names[item] for item in order]
     ax = heatmap(
         table[np.ix_(order, order)],
-        rows=names,
-        columns=names,
-        label=label,
+        rows=shown,
+        columns=shown,
+        label=label + estimated_from(found),
         cmap="RdBu",
         limits=(0.0, 1.0),
         shades=balance[np.ix_(order, order)],
@@ -298,7 +319,7 @@ def pairwise(dist: Distribution | TiedRankings, ax: Axes | None = None) -> Axes:
 
 
 def measure_values(
-    dist: Distribution,
+    dist: Distribution | Chains | ArrayLike,
     measure: str | Measure,
     labels: ArrayLike,
     *,
@@ -310,25 +331,30 @@ def measure_values(
 
     Parameters
     ----------
-    dist : Distribution
+    dist : Distribution, Chains, or array of int, shape (..., n)
+        Whatever has draws; an array has orders.
     measure : Measure or str
     labels : array of int, shape (n,)
     draws : int
-        For the histogram; the expectation is exact if that is feasible.
+        For the histogram of a distribution; its expectation is exact if that is feasible.
     rng : int, Generator or None
     ax : Axes, optional
     """
+    from permdist.distributions import Distribution
     from permdist.measures import parse
 
     ax = ax or new_axes()
     chosen = parse(measure)
     if not chosen.defined(labels):
         raise ValueError(f"measure: {chosen.name!r} is undefined for these labels")
-    values = chosen(dist.sample(draws, rng), labels)
-    mean = dist.expect(chosen, labels, draws=draws, rng=rng)
+    values = chosen(drawn_from(dist, draws, rng), labels)
+    mean, about = float(values.mean()), f" of {len(values):,} draws"
+    if isinstance(dist, Distribution):
+        found = dist.expect(chosen, labels, draws=draws, rng=rng)
+        mean, about = float(found), f" ± {found.standard_error:.2g}" if found.draws else ""
     low, high = chosen.range
     ax.hist(values, bins=np.linspace(low, high, 41).tolist(), color="#4292c6", density=True)
-    ax.axvline(float(mean), color="#cb181d", linewidth=1.5, label=f"mean {float(mean):.3f}")
+    ax.axvline(mean, color="#cb181d", linewidth=1.5, label=f"mean {mean:.3f}{about}")
     ax.set(xlabel=chosen.name, ylabel="density of draws", xlim=(low, high))
     ax.legend(frameon=False)
     return finished(ax)

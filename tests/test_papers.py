@@ -1,0 +1,94 @@
+"""Printed tables of papers beside the same learners on the data at hand."""
+
+import naive
+import numpy as np
+import pytest
+
+from permdist import data
+from permdist.comparison import papers, read_entries
+from permdist.comparison.papers import PAPERS, paper_table
+from permdist.comparison.published import COLLECTIONS, PUBLISHED, Size
+from permdist.measures import parse
+
+
+@pytest.fixture(scope="module")
+def folds():
+    queries = data.make_letor(18, n_documents=(4, 8), relevant=0.2, rng=0)
+    return data.make_folds(queries, 3, rng=0)
+
+
+def short(monkeypatch, name, learners):
+    """Let a paper have few learners, which are fast."""
+    paper = PAPERS[name]._replace(learners=learners)
+    monkeypatch.setattr(papers, "PAPERS", {**PAPERS, name: paper})
+
+
+def test_every_paper_can_be_read():
+    for paper in PAPERS.values():
+        for learner, text in paper.learners.items():
+            assert len(read_entries(text)) == 1, learner
+        for measure in paper.measures:
+            parse(measure)
+        # Every learner is printed somewhere, and nothing printed by the paper is left out.
+        shown = {
+            learner
+            for name in paper.measures.values()
+            for column in papers._printed(paper, name, None).values()
+            for learner in column
+        }
+        assert set(paper.learners) <= shown
+        if not paper.cleaned:
+            assert shown <= set(paper.learners)
+            values = [row.value for row in PUBLISHED if row.source.startswith(paper.source)]
+            assert len(values) == sum(
+                len(column)
+                for name in paper.measures.values()
+                for column in papers._printed(paper, name, None).values()
+            )
+
+
+def test_a_table_says_what_was_compared(folds, monkeypatch):
+    short(monkeypatch, "xu2010", {"RankSVM": "RankSVM[C=1]", "AdaRank": "AdaRank[max_iter=5]"})
+    table = paper_table("xu2010", folds)
+    text = str(table)
+    empty = sum(int((fold.test.n_relevant == 0).sum()) for fold in folds)
+    assert empty > 0
+    assert f"3 folds; not cleaned, {empty} queries without a relevant document count as 0." in text
+    assert "Rules: letor4:map, letor4:ndcg@3; settings chosen by letor4:map" in text
+    assert "Printed: OHSUMED, TD2003 and TD2004 of LETOR 2.0" in text
+    frame = table.to_frame("letor4:ndcg@3")
+    assert frame.loc["AdaRank", "OHSUMED, LETOR 2.0"] == 0.4803
+    values = table.comparison.values("letor4:ndcg@3")
+    assert frame["here"].to_numpy() == pytest.approx(values.mean(axis=1))
+    assert frame["standard_error"].to_numpy() == pytest.approx(
+        values.std(axis=1, ddof=1) / np.sqrt(18)
+    )
+    naive.refuses(lambda: table.to_frame("mrr"), ValueError, "measure: expected one of")
+    naive.refuses(lambda: paper_table("xu2011", folds), ValueError, "did you mean 'xu2010'?")
+
+
+def test_cleaned_queries_are_counted(folds, monkeypatch):
+    short(monkeypatch, "dubey2009", {"RankSVM": "RankSVM[C=1]"})
+    table = paper_table("dubey2009", folds)
+    left = sum(fold.test.clean().n_queries for fold in folds)
+    assert left < 18
+    assert f"cleaned: {left} queries and" in table.notes[0]
+    assert table.comparison.values("map").shape == (1, left)
+    assert table.to_frame().loc["RankSVM", "OHSUMED, cleaned"] == 0.563
+
+
+def test_baselines_of_the_same_collection_are_shown(folds, monkeypatch):
+    monkeypatch.setitem(COLLECTIONS, "MQ2008", size(folds))
+    short(monkeypatch, "xu2010", {"RankSVM": "RankSVM[C=1]"})
+    table = paper_table("xu2010", folds)
+    assert table.notes[0].startswith("Data here: MQ2008: 18 queries")
+    assert table.to_frame().loc["RankSVM", "MQ2008, LETOR's baselines"] == 0.4696
+
+
+def size(folds):
+    tests = [fold.test for fold in folds]
+    return Size(
+        sum(test.n_queries for test in tests),
+        sum(test.n_documents for test in tests),
+        tests[0].n_features,
+    )
