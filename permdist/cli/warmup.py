@@ -116,12 +116,8 @@ def _chains() -> None:
     from permdist import GoodBad, plots
     from permdist.samplers import run_chains
 
-    for labels, options in (
-        ([1, 0, 1, 0], {}),
-        ([2, 1, 0, 0], {}),
-        ([1, 0, 1, 0], {"tilt": "ap"}),
-    ):
-        model = GoodBad([0.3, 0.1, -0.2, 0.0], labels, **options)
+    for labels, tilt in (([1, 0, 1, 0], None), ([2, 1, 0, 0], None), ([1, 0, 1, 0], "ap")):
+        model = GoodBad([0.3, 0.1, -0.2, 0.0], labels, tilt=tilt)
         for kernel in ("auto", "adjacent", "relocation"):
             run_chains(model, draws=300, chains=2, rng=0, kernel=kernel, progress=False)
     model = GoodBad([0.1 * i for i in range(25)], [1, 0, 0, 0, 0] * 5, tilt="ap", kappa=5.0)
