@@ -88,7 +88,7 @@ LEARNERS = [
     ConvexLoss(C=0.01, max_iter=12),  # over rows, which are sorted again between rounds
     SVMMap(C=0.01, max_iter=8, normalize=("raw", "zscore")),
     RankCosine(max_iter=5),
-    AdaRank(max_iter=4, weak="features"),
+    AdaRank(max_iter=4, accept="literal"),
     ListMLE(max_iter=5, ties="random"),  # draws, for documents in their canonical order
 ]
 

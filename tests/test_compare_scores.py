@@ -155,7 +155,7 @@ def test_scattered_scores_are_gathered_on_request(whole, scores):
 def test_texts_and_report_of_scores(whole, scores, tmp_path):
     found = compare_scores(scores, whole, measures="map")
     text = str(found)
-    assert text.startswith("ap: 45 test queries\n")
+    assert text.startswith("ap: 45 test queries; queries without")
     assert "fit, s" not in text + found.to_markdown()
     assert "nan" not in text + found.to_markdown() + found.to_latex()
     facts = json.loads(json.dumps(found.to_dict(), allow_nan=False))

@@ -7,6 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numba
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -142,7 +143,8 @@ def test_two_processes_that_save_different_signatures_do_not_mix_them_up(tmp_pat
     assert call("load", "f8")[0] == "6.0"
 
 
-def test_the_collector_rests_while_kernels_are_compiled():
+def test_the_collector_rests_while_kernels_are_compiled(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     seen = []
 
     @kernel

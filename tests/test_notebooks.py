@@ -62,6 +62,12 @@ DISTRIBUTIONS = {
     "WeightedOrders": lambda: WeightedOrders(
         4, log_weight=lambda orders: -np.asarray(orders)[..., 0], names=NAMES
     ),
+    "FromFunctions": lambda: Distribution.from_functions(
+        4, lambda order: -float(order[0]), normalized=False, names=NAMES
+    ),
+    "drawn": lambda: Distribution.from_functions(
+        4, sample=lambda rng: rng.permutation(4), names=NAMES
+    ),
 }
 
 
@@ -189,8 +195,9 @@ def test_distributions_are_shown(name):
     assert all(picture.find("title").text for picture in pictures)
     told = words(tree)
     assert EVIL in told
-    assert type(dist).__name__ in told
-    if isinstance(dist, Distribution):
+    assert repr(dist).partition("(")[0] in told
+    assert ("estimated from 400 draws" in told) == (name == "drawn")
+    if isinstance(dist, Distribution) and name != "drawn":
         assert len(pictures) == dist.n_items
         mean = 1.0 + dist.rank_marginals() @ np.arange(4)
         assert all(f"{value:.3f}" in told for value in mean)
@@ -227,7 +234,14 @@ def test_nothing_is_missing_here():
     parts = {"FitTable", "QueriesView", "BattlesView", "BallotsView", "LargeFit"}
     ours = {kind for kind in subclasses(Shown) if kind.__module__.startswith("permdist")}
     assert {kind.__name__ for kind in ours} - parts <= set(RESULTS)
-    abstract = {"Distribution", "TiedRankings", "RandomUtility", "DistanceModel", "PairModel"}
+    abstract = {
+        "Distribution",
+        "ExactAnswers",
+        "TiedRankings",
+        "RandomUtility",
+        "DistanceModel",
+        "PairModel",
+    }
     models = {kind for kind in subclasses(Items) if kind.__module__.startswith("permdist")}
     assert {kind.__name__ for kind in models} - abstract <= set(DISTRIBUTIONS)
 

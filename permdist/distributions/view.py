@@ -154,7 +154,10 @@ def _marginals(dist: Any) -> tuple[FloatArray | None, str]:
     try:
         exact, drawn = dist._quick()
         if n <= exact:
-            return np.asarray(dist.rank_marginals()), "exact"
+            found = dist.rank_marginals()
+            if getattr(found, "draws", 0):  # not exact after all
+                return _drawn(dist), f"estimated from {DRAWS} draws; {more}"
+            return np.asarray(found), "exact"
         if n <= drawn:
             return _drawn(dist), f"estimated from {DRAWS} draws; {more}"
     except Exception as error:  # a distribution of a user's own: show what there is
@@ -178,6 +181,8 @@ def _mode(dist: Any) -> dict[str, Any]:
     try:
         best = dist.mode()
     except Exception:  # of a user's own, or too many items for this one
+        return {}
+    if getattr(best, "draws", 0):
         return {}
     names = dist.names if dist.is_named else None
     buckets = [[item] for item in best.tolist()] if isinstance(best, np.ndarray) else best.buckets

@@ -112,8 +112,9 @@ def sum_queries(
                 last = k + 1
                 while last < stop and par[last] == par[k]:
                     last += 1
-                end = 0  # the steps do not change from this count on
-                for j in range(k - start, last - start):
+                # The steps do not change from this count on; from a 0 it would be compiled twice.
+                end = min(m, all_ends[ends_at + k - start])
+                for j in range(k - start + 1, last - start):
                     end = max(end, min(m, all_ends[ends_at + j]))
                 for i in range(end + 1):
                     total = 0.0
