@@ -289,7 +289,7 @@ def draw(found: dict[str, Any], picture: Path) -> None:
         below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2}
         axis.legend(title="slopes", frameon=False, **below)
     axes[0].set_ylabel("processor time of a fit, s")
-    figure.savefig(picture, dpi=120)
+    figure.savefig(picture, dpi=90)
     print(f"picture: {picture}")
 
 
