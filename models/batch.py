@@ -132,8 +132,11 @@ class Batch:
             Threads, all processors for None; the result does not depend on it.
         """
         workers = n_threads(n_jobs)
-        parts = min(workers * max(1, len(scores) // (workers * PART)), 4 * workers)
-        cuts = np.searchsorted(self.ptr, np.linspace(0, len(scores), parts + 1)).tolist()
+        parts = min(len(scores) // PART, 4 * workers) if workers > 1 else 1
+        # A long query may be more than a part.
+        cuts = np.unique(np.searchsorted(self.ptr, np.linspace(0, len(scores), max(parts, 1) + 1)))
+        if len(cuts) <= 2:
+            return measure.values(place_by_scores(scores, self.labels, self.ptr, measure.ties))
 
         def work(number: int) -> FloatArray:
             first, last = cuts[number : number + 2]
@@ -141,9 +144,7 @@ class Batch:
             ptr = self.ptr[first : last + 1] - a
             return measure.values(place_by_scores(scores[a:b], self.labels[a:b], ptr, measure.ties))
 
-        if parts == 1 or len(scores) < PART:
-            return measure.values(place_by_scores(scores, self.labels, self.ptr, measure.ties))
-        return np.concatenate(map_blocks(work, parts, n_jobs))
+        return np.concatenate(map_blocks(work, len(cuts) - 1, n_jobs))
 
     def beyond_chance(self, measure: Measure, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return a measure of each query, and that of a random order.

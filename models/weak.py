@@ -127,15 +127,14 @@ class Listing(Pool):
     def attempt(self, key: int, alpha: float) -> Attempt:
         """Look at the model with this weak ranker added to it."""
         self._tried = (*self._steps, (key, alpha))
-        asked, there = np.array([key, alpha]), self._table.checkpoint
-        known = there.find(self._state(), asked) if there is not None else None
-        if known is not None:
-            return Attempt(known.value, known.steepest, known.gradient[0], known.silent > 0)
-        found = self._rounds.attempt(self._table, self._steps, key, alpha)
-        if there is not None:
-            sums = found.measure, np.array([found.delta]), found.bound, int(found.changed)
-            there.keep(self._state(), asked, Evaluation(*sums))
-        return found
+
+        def compute() -> Evaluation:
+            found = self._rounds.attempt(self._table, self._steps, key, alpha)
+            delta = np.array([found.delta])
+            return Evaluation(found.measure, delta, found.bound, int(found.changed))
+
+        known = self._kept(np.array([key, alpha]), compute)
+        return Attempt(known.value, known.steepest, float(known.gradient[0]), known.silent > 0)
 
     def accept(self) -> None:
         """Keep the model of the last attempt."""
@@ -154,22 +153,26 @@ class Listing(Pool):
         return self.rankers.scores(key, queries.X)
 
     def _after_steps(self) -> Sums:
-        if self._sums is not None:
-            return self._sums
-        asked, there = np.array([-1.0]), self._table.checkpoint
-        known = there.find(self._state(), asked) if there is not None else None
-        if known is not None:
-            self._sums = Sums(known.value, known.steepest, known.gradient)
-            return self._sums
-        found = self._sums = self._rounds.sums(self._table, self._steps)
-        if there is not None:
-            there.keep(
-                self._state(), asked, Evaluation(found.measure, found.by_ranker, found.bound, 0)
-            )
-        return found
+        def compute() -> Evaluation:
+            found = self._rounds.sums(self._table, self._steps)
+            return Evaluation(found.measure, found.by_ranker, found.bound, 0)
 
-    def _state(self) -> bytes:
-        return hashlib.sha256(repr(self._steps).encode()).digest()[:16]
+        if self._sums is None:
+            known = self._kept(np.array([-1.0]), compute)
+            self._sums = Sums(known.value, known.steepest, known.gradient)
+        return self._sums
+
+    def _kept(self, asked: FloatArray, compute: Callable[[], Evaluation]) -> Evaluation:
+        """Return what a question comes to: from the checkpoint, or computed and added to it."""
+        there = self._table.checkpoint
+        if there is None:
+            return compute()
+        state = hashlib.sha256(repr(self._steps).encode()).digest()[:16]
+        known: Evaluation | None = there.find(state, asked)
+        if known is None:
+            known = compute()
+            there.keep(state, asked, known)
+        return known
 
 
 class Features(Listing):
@@ -246,19 +249,17 @@ class Stumps(Listing):
         if signed:
             sign = np.concatenate([sign, -sign])
             feature, threshold = np.tile(feature, 2), np.tile(threshold, 2)
-        usable = np.ones(len(sign), dtype=bool)
+        self._threshold, usable = threshold, np.ones(len(sign), dtype=bool)
         super().__init__(table, Listed(feature, sign, threshold, usable), measure, start)
 
     def model(self, keys: list[Any], alphas: list[float], start: FloatArray) -> dict[str, Any]:
         """Return a table of stumps; those of small values first have a negative alpha."""
         need_no_start(start)
-        rankers = self.rankers
-        assert rankers.threshold is not None
         return {
             "stumps_": {
-                "feature": rankers.feature[keys].astype(int).tolist(),
-                "threshold": rankers.threshold[keys].tolist(),
-                "alpha": (rankers.factor[keys] * np.array(alphas)).tolist(),
+                "feature": self.rankers.feature[keys].astype(int).tolist(),
+                "threshold": self._threshold[keys].tolist(),
+                "alpha": (self.rankers.factor[keys] * np.array(alphas)).tolist(),
             }
         }
 

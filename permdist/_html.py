@@ -62,7 +62,7 @@ class Shown:
 
     def to_frame(self) -> pd.DataFrame:
         """Return the table as a data frame."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no table")  # subclasses give one
 
     def _facts(self) -> Mapping[str, Any]:
         """Return numbers to be shown above the table."""

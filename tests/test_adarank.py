@@ -289,3 +289,14 @@ def test_sums_over_rounds_are_what_they_say(queries):
         assert tried.measure == pytest.approx(after.sum())
         assert tried.delta == pytest.approx((after - before - 3.0 * measures[1]).min())
         assert tried.changed == bool((after != before).any())
+
+
+def test_measures_do_not_depend_on_threads_nor_on_long_queries(monkeypatch):
+    monkeypatch.setattr(batch, "PART", 20)
+    rng = np.random.default_rng(0)
+    for sizes in ([200], [3, 150, 2, 4], [10] * 12):
+        labels, scores = rng.integers(0, 3, sum(sizes)), rng.normal(size=sum(sizes))
+        one = batch.Batch.of(labels, np.concatenate([[0], np.cumsum(sizes)]))
+        wanted = one.measured(parse("ndcg@5"), scores)
+        for jobs in (2, 3):
+            np.testing.assert_array_equal(one.measured(parse("ndcg@5"), scores, jobs), wanted)
