@@ -41,6 +41,7 @@ LAYERS: dict[str, list[dict[str, str]]] = {
         {
             "models": "learners: an objective over\na space, and a solver",
             "objectives": "the objectives,\nwithout a learner",
+            "adapters": "the objectives\nin other libraries",
         },
     ],
     "tools": [
@@ -57,6 +58,7 @@ LAYERS: dict[str, list[dict[str, str]]] = {
             "explorer": "a local page\nto play with",
             "cli": "permdist on the\ncommand line",
             "rating": "leaderboards\nfrom battles",
+            "posterior": "posterior draws\nof parameters",
         },
     ],
 }
