@@ -5,20 +5,29 @@ Dubey et al.: Conditional Models for Non-smooth Ranking Loss Functions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from permdist._typing import FloatArray
 from permdist.measures import Measure, parse
-from permdist.models.objectives.base import Bound, Objective
+from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
+from permdist.models.objectives.curvature import (
+    by_means,
+    number_of_others,
+    pair_variances,
+    slopes_of_best,
+)
 from permdist.models.rules import OneOf
 from permdist.models.spaces import Space, Sums, UtilitySums, parse_space
 
 if TYPE_CHECKING:
-    from permdist._typing import FloatArray, IntArray, RandomState
+    from permdist._typing import IntArray, RandomState
     from permdist.models.batch import Batch
 
+Variances = Callable[[FloatArray, FloatArray], FloatArray]
 SMALLEST = 1e-300
 KAPPA_UNITS = ("queries", "pairs")
 
@@ -26,6 +35,13 @@ KAPPA_UNITS = ("queries", "pairs")
 @dataclass(frozen=True)
 class Conditional(Objective):
     """What the objectives of conditional models share.
+
+    The second derivatives of the log of a sum over rankings are variances. Over `pairs` and `rows`
+    they are those of independent pairs, without the tilt of rows; over other spaces the curvature
+    is the largest variance that goes with the mean, and so an upper bound (where more than two
+    labels are cut up by thresholds, its size). Of an expected measure, it is what
+    majorize-minimize steps take: that of the convex part of ``-log E[measure]``, times
+    ``E[measure]``.
 
     Parameters
     ----------
@@ -58,6 +74,21 @@ class Conditional(Objective):
         space, measure = parse_space(self.space), parse(self.measure)
         return space.sums(batch, measure, n_jobs=n_jobs, random_state=self.random_state)
 
+    def _variances(self, batch: Batch, n_jobs: int | None, kappa: float = 0.0) -> Variances:
+        """Return a function of scores and of the slopes of the log-sum."""
+        space = parse_space(self.space)
+        if space.independent:
+            tilts = kappa / batch.n_pairs if space.alias == "pairs" else np.zeros(len(batch))
+            factors = 2.0 * batch.scale
+            return lambda scores, _: pair_variances(batch, factors, tilts, scores, n_jobs)
+        scale = batch.scale[batch.query_of]
+        best, largest = scale * slopes_of_best(batch), scale * number_of_others(batch)
+        return lambda _, slopes: by_means(best + slopes, largest)
+
+    def _needs_slopes(self) -> bool:
+        """Return whether `_variances` looks at the slopes of the log-sum."""
+        return not parse_space(self.space).independent
+
 
 class OverSums:
     """An objective that is ready for the queries of a batch, with the sums it is made of."""
@@ -71,7 +102,30 @@ class OverSums:
 
 
 @dataclass(frozen=True)
-class Likelihood(Conditional):
+class LogSum(Conditional):
+    """What `Likelihood` and `ConvexLoss` share: a log-sum, tilted by the loss."""
+
+    def _tilt(self) -> float:
+        return 0.0
+
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> OverSums:
+        """Make the objective ready for the queries of a batch; see `Objective.bind`."""
+        sums, kappa = self.sums(batch, n_jobs), self._tilt()
+        return OverSums(sums, lambda scores: sums.log_sums(scores, kappa))
+
+    def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
+        """Do so with the curvature; see `Objective.bind_derivatives`."""
+        bound, variances = self.bind(batch, n_jobs), self._variances(batch, n_jobs, self._tilt())
+
+        def derivatives(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            values, gradient = bound(scores)
+            return values, gradient, variances(scores, gradient)
+
+        return derivatives
+
+
+@dataclass(frozen=True)
+class Likelihood(LogSum):
     """``log sum_y exp(F(y) - F(best))``: minus the log-likelihood of the best ranking, L1.
 
     Examples
@@ -84,14 +138,9 @@ class Likelihood(Conditional):
     alias: ClassVar[str] = "likelihood"
     space: Space | str = "pairs"
 
-    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
-        """Make the objective ready for the queries of a batch; see `Objective.bind`."""
-        sums = self.sums(batch, n_jobs)
-        return OverSums(sums, lambda scores: sums.log_sums(scores, 0.0))
-
 
 @dataclass(frozen=True)
-class ConvexLoss(Conditional):
+class ConvexLoss(LogSum):
     """``log sum_y exp(F(y) - F(best) + kappa loss(y))``: the convex bound of likelihood and loss.
 
     Parameters
@@ -111,10 +160,8 @@ class ConvexLoss(Conditional):
     alias: ClassVar[str] = "convex-loss"
     kappa: float = 1.0
 
-    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
-        """Make the objective ready for the queries of a batch; see `Objective.bind`."""
-        sums, kappa = self.sums(batch, n_jobs), float(self.kappa)
-        return OverSums(sums, lambda scores: sums.log_sums(scores, kappa))
+    def _tilt(self) -> float:
+        return float(self.kappa)
 
 
 @dataclass(frozen=True)
@@ -138,12 +185,9 @@ class LikelihoodAndLoss(ConvexLoss):
     def __post_init__(self) -> None:
         OneOf(KAPPA_UNITS).check("kappa_units", self.kappa_units)
 
-    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> OverSums:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
-        sums = self.sums(batch, n_jobs)
-        kappas = np.full(len(batch), float(self.kappa))
-        if self.kappa_units == "pairs":
-            kappas *= batch.n_pairs
+        sums, kappas = self.sums(batch, n_jobs), self._kappas(batch)
 
         def bound(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
             logs, by_logs = sums.log_sums(scores, 0.0)
@@ -153,6 +197,28 @@ class LikelihoodAndLoss(ConvexLoss):
             return logs + kappas * (1.0 - gains), by_logs - kappas[batch.query_of] * by_gains
 
         return OverSums(sums, bound)
+
+    def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
+        """Do so with the curvature; see `Objective.bind_derivatives`."""
+        sums, variances = self.sums(batch, n_jobs), self._variances(batch, n_jobs)
+        kappas = self._kappas(batch)
+
+        def derivatives(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            logs, by_logs = sums.log_sums(scores, 0.0)
+            spread = variances(scores, by_logs)
+            if self.kappa == 0.0:
+                return logs, by_logs, spread
+            gains, by_gains = sums.mean_gains(scores)
+            values, gradient = logs + kappas * (1.0 - gains), kappas[batch.query_of] * by_gains
+            factors = 1.0 + kappas * np.maximum(gains, 0.0)
+            return values, by_logs - gradient, factors[batch.query_of] * spread
+
+        return derivatives
+
+    def _kappas(self, batch: Batch) -> FloatArray:
+        """Return the weight of the loss of each query."""
+        kappas = np.full(len(batch), float(self.kappa))
+        return kappas * batch.n_pairs if self.kappa_units == "pairs" else kappas
 
 
 @dataclass(frozen=True)
@@ -182,7 +248,7 @@ class ExpectedLoss(Conditional):
             return super().sums(batch, n_jobs)
         return UtilitySums(batch, parse(self.measure), n_jobs, kind=self.distribution)
 
-    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> OverSums:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
         sums = self.sums(batch, n_jobs)
 
@@ -191,6 +257,25 @@ class ExpectedLoss(Conditional):
             return 1.0 - gains, -gradient
 
         return OverSums(sums, bound)
+
+    def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
+        """Do so with the curvature; see `Objective.bind_derivatives`."""
+        if self.distribution != "good-bad":
+            return super().bind_derivatives(batch, n_jobs)
+        bound = self.bind(batch, n_jobs)
+        sums, variances = bound.sums, self._variances(batch, n_jobs)
+        needs_slopes = self._needs_slopes()
+
+        def derivatives(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            values, gradient = bound(scores)
+            slopes = sums.log_sums(scores, 0.0)[1] if needs_slopes else gradient
+            return values, gradient, self._factors(values, batch) * variances(scores, slopes)
+
+        return derivatives
+
+    def _factors(self, values: FloatArray, batch: Batch) -> FloatArray | float:
+        """Return what the curvature of the log of the mean is multiplied by."""
+        return np.maximum(1.0 - values, 0.0)[batch.query_of]
 
 
 @dataclass(frozen=True)
@@ -207,7 +292,7 @@ class ExpectedGain(ExpectedLoss):
 
     alias: ClassVar[str] = "expected-gain"
 
-    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> OverSums:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
         measure = parse(self.measure)
         if measure.range[0] < 0.0:
@@ -222,3 +307,6 @@ class ExpectedGain(ExpectedLoss):
             return -np.log(gains), -gradient / gains[batch.query_of]
 
         return OverSums(sums, bound)
+
+    def _factors(self, values: FloatArray, batch: Batch) -> FloatArray | float:  # noqa: ARG002
+        return 1.0
