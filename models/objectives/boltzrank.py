@@ -11,7 +11,7 @@ from permdist._ragged import pointers
 from permdist.measures import Measure, parse
 from permdist.models.batch import in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
-from permdist.models.objectives.curvature import by_means
+from permdist.models.objectives.curvature import by_gradient, by_means
 from permdist.models.spaces.base import need_draws
 from permdist.models.spaces.restart import sum_sample
 from permdist.sums.lattice import Lattice
@@ -31,8 +31,8 @@ class Boltzmann(Objective):
     F is ``2 / (n (n - 1)) sum (s_j - s_k)`` over all pairs with j above k, whatever their labels; H
     is the cross entropy to the same distribution with the labels as scores.
 
-    The curvature bounds that of the convex parts of H and of ``-log E[measure]``, the latter times
-    ``E[measure]``: the largest variance of a document's place that goes with its mean.
+    The curvature of H is the largest variance that goes with a document's mean place, an upper
+    bound; that of the expected measure is as in `ExpectedLoss`.
 
     Parameters
     ----------
@@ -85,6 +85,7 @@ class Boltzmann(Objective):
             need_draws("sample_size", self.sample_size, len(batch.labels))
         measure, mix = parse(self.measure), float(self.mix)
         largest = 2.0 / batch.sizes[batch.query_of]  # the factor of a score at the top
+        log_odds = 2.0 * largest / np.maximum(batch.sizes - 1.0, 1.0)[batch.query_of]
         drawn = self.sample_size, batch.streams(self.random_state)
         parts: list[tuple[IntArray, _Exact | _Sampled]] = [
             (small, _Exact(batch, small, measure, self.sharpness)),
@@ -93,7 +94,7 @@ class Boltzmann(Objective):
 
         def bound(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
             values, gradient = np.empty(len(batch)), np.zeros(len(scores))
-            curvature = np.zeros(len(scores))
+            curvature, slopes = np.zeros(len(scores)), np.zeros(len(scores))
             for queries, part in parts:
                 logs, by_logs, gains, by_gains = part(scores, n_jobs)
                 rows = part.documents
@@ -102,9 +103,9 @@ class Boltzmann(Objective):
                 )[queries]
                 values[queries] = mix * (1.0 - gains) + (1.0 - mix) * (logs - reached)
                 gradient[rows] = -mix * by_gains + (1.0 - mix) * (by_logs - part.target)
-                share = (1.0 - mix) + mix * np.maximum(gains, 0.0)
-                each = np.repeat(share, np.diff(batch.ptr)[queries])
-                curvature[rows] = each * by_means(by_logs, largest[rows])
+                slopes[rows] = mix * by_gains
+                curvature[rows] = (1.0 - mix) * by_means(by_logs, largest[rows])
+            curvature += log_odds * by_gradient(slopes, batch.ptr)
             return values, gradient, curvature
 
         return bound

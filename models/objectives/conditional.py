@@ -15,6 +15,7 @@ from permdist._typing import FloatArray
 from permdist.measures import Measure, parse
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 from permdist.models.objectives.curvature import (
+    by_gradient,
     by_means,
     number_of_others,
     pair_variances,
@@ -39,9 +40,9 @@ class Conditional(Objective):
     The second derivatives of the log of a sum over rankings are variances. Over `pairs` and `rows`
     they are those of independent pairs, without the tilt of rows; over other spaces the curvature
     is the largest variance that goes with the mean, and so an upper bound (where more than two
-    labels are cut up by thresholds, its size). Of an expected measure, it is what
-    majorize-minimize steps take: that of the convex part of ``-log E[measure]``, times
-    ``E[measure]``.
+    labels are cut up by thresholds, its size). The curvature of an expected measure, which is not
+    convex, is ``(|slope| + mean |slope| of the query) * factor``, with the factor of score
+    differences in the log-odds of a pair: a Newton step changes these by 1 at most.
 
     Parameters
     ----------
@@ -85,9 +86,10 @@ class Conditional(Objective):
         best, largest = scale * slopes_of_best(batch), scale * number_of_others(batch)
         return lambda _, slopes: by_means(best + slopes, largest)
 
-    def _needs_slopes(self) -> bool:
-        """Return whether `_variances` looks at the slopes of the log-sum."""
-        return not parse_space(self.space).independent
+    def _bounded(self, batch: Batch) -> Callable[[FloatArray], FloatArray]:
+        """Return a function of the slopes of an expected measure: its curvature."""
+        log_odds = 2.0 * batch.scale[batch.query_of]
+        return lambda slopes: log_odds * by_gradient(slopes, batch.ptr)
 
 
 class OverSums:
@@ -201,7 +203,7 @@ class LikelihoodAndLoss(ConvexLoss):
     def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
         """Do so with the curvature; see `Objective.bind_derivatives`."""
         sums, variances = self.sums(batch, n_jobs), self._variances(batch, n_jobs)
-        kappas = self._kappas(batch)
+        kappas, bounded = self._kappas(batch), self._bounded(batch)
 
         def derivatives(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
             logs, by_logs = sums.log_sums(scores, 0.0)
@@ -209,9 +211,8 @@ class LikelihoodAndLoss(ConvexLoss):
             if self.kappa == 0.0:
                 return logs, by_logs, spread
             gains, by_gains = sums.mean_gains(scores)
-            values, gradient = logs + kappas * (1.0 - gains), kappas[batch.query_of] * by_gains
-            factors = 1.0 + kappas * np.maximum(gains, 0.0)
-            return values, by_logs - gradient, factors[batch.query_of] * spread
+            values, slopes = logs + kappas * (1.0 - gains), kappas[batch.query_of] * by_gains
+            return values, by_logs - slopes, spread + bounded(slopes)
 
         return derivatives
 
@@ -260,22 +261,19 @@ class ExpectedLoss(Conditional):
 
     def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
         """Do so with the curvature; see `Objective.bind_derivatives`."""
-        if self.distribution != "good-bad":
-            return super().bind_derivatives(batch, n_jobs)
-        bound = self.bind(batch, n_jobs)
-        sums, variances = bound.sums, self._variances(batch, n_jobs)
-        needs_slopes = self._needs_slopes()
+        bound, bounded = self.bind(batch, n_jobs), self._bounded(batch)
 
         def derivatives(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
             values, gradient = bound(scores)
-            slopes = sums.log_sums(scores, 0.0)[1] if needs_slopes else gradient
-            return values, gradient, self._factors(values, batch) * variances(scores, slopes)
+            return values, gradient, bounded(gradient)
 
         return derivatives
 
-    def _factors(self, values: FloatArray, batch: Batch) -> FloatArray | float:
-        """Return what the curvature of the log of the mean is multiplied by."""
-        return np.maximum(1.0 - values, 0.0)[batch.query_of]
+    def _bounded(self, batch: Batch) -> Callable[[FloatArray], FloatArray]:
+        if self.distribution == "good-bad":
+            return super()._bounded(batch)
+        scale = batch.scale[batch.query_of]
+        return lambda slopes: scale * by_gradient(slopes, batch.ptr)
 
 
 @dataclass(frozen=True)
@@ -307,6 +305,3 @@ class ExpectedGain(ExpectedLoss):
             return -np.log(gains), -gradient / gains[batch.query_of]
 
         return OverSums(sums, bound)
-
-    def _factors(self, values: FloatArray, batch: Batch) -> FloatArray | float:  # noqa: ARG002
-        return 1.0

@@ -62,7 +62,8 @@ class PairHinge(Objective):
         layout = batch.levels, batch.ptr, batch.scale, self.squared
 
         def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
-            _pair_hinges(first, last, scores, *layout, *out, NO_CURVATURE)
+            values, gradient = out
+            _pair_hinges(first, last, scores, *layout, values, gradient, NO_CURVATURE)
 
         return sums_in_threads(work, batch, batch.sizes, n_jobs)
 

@@ -62,7 +62,7 @@ def _softmax(
 
 
 @kernel(inline=True)
-def _lower(scores: FloatArray, a: int, b: int, out: FloatArray) -> None:
+def _lower(scores: FloatArray, a: np.uint64, b: np.uint64, out: FloatArray) -> None:
     """Subtract the highest score of a query."""
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
     whole = b - (b - a) % four
@@ -92,8 +92,8 @@ def _raise(logs: FloatArray, out: FloatArray) -> None:
 @kernel(inline=True)
 def _one(
     targets: FloatArray,
-    a: int,
-    b: int,
+    a: np.uint64,
+    b: np.uint64,
     weight: float,
     gradient: FloatArray,
     curvature: FloatArray,
