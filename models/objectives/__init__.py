@@ -16,6 +16,7 @@ from permdist.models.objectives.conditional import (
 )
 from permdist.models.objectives.cosine import Cosine
 from permdist.models.objectives.hinges import PairHinge, RankingHinge
+from permdist.models.objectives.lambda_loss import LambdaLoss
 from permdist.models.objectives.listmle import ListMLE
 from permdist.models.objectives.listnet import ListNet
 from permdist.models.objectives.luce import LuceLikelihood
@@ -31,6 +32,7 @@ __all__ = [
     "Derivatives",
     "ExpectedGain",
     "ExpectedLoss",
+    "LambdaLoss",
     "Likelihood",
     "LikelihoodAndLoss",
     "ListMLE",
