@@ -7,6 +7,7 @@ from permdist.models.objectives.base import (
     register_objective,
 )
 from permdist.models.objectives.boltzrank import Boltzmann
+from permdist.models.objectives.clicks import Unbiased
 from permdist.models.objectives.conditional import (
     ConvexLoss,
     ExpectedGain,
@@ -44,6 +45,7 @@ __all__ = [
     "Prepared",
     "RankingHinge",
     "SmoothMeasure",
+    "Unbiased",
     "parse_objective",
     "register_objective",
 ]
