@@ -16,6 +16,7 @@ from permdist._kernels import kernel
 from permdist._loops import descending
 from permdist.sums import gaussian_positions, luce_positions
 from permdist.sums.gaussian_positions import BLOCK, NEVER, REACH, _fill_noise, _log_chance
+from permdist.sums.gaussian_positions import _sharpest as gaussian_sharpest
 from permdist.sums.luce_positions import (
     HALVINGS,
     TOLERANCE,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 LUCE_WIDEST, LUCE_FINE = luce_positions.WIDEST, luce_positions.FINE
 GAUSSIAN_WIDEST, GAUSSIAN_FINE = gaussian_positions.WIDEST, gaussian_positions.FINE
 luce_sharpest = luce_positions.sharpest
-gaussian_sharpest = gaussian_positions._sharpest
 
 
 # ---- kernels ------------------------------------------------------------------------------------

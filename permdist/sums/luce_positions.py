@@ -94,9 +94,7 @@ def fill_arrivals(
 
 
 @kernel
-def find_window(
-    score: FloatArray, log_time: FloatArray, certain: int, end: int
-) -> tuple[int, int]:
+def find_window(score: FloatArray, log_time: FloatArray, certain: int, end: int) -> tuple[int, int]:
     """Move on to a block of times: how many have certainly arrived, and how many may have."""
     n = len(score)
     while certain < n and score[certain] + log_time[0] > SURE:
