@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from permdist._typing import BoolArray, FloatArray, IntArray, RandomState
-    from permdist.distributions.random_utility import RandomUtility
     from permdist.measures.positional import PositionalBatch
     from permdist.sums.positions import RandomNoise
 
@@ -94,7 +93,7 @@ class RandomUtilityBatch(Items):
     # ---- what a model gives ------------------------------------------------------------------
 
     @abstractmethod
-    def _single(self, scores: FloatArray) -> RandomUtility:
+    def _single(self, scores: FloatArray) -> Any:
         """Return the model of one list."""
 
     @abstractmethod
@@ -363,7 +362,7 @@ class RandomUtilityBatch(Items):
         values += form.offsets
 
         def work(first: int, last: int) -> None:
-            for q in np.flatnonzero(~form.known[first:last]) + first:
+            for q in (np.flatnonzero(~form.known[first:last]) + first).tolist():
                 a, b = self._ptr[q : q + 2]
                 one = self._list(q)
                 values[q] = one.expect(chosen, label[a:b], method="exact")
@@ -444,7 +443,7 @@ class RandomUtilityBatch(Items):
         """The number of each entry within its list, shape (lists, n)."""
         return np.cumsum(self._mask.reshape(-1, self.n_items), axis=1) - 1
 
-    def _list(self, number: int) -> RandomUtility:
+    def _list(self, number: int) -> Any:
         a, b = self._ptr[number : number + 2]
         return self._single(self._flat[a:b])
 
@@ -509,7 +508,7 @@ class RandomUtilityBatch(Items):
         seen = np.arange(len(weights)) < counts[:, None]
         return np.broadcast_to(weights, seen.shape)[seen], pointers(counts)
 
-    def _tables(self, what: str, of: Callable[[RandomUtility], FloatArray]) -> FloatArray:
+    def _tables(self, what: str, of: Callable[[Any], FloatArray]) -> FloatArray:
         """Return a table (n, n) for each list, computed list by list."""
         n, lists = self.n_items, len(self._ptr) - 1
         need_memory(f"{what}: tables of {lists:,} lists of {n:,} items", 8.0 * lists * n * n)

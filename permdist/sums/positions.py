@@ -109,7 +109,7 @@ class RandomNoise(NamedTuple):
         """
         n = len(scores)
         places = np.flatnonzero(cotangent.any(axis=0))
-        weights = np.concatenate([np.zeros(0), *(np.eye(1, r + 1, r)[0] for r in places)])
+        weights = np.concatenate([np.zeros(0), *(np.eye(1, r + 1, r)[0] for r in places.tolist())])
         gains = np.ascontiguousarray(cotangent[:, places].T).ravel()
         queries = pointers(np.full(len(places), n)), pointers(places + 1)
         tiled = np.tile(scores, len(places))
