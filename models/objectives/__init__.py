@@ -15,9 +15,12 @@ from permdist.models.objectives.conditional import (
     LikelihoodAndLoss,
 )
 from permdist.models.objectives.cosine import Cosine
+from permdist.models.objectives.exposure import ExpectedExposure
+from permdist.models.objectives.group_exposure import GroupExposure, grouped_labels
 from permdist.models.objectives.hinges import PairHinge, RankingHinge
 from permdist.models.objectives.listmle import ListMLE
 from permdist.models.objectives.listnet import ListNet
+from permdist.models.objectives.prepared import Derivatives, Prepared
 from permdist.models.objectives.smooth import SmoothMeasure
 from permdist.models.objectives.softrank import NoisyMeasure
 
@@ -26,8 +29,11 @@ __all__ = [
     "Boltzmann",
     "ConvexLoss",
     "Cosine",
+    "Derivatives",
+    "ExpectedExposure",
     "ExpectedGain",
     "ExpectedLoss",
+    "GroupExposure",
     "Likelihood",
     "LikelihoodAndLoss",
     "ListMLE",
@@ -35,8 +41,10 @@ __all__ = [
     "NoisyMeasure",
     "Objective",
     "PairHinge",
+    "Prepared",
     "RankingHinge",
     "SmoothMeasure",
+    "grouped_labels",
     "parse_objective",
     "register_objective",
 ]
