@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from permdist._check import as_rng, batch_shape, count, finite, grades
-from permdist._html import block
+from permdist._html import block, note, table
 from permdist._interrupts import parts
 from permdist._limits import need_memory
 from permdist._ragged import bounds, pointers
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from permdist._typing import BoolArray, FloatArray, IntArray, RandomState
     from permdist.measures.positional import PositionalBatch
     from permdist.sums.positions import RandomNoise
+
+MOST_LISTS, MOST_PLACES = 12, 5  # that notebooks show
 
 
 class RandomUtilityBatch(Items):
@@ -160,7 +162,21 @@ class RandomUtilityBatch(Items):
         return f"{type(self).__name__}({shape} lists of up to {self.sizes.max(initial=0)} items)"
 
     def _repr_html_(self) -> str:
-        return block(repr(self))
+        lists = math.prod(self.shape)
+        shown = self._like(
+            self._scores.reshape(-1, self.n_items)[:MOST_LISTS],
+            self._mask.reshape(-1, self.n_items)[:MOST_LISTS],
+        )
+        rows = []
+        for number, (order, size) in enumerate(zip(shown.mode(), shown.sizes, strict=True)):
+            index = ", ".join(map(str, np.unravel_index(number, self.shape or (1,))))
+            best = [self.names[item] for item in order[: min(size, MOST_PLACES)]]
+            rest = ["..."] if size > MOST_PLACES else []
+            rows.append([index, int(size), " > ".join([*best, *rest])])
+        told = [table(["list", "items", "most probable order"], rows)]
+        if lists > len(rows):
+            told.append(note(f"{lists - len(rows):,} more lists are not shown."))
+        return block(repr(self), *told)
 
     # ---- draws and probabilities -------------------------------------------------------------
 
