@@ -26,6 +26,7 @@ from permdist.sums.luce_positions import (
     find_window,
     log_rate,
     ranked_scores,
+    too_late,
 )
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _exposures(
                 fill_arrivals(start, ratio, mean, density[i], above[i])
             fewest += above[i, 0]
             most += above[i, width - 1]
-        if fewest > kept - 1 and _log_chance(fewest, kept - 1.0) < NEVER:
+        if too_late(fewest, n, kept):
             break
         cut = kept - certain
         while cut - 1 > most and _log_chance(most, cut - 1.0) < NEVER:

@@ -105,6 +105,19 @@ def find_window(score: FloatArray, log_time: FloatArray, certain: int, end: int)
 
 
 @kernel
+def too_late(fewest: float, n: int, kept: int) -> bool:
+    """Check whether one of the first positions can still be free for another document.
+
+    fewest is the expected number of others that have arrived, or of the fewest; bounded from how
+    many have arrived, and from how many have not.
+    """
+    if fewest > kept - 1 and _log_chance(fewest, kept - 1.0) < NEVER:
+        return True
+    left = max(n - 1 - fewest, 1e-300)
+    return n - kept > left and _log_chance(left, float(n - kept)) < NEVER
+
+
+@kernel
 def next_node(node: int, step: float, rate: float, score: float) -> int:
     """Return the node after a block without documents: near the first arrival of the next one."""
     v = NOT_YET - score + rate
@@ -186,9 +199,7 @@ def expected_sums(
         rate = log_rate(score)
         step = min(WIDEST, FINE * sharpest(score, rate, kept))
         for _ in range(HALVINGS):
-            values[q] = _expected_sum(
-                score, gain, weights[begin : begin + kept], rate, step, slopes
-            )
+            values[q] = sum_at_nodes(score, gain, weights[begin : begin + kept], rate, step, slopes)
             error = 0.0
             for t in range(n):
                 error += slopes[t]
@@ -200,7 +211,7 @@ def expected_sums(
 
 
 @kernel(fuse=True)
-def _expected_sum(
+def sum_at_nodes(
     score: FloatArray,
     gain: FloatArray,
     weights: FloatArray,
@@ -258,7 +269,7 @@ def _expected_sum(
             fill_arrivals(start, ratio, mean[i], flow[i], above[i])
             fewest += above[i, 0]
             most += above[i, width - 1]
-        if fewest > kept - 1 and _log_chance(fewest, kept - 1.0) < NEVER:
+        if too_late(fewest, n, kept):
             break
         cut = kept - certain
         while cut - 1 > most and _log_chance(most, cut - 1.0) < NEVER:
