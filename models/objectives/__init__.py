@@ -7,6 +7,7 @@ from permdist.models.objectives.base import (
     register_objective,
 )
 from permdist.models.objectives.boltzrank import Boltzmann
+from permdist.models.objectives.clicks import Unbiased
 from permdist.models.objectives.conditional import (
     ConvexLoss,
     ExpectedGain,
@@ -18,8 +19,10 @@ from permdist.models.objectives.cosine import Cosine
 from permdist.models.objectives.exposure import ExpectedExposure
 from permdist.models.objectives.group_exposure import GroupExposure, grouped_labels
 from permdist.models.objectives.hinges import PairHinge, RankingHinge
+from permdist.models.objectives.lambda_loss import LambdaLoss
 from permdist.models.objectives.listmle import ListMLE
 from permdist.models.objectives.listnet import ListNet
+from permdist.models.objectives.luce import LuceLikelihood
 from permdist.models.objectives.prepared import Derivatives, Prepared
 from permdist.models.objectives.smooth import SmoothMeasure
 from permdist.models.objectives.softrank import NoisyMeasure
@@ -34,16 +37,19 @@ __all__ = [
     "ExpectedGain",
     "ExpectedLoss",
     "GroupExposure",
+    "LambdaLoss",
     "Likelihood",
     "LikelihoodAndLoss",
     "ListMLE",
     "ListNet",
+    "LuceLikelihood",
     "NoisyMeasure",
     "Objective",
     "PairHinge",
     "Prepared",
     "RankingHinge",
     "SmoothMeasure",
+    "Unbiased",
     "grouped_labels",
     "parse_objective",
     "register_objective",

@@ -17,7 +17,8 @@ from permdist._ragged import pointers
 from permdist.distributions import position_weights
 from permdist.measures import Measure, parse
 from permdist.measures.positional import positional_batch
-from permdist.models.objectives.base import Bound, Objective
+from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
+from permdist.models.objectives.curvature import by_gradient
 from permdist.sums.positions import RandomNoise
 
 if TYPE_CHECKING:
@@ -107,6 +108,16 @@ class Exposure(Objective):
 
         return bound
 
+    def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
+        """Do so with the curvature; see `Objective.bind_derivatives`."""
+        bound, unit = self.bind(batch, n_jobs), 1.0 / float(self.noise)
+
+        def derivatives(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            values, gradient = bound(scores)
+            return values, gradient, unit * by_gradient(gradient, batch.ptr)
+
+        return derivatives
+
     def _seen(self, batch: Batch) -> tuple[FloatArray, IntArray]:
         """Return the weights of the positions of all queries, and where those of each start."""
         sizes = np.diff(batch.ptr)
@@ -121,8 +132,9 @@ class ExpectedExposure(Exposure):
     """The squared distance of expected exposures from a target, over the squared target.
 
     ``sum_i (exposure_i - target_i)^2 / sum_i target_i^2``, plus ``1 - E[measure]`` if there is a
-    measure. Exposures under Plackett-Luce or Gaussian scores are exact, by quadrature. Not convex;
-    the curvature is the general one of `Objective.bind_derivatives`.
+    measure. Exposures under Plackett-Luce or Gaussian scores are exact, by quadrature.
+
+    Not convex; the curvature is ``(|slope| + mean |slope| of the query) / noise``.
 
     Parameters
     ----------

@@ -61,7 +61,9 @@ class GroupExposure(Exposure):
       the query's mean and exposures in multiples of its mean, too.
 
     Plus ``1 - E[measure]`` if there is a measure. Queries with one group only have no such
-    differences. Not convex; the curvature is the general one of `Objective.bind_derivatives`.
+    differences.
+
+    Not convex; the curvature is ``(|slope| + mean |slope| of the query) / noise``.
 
     Which group each document is in, `derivatives`, `prepare`, `values` and calls take as
     ``groups``, numbers from 0 on beside the labels. Where only labels can be passed on,
