@@ -278,7 +278,7 @@ class RandomUtilityBatch(Items):
         return self._tables("pairwise", lambda one: one.pairwise(method="exact"))
 
     def top_k(self, k: int) -> FloatArray:
-        """Return each item's probability to be among the first k of its list.
+        """Return each item's probability to be among the first k of its list, to 1e-12.
 
         Parameters
         ----------
@@ -288,16 +288,7 @@ class RandomUtilityBatch(Items):
         -------
         array of float, shape (..., n)
         """
-        kept = count("k", k)
-        found = np.empty(len(self._flat))
-
-        def work(first: int, last: int) -> None:
-            for q in range(first, last):
-                a, b = self._ptr[q : q + 2]
-                found[a:b] = self._list(q).top_k(kept, method="exact")
-
-        self._in_threads(work, 500.0 * np.minimum(kept, np.diff(self._ptr)))
-        return self._padded(found)
+        return self.exposure(np.ones(min(count("k", k), self.n_items)))
 
     def rank_marginals_gradient(self, cotangent: ArrayLike) -> FloatArray:
         """Differentiate ``sum(cotangent * rank_marginals())`` by the scores.
@@ -488,7 +479,8 @@ class RandomUtilityBatch(Items):
         if len(shape) < depth or shape[len(shape) - depth :] != self.shape:
             wanted = ", ".join(map(str, (*self.shape, self.n_items)))
             raise ValueError(f"orders: expected shape (..., {wanted}), got {order.shape}")
-        flat = order.reshape(-1, math.prod(self.shape), self.n_items)
+        draws = math.prod(shape[: len(shape) - depth])
+        flat = order.reshape(draws, math.prod(self.shape), self.n_items)
         sizes, mask = np.diff(self._ptr), self._mask.reshape(-1, self.n_items)
         at = luce_batches.first_stranger(flat, sizes, mask)
         if at >= 0:
