@@ -247,6 +247,9 @@ def test_faces():
     [
         (lambda: PlackettLuceBatch(1.0), ValueError, r"scores: expected shape \(..., n\)"),
         (lambda: PlackettLuceBatch([[np.nan]]), ValueError, "scores: expected finite numbers"),
+        (lambda: PlackettLuceBatch([[0.0], [1, 2]]), ValueError, "unequal length; use from_lists"),
+        (lambda: PlackettLuceBatch([["a"]]), TypeError, "scores: expected numbers, got dtype"),
+        (lambda: PlackettLuceBatch([[True]]), TypeError, "scores: expected numbers, got booleans"),
         (lambda: PlackettLuceBatch([[0.0]], mask=[[1]]), TypeError, "mask: expected booleans"),
         (lambda: PlackettLuceBatch([[0.0]], mask=[True]), ValueError, r"mask: expected shape \(1"),
         (lambda: PlackettLuceBatch([[0.0]], mask=[[False]]), ValueError, r"none in list \[0\]"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from permdist._check import as_rng, batch_shape, count, finite, grades
+from permdist._check import as_array, as_rng, batch_shape, count, finite, grades
 from permdist._html import block, note, table
 from permdist._interrupts import parts
 from permdist._limits import need_memory
@@ -56,7 +56,12 @@ class RandomUtilityBatch(Items):
         names: Sequence[str] | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        given = np.asarray(scores)
+        try:
+            given = as_array("scores", scores)
+        except ValueError as error:
+            raise ValueError(f"{error}; use from_lists, or pad them and pass mask") from error
+        if given.dtype.kind == "b":
+            raise TypeError("scores: expected numbers, got booleans")
         if given.ndim == 0 or given.shape[-1] == 0:
             raise ValueError(f"scores: expected shape (..., n), got shape {given.shape}")
         super().__init__(given.shape[-1], names)
@@ -494,7 +499,7 @@ class RandomUtilityBatch(Items):
     def _flat_labels(self, labels: ArrayLike) -> IntArray:
         if labels is None:
             raise TypeError("labels: expected the items' relevance labels, got none")
-        given = np.asarray(labels)
+        given = as_array("labels", labels)
         try:
             given = np.broadcast_to(given, self._scores.shape)
         except ValueError as error:
