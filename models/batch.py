@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permdist import _ragged
 from permdist._check import as_rng
-from permdist._interrupts import patiently
 from permdist._inversions import different_pairs
+from permdist._threads import in_threads as in_threads
+from permdist._threads import map_blocks as map_blocks
+from permdist._threads import n_threads as n_threads
 from permdist.measures.placements import place_by_scores
 
 if TYPE_CHECKING:
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     from permdist._typing import BoolArray, FloatArray, IntArray, RandomState
     from permdist.measures import Measure
 
-Result = TypeVar("Result")
-
-SMALL = 250_000.0  # less than this, in steps of some nanoseconds, gains nothing from threads
 RANDOM_ORDERS = 50
 PART = 1 << 15  # documents whose placing takes a millisecond, and is worth a thread
 
@@ -181,38 +177,6 @@ def teaching(labels: IntArray, ptr: IntArray) -> BoolArray:
     return np.maximum.reduceat(labels, starts) > np.minimum.reduceat(labels, starts)
 
 
-def n_threads(n_jobs: int | None) -> int:
-    """Return how many threads a number of jobs means."""
-    return (os.cpu_count() or 1) if n_jobs in (None, -1) else int(n_jobs or 1)
-
-
-def map_blocks(work: Callable[[int], Result], number: int, n_jobs: int | None) -> list[Result]:
-    """Return what `work` returns for the numbers of all blocks, in their order, by threads.
-
-    What is called in turn must not start threads itself.
-    """
-    workers = min(n_threads(n_jobs), number)
-    if workers <= 1:
-        return [work(block) for block in range(number)]
-    return list(_pool(workers).map(work, range(number)))
-
-
-def in_threads(work: Callable[[int, int], None], cost: FloatArray, n_jobs: int | None) -> None:
-    """Call ``work(first, last)`` on ranges of queries of about the same cost, in threads."""
-    if not len(cost):
-        return
-    workers = n_threads(n_jobs)
-    total = np.concatenate([[0.0], np.cumsum(cost)])
-    parts = min(4 * workers, len(cost)) if workers > 1 and total[-1] > SMALL else 1
-    cuts = np.searchsorted(total, np.linspace(0.0, total[-1], parts + 1))
-    cuts[0], cuts[-1] = 0, len(cost)
-    ranges = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
-    if len(ranges) == 1:
-        patiently(total[-1], work, *ranges[0])
-        return
-    list(_pool(workers).map(lambda part: work(*part), ranges))
-
-
 def sums_in_threads(
     work: Callable[..., Any], batch: Batch, cost: FloatArray, n_jobs: int | None
 ) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
@@ -262,13 +226,3 @@ def derivatives_in_threads(
 
 
 NO_CURVATURE: FloatArray = np.empty(0)  # what kernels get that are to fill in none
-
-
-@lru_cache(maxsize=8)
-def _pool(threads: int) -> ThreadPoolExecutor:
-    """Keep threads for the next call, a fraction of a millisecond later."""
-    return ThreadPoolExecutor(threads)
-
-
-if hasattr(os, "register_at_fork"):  # threads do not survive a fork
-    os.register_at_fork(after_in_child=_pool.cache_clear)

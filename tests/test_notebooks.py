@@ -14,6 +14,7 @@ from permdist import (
     Ballots,
     DavidsonLuce,
     GaussianScores,
+    GaussianScoresBatch,
     GeneralizedMallows,
     GoodBad,
     Mallows,
@@ -242,8 +243,9 @@ def test_nothing_is_missing_here():
         "DistanceModel",
         "PairModel",
     }
+    batches = {"RandomUtilityBatch", "PlackettLuceBatch", "GaussianScoresBatch"}
     models = {kind for kind in subclasses(Items) if kind.__module__.startswith("permdist")}
-    assert {kind.__name__ for kind in models} - abstract <= set(DISTRIBUTIONS)
+    assert {kind.__name__ for kind in models} - abstract - batches <= set(DISTRIBUTIONS)
 
 
 def test_large_distributions_are_shown_at_once():
@@ -270,6 +272,15 @@ def test_large_distributions_are_shown_at_once():
     assert "exact" in words(parsed(several[1]._repr_html_()))
     assert "from 400 draws" in words(parsed(several[2]._repr_html_()))
     assert several[2]._repr_html_() == several[2]._repr_html_()
+
+
+def test_batches_are_shown_list_by_list():
+    batch = GaussianScoresBatch(np.zeros((3, 5, 4)), names=NAMES)
+    told = words(parsed(batch._repr_html_()))
+    assert "3 x 5 lists" in told
+    assert told.count(EVIL) == 12
+    assert "1, 4" in told
+    assert "3 more lists" in told
 
 
 def test_a_distribution_that_fails_is_still_shown():

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from extension.objective import SquaredError
 
-from permdist import objectives
-from permdist.models import batch as batches
+from permdist import _threads, objectives
 from permdist.models.objectives import OBJECTIVES
 
 SIZES = (6, 1, 7, 5, 2)  # the last query but one teaches nothing
@@ -41,8 +40,10 @@ OTHERS = (
     "boltzmann[exact=2]",
     "convex-loss[measure=ndcg,space=rows]",
     "cosine",
+    "expected-exposure[measure=ndcg,k=3]",
     "expected-gain[measure=ndcg]",
     "expected-loss[measure=ndcg@3,distribution=plackett-luce]",
+    "group-exposure[form=merit,measure=ndcg@3,distribution=gaussian,noise=0.8]",
     "lambda-loss[measure=ndcg@3,draws=4]",
     "likelihood-and-loss[measure=ndcg,space=rows,scale=False,kappa_units=pairs]",
     "noisy",
@@ -75,7 +76,9 @@ TEACH = np.isin(QID, (0, 2, 4))
 
 
 def labels_of(name, labels):
-    """Return binary labels where the objective wants them."""
+    """Return binary labels, or those with groups, where the objective wants them."""
+    if name.startswith("group-exposure"):
+        return objectives.grouped_labels(labels, np.where(TEACH, np.arange(len(labels)) % 2, 0))
     return np.minimum(labels, 1) if "measure=ap" in name or "measure=rr" in name else labels
 
 
@@ -136,7 +139,7 @@ def test_padded_ragged_and_threaded_batches_agree_to_the_bit(name, monkeypatch):
     padded[mask], marks[mask] = scores, labels
     weights = np.array([0.5, 1.0, 2.0, 1.0, 0.0])
     objective = objectives.parse_objective(name)
-    monkeypatch.setattr(batches, "SMALL", 0.0)  # threads even for so little
+    monkeypatch.setattr(_threads, "SMALL", 0.0)  # threads even for so little
     for kind in (np.float64, np.float32):
         wide = objective.derivatives(padded.astype(kind), marks, mask=mask, n_jobs=1)
         flat = objective.derivatives(scores.astype(kind), labels, QID, n_jobs=3)
@@ -221,7 +224,7 @@ def test_an_objective_of_ones_own_has_a_curvature():
 def test_scores_far_apart_stay_finite():
     scores, labels = np.array([800.0, -900.0, 0.0, 3.0, -800.0]), np.array([0, 1, 2, 1, 0])
     for name in ALL:
-        if "measure=ap" in name or "measure=rr" in name:
+        if "measure=ap" in name or "measure=rr" in name or "group" in name:
             continue
         found = objectives.parse_objective(name).derivatives(scores, labels)
         assert np.isfinite(found.values).all(), name

@@ -16,6 +16,8 @@ from permdist.models.objectives.conditional import (
     LikelihoodAndLoss,
 )
 from permdist.models.objectives.cosine import Cosine
+from permdist.models.objectives.exposure import ExpectedExposure
+from permdist.models.objectives.group_exposure import GroupExposure, grouped_labels
 from permdist.models.objectives.hinges import PairHinge, RankingHinge
 from permdist.models.objectives.lambda_loss import LambdaLoss
 from permdist.models.objectives.listmle import ListMLE
@@ -31,8 +33,10 @@ __all__ = [
     "ConvexLoss",
     "Cosine",
     "Derivatives",
+    "ExpectedExposure",
     "ExpectedGain",
     "ExpectedLoss",
+    "GroupExposure",
     "LambdaLoss",
     "Likelihood",
     "LikelihoodAndLoss",
@@ -46,6 +50,7 @@ __all__ = [
     "RankingHinge",
     "SmoothMeasure",
     "Unbiased",
+    "grouped_labels",
     "parse_objective",
     "register_objective",
 ]

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist.distributions import GaussianScores, PlackettLuce
+from permdist.measures.positional import positional_batch
 from permdist.models.spaces.base import Sums
+from permdist.sums.positions import RandomNoise
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
@@ -35,6 +37,9 @@ class UtilitySums(Sums):
     ) -> None:
         super().__init__(batch, measure, n_jobs)
         self._make = UTILITIES[kind]
+        self._noise = RandomNoise(gaussian=kind == "gaussian")
+        self._form = positional_batch(measure, batch.labels, batch.ptr)
+        self._scale = None if (batch.scale == 1.0).all() else batch.scale[batch.query_of]
 
     def log_sums(self, scores: FloatArray, kappa: float) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         """Refuse: these sums belong to the good-bad pair model."""
@@ -42,20 +47,20 @@ class UtilitySums(Sums):
 
     def mean_gains(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Integrate over the utilities."""
-        values, gradient = np.empty(len(self.batch)), np.empty(len(scores))
+        form, ptr = self._form, self.batch.ptr
+        scaled = scores if self._scale is None else self._scale * scores
+        layout = ptr, form.gains, form.weights, form.weight_ptr
+        values, gradient = self._noise.expected_sums(scaled, *layout, self.n_jobs)
+        values += form.offsets
 
         def work(first: int, last: int) -> None:
-            for q in range(first, last):
-                a, b = self.batch.ptr[q], self.batch.ptr[q + 1]
-                scale = self.batch.scale[q]
-                model, label = self._make(scale * scores[a:b]), self.batch.labels[a:b]
-                form = self.measure.positional(label)
-                if form is None:
-                    values[q] = model.expect(self.measure, label, method="exact")
-                    gradient[a:b] = scale * model.expect_gradient(self.measure, label)
-                else:
-                    values[q], slopes = model.expected_sum(form)
-                    gradient[a:b] = scale * slopes
+            for q in (np.flatnonzero(~form.known[first:last]) + first).tolist():
+                a, b = ptr[q], ptr[q + 1]
+                model, label = self._make(scaled[a:b]), self.batch.labels[a:b]
+                values[q] = model.expect(self.measure, label, method="exact")
+                gradient[a:b] = model.expect_gradient(self.measure, label)
 
-        self._in_threads(work, np.diff(self.batch.ptr).astype(float) ** 2)
+        self._in_threads(work, np.where(form.known, 0.0, np.diff(ptr).astype(float) ** 2))
+        if self._scale is not None:
+            gradient *= self._scale
         return values, gradient

@@ -89,7 +89,14 @@ def _fit(name: str, **options: Any) -> None:
 
 
 def _distributions() -> None:
-    from permdist import GaussianScores, GoodBad, Mallows, PlackettLuce
+    from permdist import (
+        GaussianScores,
+        GaussianScoresBatch,
+        GoodBad,
+        Mallows,
+        PlackettLuce,
+        PlackettLuceBatch,
+    )
 
     scores, labels = [0.9, 0.4, 0.1, -0.3, -0.8], [2, 0, 1, 0, 0]
     binary = [1, 0, 1, 0, 0]
@@ -110,6 +117,11 @@ def _distributions() -> None:
         model.log_prob(model.sample(3, rng=0))
         for measure in ("ndcg@10", "map", "mrr"):
             model.expect(measure, binary)
+    for batch in (PlackettLuceBatch([scores]), GaussianScoresBatch([scores])):
+        batch.log_prob_gradient(batch.sample(rng=0))
+        batch.log_prob(batch.mode())
+        batch.expect_gradient("ndcg@10", [binary])
+        batch.exposure()
 
 
 def _chains() -> None:

@@ -5,7 +5,9 @@ from permdist.distributions.compare_families import FamilyComparison, compare_fa
 from permdist.distributions.custom import WeightedOrders
 from permdist.distributions.davidson_luce import DavidsonLuce
 from permdist.distributions.estimates import EstimatedOrder, Estimates
+from permdist.distributions.exposures import position_weights
 from permdist.distributions.gaussian import GaussianScores
+from permdist.distributions.gaussian_batch import GaussianScoresBatch
 from permdist.distributions.generalized_mallows import GeneralizedMallows
 from permdist.distributions.generalized_mallows_fit import GeneralizedMallowsFit
 from permdist.distributions.good_bad import GoodBad
@@ -15,6 +17,7 @@ from permdist.distributions.mixture import Mixture
 from permdist.distributions.mixture_fit import MixtureFit
 from permdist.distributions.pair_signs import PairSigns
 from permdist.distributions.plackett_luce import PlackettLuce
+from permdist.distributions.plackett_luce_batch import PlackettLuceBatch
 from permdist.distributions.tied_rankings import TiedRankings
 from permdist.distributions.valid_signs import ValidSigns
 
@@ -26,6 +29,7 @@ __all__ = [
     "Estimates",
     "FamilyComparison",
     "GaussianScores",
+    "GaussianScoresBatch",
     "GeneralizedMallows",
     "GeneralizedMallowsFit",
     "GoodBad",
@@ -36,8 +40,10 @@ __all__ = [
     "NotExactError",
     "PairSigns",
     "PlackettLuce",
+    "PlackettLuceBatch",
     "TiedRankings",
     "ValidSigns",
     "WeightedOrders",
     "compare_families",
+    "position_weights",
 ]

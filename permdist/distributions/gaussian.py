@@ -21,6 +21,7 @@ from permdist.measures import Measure, parse
 from permdist.rankings import check_orders, order_by_scores
 from permdist.sums.lattice import NotExactError
 from permdist.sums.nested import MAX_SPREAD, REACH, log_probs, posterior_means
+from permdist.sums.positions import RandomNoise
 from permdist.sums.utilities import Noise, at_nodes, need_pairs, nodes
 from permdist.targets.base import unknown
 
@@ -92,6 +93,10 @@ class GaussianScores(RandomUtility):
     def _narrowed(self) -> FloatArray:
         """The scores in standard deviations, with gaps that no noise bridges made smaller."""
         return narrowed(self._scores, self._scale, IMPASSABLE)
+
+    @property
+    def _kind(self) -> RandomNoise:
+        return RandomNoise(gaussian=True, scale=self._scale)
 
     def _noise(self) -> Noise:
         # The item at a given position has a utility that is known to about 1.2 / sqrt(n).

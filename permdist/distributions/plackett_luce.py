@@ -33,6 +33,7 @@ from permdist.rankings.partial import (
     refuse_top_as_subset,
 )
 from permdist.sums import luce
+from permdist.sums.positions import RandomNoise
 from permdist.sums.utilities import Noise, at_nodes, need_pairs, nodes
 from permdist.targets.plackett_luce import plackett_luce_target
 
@@ -224,6 +225,10 @@ class PlackettLuce(RandomUtility):
     def _pairwise_slopes(self) -> FloatArray:
         chance = self._pairwise()
         return chance * chance.T
+
+    @property
+    def _kind(self) -> RandomNoise:
+        return RandomNoise(gaussian=False)
 
     def _noise(self) -> Noise:
         # The item at a given position has a utility that is known to about 1.24 / sqrt(n).

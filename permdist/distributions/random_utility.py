@@ -13,6 +13,7 @@ import numpy as np
 
 from permdist._check import finite
 from permdist.distributions.base import Distribution
+from permdist.distributions.exposures import position_weights
 from permdist.measures import AUC, Composite, KendallTau, Measure, parse
 from permdist.rankings import order_by_scores
 from permdist.sums.utilities import expected_steps, expected_sum, marginals
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from permdist._typing import FloatArray, IntArray
     from permdist.measures import Positional
+    from permdist.sums.positions import RandomNoise
     from permdist.sums.utilities import Noise
 
 
@@ -53,6 +55,11 @@ class RandomUtility(Distribution):
     @abstractmethod
     def _noise(self) -> Noise:
         """Evaluate the noise, in units of its scale, at nodes that cover all of it."""
+
+    @property
+    @abstractmethod
+    def _kind(self) -> RandomNoise:
+        """Which noise it is, for sums over positions of many lists."""
 
     @property
     def _unit(self) -> float:
@@ -139,6 +146,86 @@ class RandomUtility(Distribution):
         """
         value, gradient = expected_sum(self._noise(), form)
         return value, gradient / self._unit
+
+    def exposure(
+        self, discount: str | float | ArrayLike = "log2", k: int | None = None
+    ) -> FloatArray:
+        """Return how much of each item is seen: the expected weight of its position.
+
+        Exact to 1e-12; O(items x positions that count) per node of the quadrature.
+
+        Parameters
+        ----------
+        discount : {"log2", "jk", "reciprocal"}, float, or array of float
+            The weights of positions; see `permdist.distributions.position_weights`.
+        k : int, optional
+            Positions beyond the first k are not seen.
+
+        Returns
+        -------
+        array of float, shape (n,)
+
+        Examples
+        --------
+        >>> from permdist import PlackettLuce
+        >>> PlackettLuce([1.0, 0.9, -1.0]).exposure().round(3)
+        array([0.801, 0.782, 0.548])
+        """
+        weights = position_weights(discount, k, self.n_items)
+        ends = np.array([0, self.n_items]), np.array([0, len(weights)])
+        return self._kind.exposures(self._scores, ends[0], weights, ends[1])
+
+    def exposure_gradient(
+        self,
+        cotangent: ArrayLike,
+        discount: str | float | ArrayLike = "log2",
+        k: int | None = None,
+    ) -> FloatArray:
+        """Differentiate ``sum(cotangent * exposure(discount, k))`` by the scores.
+
+        Parameters
+        ----------
+        cotangent : array of float, shape (n,)
+            Derivatives of anything by the exposures.
+        discount, k
+            As in `exposure`.
+
+        Returns
+        -------
+        array of float, shape (n,)
+        """
+        gains = finite("cotangent", cotangent, ndim=1)
+        if gains.shape != self._scores.shape:
+            raise ValueError(f"cotangent: expected shape {self._scores.shape}, got {gains.shape}")
+        weights = position_weights(discount, k, self.n_items)
+        ends = np.array([0, self.n_items]), np.array([0, len(weights)])
+        return self._kind.expected_sums(self._scores, ends[0], gains, weights, ends[1])[1]
+
+    def rank_marginals_gradient(self, cotangent: ArrayLike) -> FloatArray:
+        """Differentiate ``sum(cotangent * rank_marginals())`` by the scores.
+
+        Parameters
+        ----------
+        cotangent : array of float, shape (n, k)
+            Derivatives of anything by the probabilities of the first k positions, k up to n.
+
+        Returns
+        -------
+        array of float, shape (n,)
+
+        Examples
+        --------
+        >>> from permdist import PlackettLuce
+        >>> wanted = np.zeros((3, 1))
+        >>> wanted[0] = 1.0  # item 0 first: a softmax
+        >>> PlackettLuce([1.0, 0.9, -1.0]).rank_marginals_gradient(wanted).round(3)
+        array([ 0.25 , -0.217, -0.033])
+        """
+        weight = finite("cotangent", cotangent, ndim=2)
+        n = self.n_items
+        if len(weight) != n or weight.shape[1] > n:
+            raise ValueError(f"cotangent: expected shape {n, n}, got {weight.shape}")
+        return self._kind.marginals_gradient(self._scores, weight)
 
     @abstractmethod
     def _pairwise_slopes(self) -> FloatArray:

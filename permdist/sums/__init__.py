@@ -10,6 +10,8 @@ Nothing here knows distributions or learners; these are thin callers.
 - `pairs`: the good-bad pair model over sign vectors, in closed form; `rows`: the same for measures
   of positions, with the goods in a fixed order.
 - `utilities`: quadrature over independent noisy scores.
+- `gaussian_positions`, `luce_positions`, `exposures`: sums over positions under Gaussian noise and
+  that of Plackett-Luce, for batches of queries; `positions` runs them in threads.
 - `davidson_sets`, `davidson_draws`, `davidson_slopes`: rankings with ties: sums over all of few
   items, draws, and derivatives of single records; `davidson`: likelihoods for fits.
 - `mallows`: what the engines of Mallows' models share, and `mallows_kendall`, `mallows_cayley`,
