@@ -238,6 +238,32 @@ def sums_in_threads(
     return sums
 
 
+def derivatives_in_threads(
+    work: Callable[..., Any], batch: Batch, cost: FloatArray, n_jobs: int | None
+) -> Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]:
+    """Do as `sums_in_threads`, with a curvature of shape (documents,) as a third array to fill.
+
+    Parameters
+    ----------
+    work, batch, cost, n_jobs
+        As in `sums_in_threads`.
+    """
+
+    def sums(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        values, gradient, curvature = (
+            np.zeros(len(batch)),
+            np.zeros(len(scores)),
+            np.zeros(len(scores)),
+        )
+        in_threads(lambda a, b: work(a, b, scores, values, gradient, curvature), cost, n_jobs)
+        return values, gradient, curvature
+
+    return sums
+
+
+NO_CURVATURE: FloatArray = np.empty(0)  # what kernels get that are to fill in none
+
+
 @lru_cache(maxsize=8)
 def _pool(threads: int) -> ThreadPoolExecutor:
     """Keep threads for the next call, a fraction of a millisecond later."""

@@ -21,6 +21,7 @@ OURS = (
     "inference",
     "measures",
     "models",
+    "models.objectives",
     "models.spaces",
     "plots",
     "rankings",

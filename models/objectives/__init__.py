@@ -18,6 +18,7 @@ from permdist.models.objectives.cosine import Cosine
 from permdist.models.objectives.hinges import PairHinge, RankingHinge
 from permdist.models.objectives.listmle import ListMLE
 from permdist.models.objectives.listnet import ListNet
+from permdist.models.objectives.prepared import Derivatives, Prepared
 from permdist.models.objectives.smooth import SmoothMeasure
 from permdist.models.objectives.softrank import NoisyMeasure
 
@@ -26,6 +27,7 @@ __all__ = [
     "Boltzmann",
     "ConvexLoss",
     "Cosine",
+    "Derivatives",
     "ExpectedGain",
     "ExpectedLoss",
     "Likelihood",
@@ -35,6 +37,7 @@ __all__ = [
     "NoisyMeasure",
     "Objective",
     "PairHinge",
+    "Prepared",
     "RankingHinge",
     "SmoothMeasure",
     "parse_objective",

@@ -1,8 +1,9 @@
 """Objectives: sums over queries of a function of scores and labels, with gradients.
 
 An objective is a choice with its own options. Called with scores, labels and query ids it returns
-its value and gradient; `Objective.bind` makes it ready for many calls on the same queries, which is
-what learners use.
+its value and gradient; `Objective.derivatives` adds a positive curvature for second-order boosters,
+and `Objective.prepare` makes that ready for many calls on the same queries. Learners use
+`Objective.bind`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from permdist._groups import group_queries
 from permdist._ragged import pointers
 from permdist._typing import FloatArray
 from permdist.models.batch import Batch, teaching
+from permdist.models.objectives.prepared import Derivatives, Prepared, by_gradient
 from permdist.models.specs import Spec, SpecRegistry
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from permdist._typing import IntArray
 
 Bound = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+BoundDerivatives = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
 
 
 class Objective(Spec, ABC):
@@ -55,6 +58,33 @@ class Objective(Spec, ABC):
             Takes all scores, shape (documents,); returns the value of each query, shape
             (queries,), and the gradient of their sum, shape (documents,).
         """
+
+    def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
+        """Make the objective ready for the queries of a batch, with a curvature.
+
+        By default, the curvature of a document is the size of its slope plus the mean size of the
+        slopes of its query, so that Newton steps are at most 1. An objective that knows its second
+        derivatives, or a better positive substitute, overrides this method.
+
+        Parameters
+        ----------
+        batch : Batch
+        n_jobs : int, optional
+            Threads, all processors by default; the result does not depend on it.
+
+        Returns
+        -------
+        callable
+            As that of `bind`, with the curvature, shape (documents,), as a third result. Entries
+            may be 0: `prepare` raises them to the smallest positive value that it allows.
+        """
+        bound = self.bind(batch, n_jobs)
+
+        def derivatives(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            values, gradient = bound(scores)
+            return values, gradient, by_gradient(gradient, batch.ptr)
+
+        return derivatives
 
     def settle(self, labels: IntArray, ptr: IntArray) -> Objective:  # noqa: ARG002
         """Return the objective with what depends on all queries decided.
@@ -103,6 +133,80 @@ class Objective(Spec, ABC):
             bound = self.bind(self.batch(label[rows], pointers(sizes[useful])))
             values[useful], gradient[rows] = bound(score[rows])
         return values, gradient
+
+    def derivatives(
+        self,
+        scores: ArrayLike,
+        labels: ArrayLike,
+        qid: ArrayLike | None = None,
+        *,
+        weights: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> Derivatives:
+        """Return the value of each query, the gradient of their sum, and a positive curvature.
+
+        Parameters
+        ----------
+        scores : array of float32 or float64, shape (documents,) or (queries, n)
+            Padded, with a row per query, or flat with `qid`.
+        labels : array of int, of the shape of scores
+        qid : array, shape (documents,), optional
+            The query of each document of flat scores; one query by default.
+        weights : array of float, shape (queries,), optional
+            What values, gradients and curvatures of each query are multiplied by.
+        mask : array of bool, shape (queries, n), optional
+            True where a document is; by default everywhere. Scores and labels elsewhere do not
+            matter.
+        n_jobs : int, optional
+            Threads, all processors by default; the result does not depend on it.
+
+        Returns
+        -------
+        Derivatives
+
+        Examples
+        --------
+        >>> from permdist.objectives import ListNet
+        >>> mask = [[True, True, False]]
+        >>> found = ListNet().derivatives([[0.0, 0.0, 9.9]], [[1, 0, 0]], mask=mask)
+        >>> found.gradient.round(4)
+        array([[-0.2311,  0.2311,  0.    ]])
+        >>> found.curvature
+        array([[0.25, 0.25, 0.  ]])
+        """
+        return self.prepare(labels, qid, weights=weights, mask=mask, n_jobs=n_jobs)(scores)
+
+    def prepare(
+        self,
+        labels: ArrayLike,
+        qid: ArrayLike | None = None,
+        *,
+        weights: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> Prepared:
+        """Make the objective ready for many calls on the same queries.
+
+        Parameters
+        ----------
+        labels : array of int, shape (documents,) or (queries, n)
+        qid, weights, mask, n_jobs
+            As in `derivatives`.
+
+        Returns
+        -------
+        callable
+            Takes scores, of the shape of the labels, and returns `Derivatives`.
+
+        Examples
+        --------
+        >>> from permdist.objectives import ListNet
+        >>> prepared = ListNet().prepare([1, 0, 0, 1], qid=[1, 1, 2, 2])
+        >>> prepared([0.0, 0.0, 1.0, -1.0]).values.round(3)
+        array([0.693, 1.589])
+        """
+        return Prepared(self, labels, qid, weights, mask, n_jobs)
 
     def __call__(
         self, scores: ArrayLike, labels: ArrayLike, qid: ArrayLike | None = None

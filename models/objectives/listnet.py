@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist.models.batch import sums_in_threads
-from permdist.models.objectives.base import Bound, Objective
+from permdist.models.batch import NO_CURVATURE, derivatives_in_threads, sums_in_threads
+from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from permdist._typing import FloatArray, IntArray
     from permdist.models.batch import Batch
 
@@ -22,6 +24,8 @@ LARGEST = 2e9
 @dataclass(frozen=True)
 class ListNet(Objective):
     """Cross entropy between the top-k choices of two Plackett-Luce models.
+
+    Convex; the curvature is the exact diagonal of second derivatives.
 
     Parameters
     ----------
@@ -63,6 +67,20 @@ class ListNet(Objective):
 
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
+        fill, cost = self._work(batch), 10.0 * self._cost(batch.sizes)
+
+        def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
+            fill(first, last, scores, *out, NO_CURVATURE)
+
+        return sums_in_threads(work, batch, cost, n_jobs)
+
+    def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
+        """Do so with the curvature; see `Objective.bind_derivatives`."""
+        cost = 10.0 * self._cost(batch.sizes)
+        return derivatives_in_threads(self._work(batch), batch, cost, n_jobs)
+
+    def _work(self, batch: Batch) -> Callable[..., None]:
+        """Return the function that fills in what belongs to a range of queries."""
         targets = batch.labels.astype(float)
         if self.target == "softmax":
             highest = np.maximum.reduceat(targets, batch.ptr[:-1])
@@ -70,12 +88,11 @@ class ListNet(Objective):
         elif self.target == "gain":
             highest = np.maximum.reduceat(targets, batch.ptr[:-1])[batch.query_of]
             targets = np.exp2(targets - highest) - np.exp2(-highest)
-        cost = self._cost(batch.sizes)
 
         def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
             _cross_entropy(first, last, scores, targets, batch.ptr, self.k, *out)
 
-        return sums_in_threads(work, batch, 10.0 * cost, n_jobs)
+        return work
 
 
 @kernel
@@ -88,8 +105,13 @@ def _cross_entropy(
     k: int,
     values: FloatArray,
     gradient: FloatArray,
+    curvature: FloatArray,
 ) -> None:
-    """Add up ``-P log Q`` over choices of the next document, for all that may come before it."""
+    """Add up ``-P log Q`` over choices of the next document, for all that may come before it.
+
+    The curvature is filled in unless it is empty.
+    """
+    curved = len(curvature) > 0
     for q in range(first_query, last_query):
         a, n = ptr[q], ptr[q + 1] - ptr[q]
         s, wanted = scores[a : a + n], targets[a : a + n]
@@ -126,6 +148,9 @@ def _cross_entropy(
                 for i in range(n):
                     if not taken[i]:
                         share = np.exp(logs[i] - peak) if peak < 0.0 else odds[i]
+                        if curved:
+                            part = share / total
+                            curvature[a + i] += chance[level] * part * (1.0 - part)
                         share = share / total - wanted[i] / target_total
                         gradient[a + i] += chance[level] * share
             else:
