@@ -84,9 +84,7 @@ class Boosted(Seeded, Threaded, HoldsOut):
         default="lightgbm",
     )
     max_iter: int = option(Whole(), "The number of rounds.", default=100)
-    learning_rate: float = option(
-        Number(1e-12, 1e6), "The factor of each tree.", default=0.1
-    )
+    learning_rate: float = option(Number(1e-12, 1e6), "The factor of each tree.", default=0.1)
     leaves: int = option(Whole(2, 131_072), "The largest number of leaves of a tree.", default=31)
     depth: int | None = option(
         Whole(1, 64, optional=True), "The largest depth of a tree; any by default.", default=None
@@ -98,7 +96,8 @@ class Boosted(Seeded, Threaded, HoldsOut):
         default=20,
     )
     l2: float = option(
-        Number(0.0), "Is added to the curvature of a leaf, whose documents have about 1 each.",
+        Number(0.0),
+        "Is added to the curvature of a leaf, whose documents have about 1 each.",
         default=1.0,
     )
     columns: float = option(
@@ -124,9 +123,7 @@ class Boosted(Seeded, Threaded, HoldsOut):
         default=False,
     )
 
-    model_: str = learned(
-        Text(), "The trees, as the engine writes them: LightGBM's text, or JSON."
-    )
+    model_: str = learned(Text(), "The trees, as the engine writes them: LightGBM's text, or JSON.")
 
     def build_objective(self) -> Objective:
         """Return the objective."""

@@ -86,10 +86,11 @@ class _LightGBM(Booster):
             "num_threads": _threads(growth.n_jobs),
         }
         train = lightgbm.Dataset(features, np.zeros(len(features)), params=data)
-        self._booster = lightgbm.Booster(params, train)
         self._held_out = held_out is not None
+        if held_out is not None:  # made before the booster adds its parameters to those of the data
+            other = train.create_valid(held_out, np.zeros(len(held_out)), params=data).construct()
+        self._booster = lightgbm.Booster(params, train)
         if held_out is not None:
-            other = lightgbm.Dataset(held_out, np.zeros(len(held_out)), reference=train)
             self._booster.add_valid(other, "held_out")
 
     def step(
@@ -186,7 +187,12 @@ class _Sklearn(Booster):
         value = growth.rate * np.where(total > 0.0, steps / np.where(total > 0.0, total, 1.0), 0.0)
         missing = getattr(tree, "missing_go_to_left", np.zeros(number, dtype=np.uint8))
         columns = (
-            tree.feature, tree.threshold, tree.children_left, tree.children_right, value, missing
+            tree.feature,
+            tree.threshold,
+            tree.children_left,
+            tree.children_right,
+            value,
+            missing,
         )
         self._trees.append(
             {name: column.tolist() for name, column in zip(PARTS, columns, strict=True)}

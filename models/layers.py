@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,7 +34,7 @@ def first_layers(widths: Sequence[int], rng: np.random.Generator) -> list[Layer]
     The last layer is a tenth of that, so that first scores are close to each other.
     """
     layers = []
-    for before, after in zip(widths[:-1], widths[1:], strict=True):
+    for before, after in itertools.pairwise(widths):
         size = np.sqrt(6.0 / before)
         layers.append(
             {"weights": rng.uniform(-size, size, (before, after)), "biases": np.zeros(after)}
@@ -80,8 +81,12 @@ class _Numpy(Steps):
     def __init__(self, layers: list[Layer], adam: Adam, penalty: float) -> None:
         self._layers = [{name: one.copy() for name, one in layer.items()} for layer in layers]
         self._adam, self._penalty, self._number = adam, penalty, 0
-        self._means = [{name: np.zeros_like(one) for name, one in layer.items()} for layer in layers]
-        self._sizes = [{name: np.zeros_like(one) for name, one in layer.items()} for layer in layers]
+        self._means = [
+            {name: np.zeros_like(one) for name, one in layer.items()} for layer in layers
+        ]
+        self._sizes = [
+            {name: np.zeros_like(one) for name, one in layer.items()} for layer in layers
+        ]
 
     def __call__(self, features: FloatArray, derive: Any, n_queries: int) -> float:
         """Take a step; return the sum of the objective before it."""

@@ -91,7 +91,9 @@ class Network(Standardized, Penalized, Seeded, Threaded, HoldsOut):
         default="listnet",
         kw_only=False,
     )
-    hidden: Sequence[int] = option(Widths(), "The numbers of units of the hidden layers.",
+    hidden: Sequence[int] = option(
+        Widths(),
+        "The numbers of units of the hidden layers.",
         default=(64, 32),
     )
     engine: str = option(

@@ -7,7 +7,7 @@ fitted to Newton steps.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -50,6 +50,8 @@ class CatBoostObjective(GroupedLoss):
     (5, True)
     """
 
+    no_jit: ClassVar[bool] = True  # CatBoost would try to compile its methods, and warn
+
     def __init__(
         self,
         objective: Objective | str,
@@ -61,7 +63,7 @@ class CatBoostObjective(GroupedLoss):
         need_extra("catboost", "catboost()")
         super().__init__(objective, unit=unit, floor=floor, n_jobs=n_jobs)
 
-    def calc_ders_range(self, approxes: Any, targets: Any, weights: Any) -> Any:  # noqa: ARG002
+    def calc_ders_range(self, approxes: Any, targets: Any, weights: Any) -> Any:
         """Refuse to be CatBoost's `loss_function`: it is given blocks of documents, not queries."""
         raise NotImplementedError(
             "loss_function: CatBoost gives an objective blocks of documents without their queries; "
@@ -201,6 +203,8 @@ class CatBoostMeasure(GroupedMeasures):
     >>> measure.evaluate([[0.3, 0.2, 0.1, 0.4]], [1, 0, 0, 1], None)
     (2.0, 2.0)
     """
+
+    no_jit: ClassVar[bool] = True
 
     def __init__(self, measure: Measure | str, *groups: Any) -> None:
         need_extra("catboost", "CatBoostMeasure")

@@ -107,7 +107,9 @@ class JaxLoss:
         each = np.ones(number) if weights is None else weights
         each = jax.numpy.asarray(each, dtype=scores.dtype)
         if each.shape != (number,):
-            raise ValueError(f"weights: expected shape ({number},), one per query, got {each.shape}")
+            raise ValueError(
+                f"weights: expected shape ({number},), one per query, got {each.shape}"
+            )
         values = self._values(scores, labels, groups, each, filled)
         if self.reduction == "none":
             return values

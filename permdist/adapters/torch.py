@@ -148,17 +148,17 @@ def _function() -> Any:
             """Compute values and gradient together."""
             found = objective.derivatives(scores.detach().numpy(), n_jobs=n_jobs, **arrays)
             gradient = torch.from_numpy(found.gradient)
-            ctx.save_for_backward(gradient)
+            ctx.save_for_backward(gradient, scores)
             ctx.query_of = None if scores.ndim == 2 else _query_of(torch, arrays["qid"], scores)
             return torch.from_numpy(found.values).to(scores.dtype)
 
         @staticmethod
         def backward(ctx: Any, *outer: Any) -> Any:
             """Multiply the gradient of each query by the slope of what is made of its value."""
-            (gradient,) = ctx.saved_tensors
+            gradient, scores = ctx.saved_tensors
             (slope,) = outer
             each = slope[:, None] if ctx.query_of is None else slope[ctx.query_of]
-            return _once().apply(each * gradient, slope), None, None, None
+            return _once().apply(each * gradient, scores), None, None, None
 
     return Values
 
@@ -169,15 +169,15 @@ def _once() -> Any:
     torch = need_extra("torch", "torch()")
 
     class Once(torch.autograd.Function):  # type: ignore[misc, name-defined]
-        """Its first argument; to differentiate it is an error."""
+        """The gradient at scores; to differentiate it is an error."""
 
         @staticmethod
-        def forward(ctx: Any, gradient: Any, slope: Any) -> Any:  # noqa: ARG004
+        def forward(ctx: Any, gradient: Any, scores: Any) -> Any:  # noqa: ARG004
             """Return the gradient."""
-            return gradient.clone() if gradient.requires_grad else gradient
+            return gradient.clone()
 
         @staticmethod
-        def backward(ctx: Any, *outer: Any) -> Any:  # noqa: ARG004
+        def backward(ctx: Any, *outer: Any) -> Any:
             """Refuse second derivatives."""
             raise NotImplementedError(
                 "permdist: the gradient of an objective cannot be differentiated again; leave out "

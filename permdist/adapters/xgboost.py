@@ -171,7 +171,8 @@ def _ranker_class() -> Any:
                 for number, (one, sizes, ids) in enumerate(zip(sets, groups, qids, strict=True))
             ]
             params, told = self.get_xgb_params(), {}
-            measure = params.pop("eval_metric", None)
+            measure = self.eval_metric
+            params.pop("eval_metric", None)
             own = isinstance(measure, XGBoostMeasure)
             if measure is not None and not own:
                 params["eval_metric"] = measure
