@@ -64,6 +64,7 @@ class Boosted(Seeded, Threaded, HoldsOut):
     )
     listed: ClassVar[bool] = False
     linear: ClassVar[bool] = False
+    fitted: ClassVar[tuple[str, ...]] = ("model_", "n_iter_", "history_", "converged_", "null_")
     measure_judges: ClassVar[bool] = True
     settings: ClassVar[Settings] = {
         "max_iter": [500],

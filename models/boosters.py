@@ -141,7 +141,9 @@ class _XGBoost(Booster):
         self, gradient: FloatArray, curvature: FloatArray
     ) -> tuple[FloatArray, FloatArray | None]:
         """Add a tree; return the scores of all documents, and of those that are held out."""
-        self._booster.boost(self._train, self._round, gradient[:, None], curvature[:, None])
+        self._booster.boost(
+            self._train, self._round, grad=gradient[:, None], hess=curvature[:, None]
+        )
         self._round += 1
         parts = [
             None if one is None else self._booster.predict(one, output_margin=True).astype(float)

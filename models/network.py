@@ -79,6 +79,7 @@ class Network(Standardized, Penalized, Seeded, Threaded, HoldsOut):
     )
     listed: ClassVar[bool] = False
     linear: ClassVar[bool] = False
+    fitted: ClassVar[tuple[str, ...]] = ("layers_", "n_iter_", "history_", "converged_", "null_")
     measure_judges: ClassVar[bool] = True
     settings: ClassVar[Settings] = {
         "early_stopping": [20],
