@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from permdist.models.attributes import Layers
 from permdist.models.base import Card, Settings
@@ -142,10 +143,12 @@ class Network(Standardized, Penalized, Seeded, Threaded, HoldsOut):
         take = steps_of(self.engine, layers, Adam(float(self.learning_rate)), penalty)
         for _ in range(self.max_iter):
             total = 0.0
-            for number in rng.permutation(len(lessons)):
-                total += take(*lessons[number])
-            layers = take.layers()
-            scores = None if held_out is None else outputs(layers, held_out)
+            # The products are small, and their last digits depend on the number of threads.
+            with threadpool_limits(1):
+                for number in rng.permutation(len(lessons)):
+                    total += take(*lessons[number])
+                layers = take.layers()
+                scores = None if held_out is None else outputs(layers, held_out)
             if not np.isfinite(total):
                 raise ValueError(
                     "learning_rate: the objective grew beyond all numbers; use a smaller one"
