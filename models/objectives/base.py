@@ -19,13 +19,14 @@ from permdist._groups import group_queries
 from permdist._ragged import pointers
 from permdist._typing import FloatArray
 from permdist.models.batch import Batch, teaching
-from permdist.models.objectives.prepared import Derivatives, Prepared, by_gradient
+from permdist.models.objectives.curvature import by_gradient
+from permdist.models.objectives.prepared import Derivatives, Prepared
 from permdist.models.specs import Spec, SpecRegistry
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from permdist._typing import IntArray
+    from permdist._typing import BoolArray, IntArray
     from permdist.adapters.catboost import CatBoostObjective
     from permdist.adapters.jax import JaxLoss
     from permdist.adapters.lightgbm import LightGBMObjective
@@ -104,6 +105,16 @@ class Objective(Spec, ABC):
         """
         return self
 
+    def teaches(self, labels: IntArray, ptr: IntArray) -> BoolArray:
+        """Return which queries count: by default, those with documents of different labels.
+
+        Parameters
+        ----------
+        labels : array of int, shape (documents,)
+        ptr : array of int, shape (queries + 1,)
+        """
+        return teaching(labels, ptr)
+
     def batch(self, labels: IntArray, ptr: IntArray) -> Batch:
         """Make the batch of queries that `bind` takes."""
         return Batch.of(labels, ptr, scale=self.scaled)
@@ -130,7 +141,7 @@ class Objective(Spec, ABC):
         if label.shape != score.shape:
             raise ValueError(f"labels: expected shape {score.shape} as scores, got {label.shape}")
         ptr = group_queries(qid, len(label)).ptr
-        useful = teaching(label, ptr)
+        useful = self.teaches(label, ptr)
         values, gradient = np.zeros(len(useful)), np.zeros(len(score))
         if useful.any():
             sizes = np.diff(ptr)

@@ -10,7 +10,8 @@ import numpy as np
 from permdist._ragged import pointers
 from permdist.measures import Measure, parse
 from permdist.models.batch import in_threads
-from permdist.models.objectives.base import Bound, Objective
+from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
+from permdist.models.objectives.curvature import by_gradient, by_means
 from permdist.models.spaces.base import need_draws
 from permdist.models.spaces.restart import sum_sample
 from permdist.sums.lattice import Lattice
@@ -29,6 +30,9 @@ class Boltzmann(Objective):
 
     F is ``2 / (n (n - 1)) sum (s_j - s_k)`` over all pairs with j above k, whatever their labels; H
     is the cross entropy to the same distribution with the labels as scores.
+
+    The curvature of H is the largest variance that goes with a document's mean place, an upper
+    bound; that of the expected measure is as in `ExpectedLoss`.
 
     Parameters
     ----------
@@ -70,19 +74,27 @@ class Boltzmann(Objective):
 
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
+        derivatives = self.bind_derivatives(batch, n_jobs)
+        return lambda scores: derivatives(scores)[:2]
+
+    def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
+        """Do so with the curvature; see `Objective.bind_derivatives`."""
         small = np.flatnonzero(batch.sizes <= self.exact)
         large = np.flatnonzero(batch.sizes > self.exact)
         if len(large):
             need_draws("sample_size", self.sample_size, len(batch.labels))
         measure, mix = parse(self.measure), float(self.mix)
+        largest = 2.0 / batch.sizes[batch.query_of]  # the factor of a score at the top
+        log_odds = 2.0 * largest / np.maximum(batch.sizes - 1.0, 1.0)[batch.query_of]
         drawn = self.sample_size, batch.streams(self.random_state)
         parts: list[tuple[IntArray, _Exact | _Sampled]] = [
             (small, _Exact(batch, small, measure, self.sharpness)),
             (large, _Sampled(batch, large, measure, self.sharpness, *drawn)),
         ]
 
-        def bound(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        def bound(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
             values, gradient = np.empty(len(batch)), np.zeros(len(scores))
+            curvature, slopes = np.zeros(len(scores)), np.zeros(len(scores))
             for queries, part in parts:
                 logs, by_logs, gains, by_gains = part(scores, n_jobs)
                 rows = part.documents
@@ -91,7 +103,10 @@ class Boltzmann(Objective):
                 )[queries]
                 values[queries] = mix * (1.0 - gains) + (1.0 - mix) * (logs - reached)
                 gradient[rows] = -mix * by_gains + (1.0 - mix) * (by_logs - part.target)
-            return values, gradient
+                slopes[rows] = mix * by_gains
+                curvature[rows] = (1.0 - mix) * by_means(by_logs, largest[rows])
+            curvature += log_odds * by_gradient(slopes, batch.ptr)
+            return values, gradient, curvature
 
         return bound
 

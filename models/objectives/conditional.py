@@ -5,20 +5,30 @@ Dubey et al.: Conditional Models for Non-smooth Ranking Loss Functions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from permdist._typing import FloatArray
 from permdist.measures import Measure, parse
-from permdist.models.objectives.base import Bound, Objective
+from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
+from permdist.models.objectives.curvature import (
+    by_gradient,
+    by_means,
+    number_of_others,
+    pair_variances,
+    slopes_of_best,
+)
 from permdist.models.rules import OneOf
 from permdist.models.spaces import Space, Sums, UtilitySums, parse_space
 
 if TYPE_CHECKING:
-    from permdist._typing import FloatArray, IntArray, RandomState
+    from permdist._typing import IntArray, RandomState
     from permdist.models.batch import Batch
 
+Variances = Callable[[FloatArray, FloatArray], FloatArray]
 SMALLEST = 1e-300
 KAPPA_UNITS = ("queries", "pairs")
 
@@ -26,6 +36,13 @@ KAPPA_UNITS = ("queries", "pairs")
 @dataclass(frozen=True)
 class Conditional(Objective):
     """What the objectives of conditional models share.
+
+    The second derivatives of the log of a sum over rankings are variances. Over `pairs` and `rows`
+    they are those of independent pairs, without the tilt of rows; over other spaces the curvature
+    is the largest variance that goes with the mean, and so an upper bound (where more than two
+    labels are cut up by thresholds, its size). The curvature of an expected measure, which is not
+    convex, is ``(|slope| + mean |slope| of the query) * factor``, with the factor of score
+    differences in the log-odds of a pair: a Newton step changes these by 1 at most.
 
     Parameters
     ----------
@@ -58,6 +75,22 @@ class Conditional(Objective):
         space, measure = parse_space(self.space), parse(self.measure)
         return space.sums(batch, measure, n_jobs=n_jobs, random_state=self.random_state)
 
+    def _variances(self, batch: Batch, n_jobs: int | None, kappa: float = 0.0) -> Variances:
+        """Return a function of scores and of the slopes of the log-sum."""
+        space = parse_space(self.space)
+        if space.independent:
+            tilts = kappa / batch.n_pairs if space.alias == "pairs" else np.zeros(len(batch))
+            factors = 2.0 * batch.scale
+            return lambda scores, _: pair_variances(batch, factors, tilts, scores, n_jobs)
+        scale = batch.scale[batch.query_of]
+        best, largest = scale * slopes_of_best(batch), scale * number_of_others(batch)
+        return lambda _, slopes: by_means(best + slopes, largest)
+
+    def _bounded(self, batch: Batch) -> Callable[[FloatArray], FloatArray]:
+        """Return a function of the slopes of an expected measure: its curvature."""
+        log_odds = 2.0 * batch.scale[batch.query_of]
+        return lambda slopes: log_odds * by_gradient(slopes, batch.ptr)
+
 
 class OverSums:
     """An objective that is ready for the queries of a batch, with the sums it is made of."""
@@ -71,7 +104,30 @@ class OverSums:
 
 
 @dataclass(frozen=True)
-class Likelihood(Conditional):
+class LogSum(Conditional):
+    """What `Likelihood` and `ConvexLoss` share: a log-sum, tilted by the loss."""
+
+    def _tilt(self) -> float:
+        return 0.0
+
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> OverSums:
+        """Make the objective ready for the queries of a batch; see `Objective.bind`."""
+        sums, kappa = self.sums(batch, n_jobs), self._tilt()
+        return OverSums(sums, lambda scores: sums.log_sums(scores, kappa))
+
+    def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
+        """Do so with the curvature; see `Objective.bind_derivatives`."""
+        bound, variances = self.bind(batch, n_jobs), self._variances(batch, n_jobs, self._tilt())
+
+        def derivatives(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            values, gradient = bound(scores)
+            return values, gradient, variances(scores, gradient)
+
+        return derivatives
+
+
+@dataclass(frozen=True)
+class Likelihood(LogSum):
     """``log sum_y exp(F(y) - F(best))``: minus the log-likelihood of the best ranking, L1.
 
     Examples
@@ -84,14 +140,9 @@ class Likelihood(Conditional):
     alias: ClassVar[str] = "likelihood"
     space: Space | str = "pairs"
 
-    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
-        """Make the objective ready for the queries of a batch; see `Objective.bind`."""
-        sums = self.sums(batch, n_jobs)
-        return OverSums(sums, lambda scores: sums.log_sums(scores, 0.0))
-
 
 @dataclass(frozen=True)
-class ConvexLoss(Conditional):
+class ConvexLoss(LogSum):
     """``log sum_y exp(F(y) - F(best) + kappa loss(y))``: the convex bound of likelihood and loss.
 
     Parameters
@@ -111,10 +162,8 @@ class ConvexLoss(Conditional):
     alias: ClassVar[str] = "convex-loss"
     kappa: float = 1.0
 
-    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
-        """Make the objective ready for the queries of a batch; see `Objective.bind`."""
-        sums, kappa = self.sums(batch, n_jobs), float(self.kappa)
-        return OverSums(sums, lambda scores: sums.log_sums(scores, kappa))
+    def _tilt(self) -> float:
+        return float(self.kappa)
 
 
 @dataclass(frozen=True)
@@ -138,12 +187,9 @@ class LikelihoodAndLoss(ConvexLoss):
     def __post_init__(self) -> None:
         OneOf(KAPPA_UNITS).check("kappa_units", self.kappa_units)
 
-    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> OverSums:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
-        sums = self.sums(batch, n_jobs)
-        kappas = np.full(len(batch), float(self.kappa))
-        if self.kappa_units == "pairs":
-            kappas *= batch.n_pairs
+        sums, kappas = self.sums(batch, n_jobs), self._kappas(batch)
 
         def bound(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
             logs, by_logs = sums.log_sums(scores, 0.0)
@@ -153,6 +199,27 @@ class LikelihoodAndLoss(ConvexLoss):
             return logs + kappas * (1.0 - gains), by_logs - kappas[batch.query_of] * by_gains
 
         return OverSums(sums, bound)
+
+    def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
+        """Do so with the curvature; see `Objective.bind_derivatives`."""
+        sums, variances = self.sums(batch, n_jobs), self._variances(batch, n_jobs)
+        kappas, bounded = self._kappas(batch), self._bounded(batch)
+
+        def derivatives(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            logs, by_logs = sums.log_sums(scores, 0.0)
+            spread = variances(scores, by_logs)
+            if self.kappa == 0.0:
+                return logs, by_logs, spread
+            gains, by_gains = sums.mean_gains(scores)
+            values, slopes = logs + kappas * (1.0 - gains), kappas[batch.query_of] * by_gains
+            return values, by_logs - slopes, spread + bounded(slopes)
+
+        return derivatives
+
+    def _kappas(self, batch: Batch) -> FloatArray:
+        """Return the weight of the loss of each query."""
+        kappas = np.full(len(batch), float(self.kappa))
+        return kappas * batch.n_pairs if self.kappa_units == "pairs" else kappas
 
 
 @dataclass(frozen=True)
@@ -182,7 +249,7 @@ class ExpectedLoss(Conditional):
             return super().sums(batch, n_jobs)
         return UtilitySums(batch, parse(self.measure), n_jobs, kind=self.distribution)
 
-    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> OverSums:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
         sums = self.sums(batch, n_jobs)
 
@@ -191,6 +258,22 @@ class ExpectedLoss(Conditional):
             return 1.0 - gains, -gradient
 
         return OverSums(sums, bound)
+
+    def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
+        """Do so with the curvature; see `Objective.bind_derivatives`."""
+        bound, bounded = self.bind(batch, n_jobs), self._bounded(batch)
+
+        def derivatives(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            values, gradient = bound(scores)
+            return values, gradient, bounded(gradient)
+
+        return derivatives
+
+    def _bounded(self, batch: Batch) -> Callable[[FloatArray], FloatArray]:
+        if self.distribution == "good-bad":
+            return super()._bounded(batch)
+        scale = batch.scale[batch.query_of]
+        return lambda slopes: scale * by_gradient(slopes, batch.ptr)
 
 
 @dataclass(frozen=True)
@@ -207,7 +290,7 @@ class ExpectedGain(ExpectedLoss):
 
     alias: ClassVar[str] = "expected-gain"
 
-    def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
+    def bind(self, batch: Batch, n_jobs: int | None = None) -> OverSums:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
         measure = parse(self.measure)
         if measure.range[0] < 0.0:

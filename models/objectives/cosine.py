@@ -9,7 +9,7 @@ import numpy as np
 
 from permdist._kernels import kernel
 from permdist.models.batch import sums_in_threads
-from permdist.models.objectives.base import Bound, Objective
+from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Cosine(Objective):
     """``(1 - cos(labels, scores)) / 2``, from 0 to 1 for every query.
+
+    With ``v = s / |s|``, the curvature is ``(1 - v_i^2) / (2 |s|^2)``, the Gauss-Newton diagonal of
+    ``|v - labels / |labels||^2 / 4``. A query whose scores are all 0 has no slope: start elsewhere.
 
     References
     ----------
@@ -40,6 +43,19 @@ class Cosine(Objective):
             _cosines(first, last, scores, batch.ptr, labels, *out)
 
         return sums_in_threads(work, batch, batch.sizes, n_jobs)
+
+    def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
+        """Do so with the curvature; see `Objective.bind_derivatives`."""
+        bound = self.bind(batch, n_jobs)
+
+        def derivatives(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            values, gradient = bound(scores)
+            squares = np.add.reduceat(scores * scores, batch.ptr[:-1])
+            inverse = np.divide(0.5, squares, out=np.zeros(len(batch)), where=squares > 0.0)
+            inverse = inverse[batch.query_of]
+            return values, gradient, inverse * (1.0 - 2.0 * inverse * scores * scores)
+
+        return derivatives
 
 
 @kernel

@@ -10,8 +10,8 @@ import numpy as np
 from permdist._kernels import kernel
 from permdist._loops import ascending
 from permdist.measures import Measure, parse
-from permdist.models.batch import sums_in_threads
-from permdist.models.objectives.base import Bound, Objective
+from permdist.models.batch import NO_CURVATURE, derivatives_in_threads, sums_in_threads
+from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 from permdist.models.rules import Number, OneOf
 from permdist.models.spaces import StructuredHinge
 from permdist.sums.thresholds import GRADES, choose_grades
@@ -26,6 +26,9 @@ LARGEST_WEIGHT = 1e6  # of AUC; beside larger ones a measure is lost to rounding
 @dataclass(frozen=True)
 class PairHinge(Objective):
     """``sum max(0, 1 - (s_i - s_j))^e`` over all pairs with a higher label of i, by sorting.
+
+    Convex. The curvature is twice the number of pairs of a document with less than the margin, by
+    the number of pairs if `scale`; it is exact if `squared`.
 
     Parameters
     ----------
@@ -59,9 +62,19 @@ class PairHinge(Objective):
         layout = batch.levels, batch.ptr, batch.scale, self.squared
 
         def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
-            _pair_hinges(first, last, scores, *layout, *out)
+            values, gradient = out
+            _pair_hinges(first, last, scores, *layout, values, gradient, NO_CURVATURE)
 
         return sums_in_threads(work, batch, batch.sizes, n_jobs)
+
+    def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
+        """Do so with the curvature; see `Objective.bind_derivatives`."""
+        layout = batch.levels, batch.ptr, batch.scale, self.squared
+
+        def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
+            _pair_hinges(first, last, scores, *layout, *out)
+
+        return derivatives_in_threads(work, batch, 100.0 * batch.sizes, n_jobs)
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,8 @@ class RankingHinge(Objective):
     """``max_y [loss(y) - (F(best) - F(y))]``: the hinge of structural SVMs.
 
     The loss is ``1 - measure(y) + auc_weight * (1 - AUC(y))``. The worst ranking of each query is
-    found exactly, for any measure.
+    found exactly, for any measure. Convex, with kinks: there is no curvature to speak of, and the
+    one of `Objective.bind_derivatives` stands in for it.
 
     Parameters
     ----------
@@ -132,8 +146,11 @@ def _pair_hinges(
     squared: bool,
     values: FloatArray,
     gradient: FloatArray,
+    curvature: FloatArray,
 ) -> None:
     """Fill in values (queries,) and gradient (documents,): sums over pairs of different levels.
+
+    The curvature (documents,) counts violated pairs, twice; it may be empty.
 
     From the highest score down, a document meets those of lower levels that are less than 1 below
     it or anywhere above it; from the lowest score up, those of higher levels that are less than 1
@@ -168,11 +185,14 @@ def _pair_hinges(
                     sums[level_of[j]] += missing
                     squares[level_of[j]] += missing * missing
                     entered += 1
-                slope, level = 0.0, level_of[i]
+                slope, violated, level = 0.0, 0.0, level_of[i]
                 start, end = (level + 1, levels) if sign > 0.0 else (0, level)
                 for c in range(start, end):
                     slope += 2.0 * sums[c] if squared else number[c]
                     value += squares[c] if squared else sums[c]
+                    violated += number[c]
+                if len(curvature) > 0:
+                    curvature[i] += 2.0 * weights[q] * violated
                 gradient[i] = sign * weights[q] * slope + (gradient[i] if sign > 0.0 else 0.0)
             if sign < 0.0:
                 values[q] = weights[q] * value

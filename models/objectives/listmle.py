@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist.models.batch import sums_in_threads
-from permdist.models.objectives.base import Bound, Objective
+from permdist.models.batch import NO_CURVATURE, derivatives_in_threads, sums_in_threads
+from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from permdist._typing import FloatArray, IntArray, RandomState
     from permdist.models.batch import Batch
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class ListMLE(Objective):
     """Minus the log-likelihood of the labels' order under Plackett-Luce.
+
+    Convex; the curvature is the exact diagonal of second derivatives.
 
     Parameters
     ----------
@@ -45,6 +49,19 @@ class ListMLE(Objective):
 
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
+        fill = self._work(batch)
+
+        def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
+            fill(first, last, scores, *out, NO_CURVATURE)
+
+        return sums_in_threads(work, batch, 10.0 * batch.sizes, n_jobs)
+
+    def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
+        """Do so with the curvature; see `Objective.bind_derivatives`."""
+        return derivatives_in_threads(self._work(batch), batch, 60.0 * batch.sizes, n_jobs)
+
+    def _work(self, batch: Batch) -> Callable[..., None]:
+        """Return the function that fills in what belongs to a range of queries."""
         n = len(batch.labels)
         keys = np.arange(n, dtype=float)
         if self.ties == "random":
@@ -66,7 +83,7 @@ class ListMLE(Objective):
         def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
             _likelihood(first, last, scores, order, start, stop, batch.ptr, *out)
 
-        return sums_in_threads(work, batch, 10.0 * batch.sizes, n_jobs)
+        return work
 
 
 @kernel
@@ -80,8 +97,10 @@ def _likelihood(
     ptr: IntArray,
     values: FloatArray,
     gradient: FloatArray,
+    curvature: FloatArray,
 ) -> None:
-    """Fill in values and gradient; order is from the top down, inside each query."""
+    """Fill in values, gradient and, unless it is empty, curvature; order is from the top down."""
+    curved = len(curvature) > 0
     for q in range(first_query, last_query):
         a, b = ptr[q], ptr[q + 1]
         tails = np.empty(b - a)  # log of the sum from here to the end
@@ -98,11 +117,19 @@ def _likelihood(
         values[q] = value
         # A document is in all sums that start at it or before it.
         weight = -np.inf  # log of sum over starts of count / sum
+        squares = -np.inf  # the same of count / sum^2
         for t in range(a, b):
             if shares[t - a] > 0.0:
                 new = np.log(shares[t - a]) - tails[t - a]
                 high, low = max(weight, new), min(weight, new)
                 weight = high + np.log1p(np.exp(low - high))
+                if curved:
+                    new -= tails[t - a]
+                    high, low = max(squares, new), min(squares, new)
+                    squares = high + np.log1p(np.exp(low - high))
+            if curved:
+                s = scores[order[t]]
+                curvature[order[t]] = np.exp(s + weight) - np.exp(2.0 * s + squares)
             gradient[order[t]] = np.exp(scores[order[t]] + weight)
             if t < stop[q]:
                 gradient[order[t]] -= 1.0

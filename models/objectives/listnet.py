@@ -10,6 +10,7 @@ import numpy as np
 from permdist._kernels import kernel
 from permdist.models.batch import NO_CURVATURE, derivatives_in_threads, sums_in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
+from permdist.models.objectives.softmax import softmax_losses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,11 +77,24 @@ class ListNet(Objective):
 
     def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
         """Do so with the curvature; see `Objective.bind_derivatives`."""
+        if self.k == 1:
+            targets = self._targets(batch)
+            totals = np.add.reduceat(targets, batch.ptr[:-1])[batch.query_of]
+            return softmax_losses(batch, targets / totals, n_jobs)
         cost = 10.0 * self._cost(batch.sizes)
         return derivatives_in_threads(self._work(batch), batch, cost, n_jobs)
 
     def _work(self, batch: Batch) -> Callable[..., None]:
         """Return the function that fills in what belongs to a range of queries."""
+        targets = self._targets(batch)
+
+        def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
+            _cross_entropy(first, last, scores, targets, batch.ptr, self.k, *out)
+
+        return work
+
+    def _targets(self, batch: Batch) -> FloatArray:
+        """Return what the labels' model chooses in proportion to."""
         targets = batch.labels.astype(float)
         if self.target == "softmax":
             highest = np.maximum.reduceat(targets, batch.ptr[:-1])
@@ -88,11 +102,7 @@ class ListNet(Objective):
         elif self.target == "gain":
             highest = np.maximum.reduceat(targets, batch.ptr[:-1])[batch.query_of]
             targets = np.exp2(targets - highest) - np.exp2(-highest)
-
-        def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
-            _cross_entropy(first, last, scores, targets, batch.ptr, self.k, *out)
-
-        return work
+        return targets
 
 
 @kernel

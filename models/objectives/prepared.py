@@ -10,10 +10,9 @@ from permdist._check import as_array, finite, first_index, grades
 from permdist._groups import group_queries
 from permdist._ragged import pointers
 from permdist._tables import refuse_masks
-from permdist.models.batch import teaching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -61,11 +60,14 @@ class Prepared:
         weights: ArrayLike | None,
         mask: ArrayLike | None,
         n_jobs: int | None,
+        details: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         flat, sizes, places, self.shape = _lay_out(labels, qid, mask)
         self.n_queries = len(sizes)
         useful = np.zeros(len(sizes), dtype=bool)
-        useful[sizes > 0] = teaching(flat, pointers(sizes[sizes > 0])) if len(flat) else False
+        useful[sizes > 0] = (
+            objective.teaches(flat, pointers(sizes[sizes > 0])) if len(flat) else False
+        )
         weight = None if weights is None else _check_weights(weights, len(sizes))
         self._real = places  # of real documents, None for all
         rows = np.repeat(useful, sizes)
@@ -79,7 +81,12 @@ class Prepared:
         if useful.any():
             label, ptr = flat[rows], pointers(sizes[useful])
             settled = objective.settle(label, ptr)
-            self._function = settled.bind_derivatives(settled.batch(label, ptr), n_jobs)
+            batch = settled.batch(label, ptr)
+            for name, table in (details or {}).items():
+                batch.shared[name] = (
+                    table.reshape(-1) if places is None else table.reshape(-1)[places]
+                )
+            self._function = settled.bind_derivatives(batch, n_jobs)
         if weight is not None:
             each = np.repeat(weight[useful], sizes[useful])
             self._weights = weight[useful], each
@@ -111,7 +118,8 @@ class Prepared:
             found, gradient = found * self._weights[0], gradient * self._weights[1]
             curvature = curvature * self._weights[1]
         values[self._useful] = found
-        curvature = np.maximum(curvature, self._floor)
+        if (curvature < self._floor).any():
+            curvature = np.maximum(curvature, self._floor)
         return Derivatives(values, self._placed(gradient, given), self._placed(curvature, given))
 
     def _placed(self, found: FloatArray, given: NDArray[Any]) -> NDArray[Any]:
@@ -121,23 +129,6 @@ class Prepared:
         result = np.zeros(given.size, given.dtype)
         result[self._places] = found
         return result.reshape(given.shape)
-
-
-def by_gradient(gradient: FloatArray, ptr: IntArray) -> FloatArray:
-    """Return the size of each slope plus the mean size of its query.
-
-    The curvature of objectives that know nothing better: a Newton step of a document or of a leaf
-    is then at most 1, whatever the units of the objective, and shorter where slopes disagree.
-
-    Parameters
-    ----------
-    gradient : array of float, shape (documents,)
-    ptr : array of int, shape (queries + 1,)
-    """
-    size = np.abs(gradient)
-    counts = np.diff(ptr)
-    result: FloatArray = size + np.repeat(np.add.reduceat(size, ptr[:-1]) / counts, counts)
-    return result
 
 
 def _lay_out(

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from permdist.measures import NDCG, RR, Measure, parse
-from permdist.models.batch import sums_in_threads
-from permdist.models.objectives.base import Bound, Objective
+from permdist.models.batch import derivatives_in_threads, sums_in_threads
+from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
+from permdist.models.smooth_derivatives import measure_derivatives
 from permdist.models.smooth_positions import SIGMOIDS, WINDOWS, code_of, sum_measures
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class SmoothMeasure(Objective):
     """``1 - measure`` at the positions ``1 + sum_j sigmoid(alpha (s_j - s_i))``.
+
+    The curvature adds up ``|slope by position| alpha^2 sigmoid'`` over the positions that a score
+    moves: the second derivatives of the positions, all with the same sign.
 
     Parameters
     ----------
@@ -52,8 +56,26 @@ class SmoothMeasure(Objective):
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
         return sums_in_threads(self.work(batch), batch, 5.0 * batch.sizes**2, n_jobs)
 
+    def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
+        """Do so with the curvature; see `Objective.bind_derivatives`."""
+        form = self._form(batch)
+
+        def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
+            measure_derivatives(first, last, scores, *form, *out)
+
+        return derivatives_in_threads(work, batch, 5.0 * batch.sizes**2, n_jobs)
+
     def work(self, batch: Batch) -> Callable[..., Any]:
         """Return the function that fills in values and gradients of a range of queries."""
+        form = self._form(batch)
+
+        def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
+            sum_measures(first, last, scores, *form, *out)
+
+        return work
+
+    def _form(self, batch: Batch) -> tuple[Any, ...]:
+        """Return what the kernels are told of the queries and the measure."""
         measure = parse(self.measure)
         code = code_of(measure)
         kind = SIGMOIDS.index(self.sigmoid)
@@ -74,11 +96,4 @@ class SmoothMeasure(Objective):
         units = np.where(units > 0.0, units, 1.0)
         layout = gains, batch.levels, batch.ptr, units
         slopes = float(self.alpha), float(self.beta), kind, WINDOWS[kind]
-        form = code, float(measure.cut_off), log2
-
-        def work(
-            first: int, last: int, scores: FloatArray, values: FloatArray, gradient: FloatArray
-        ) -> None:
-            sum_measures(first, last, scores, *layout, *slopes, *form, values, gradient)
-
-        return work
+        return *layout, *slopes, code, float(measure.cut_off), log2

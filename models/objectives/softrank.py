@@ -11,7 +11,8 @@ from permdist._limits import need_memory
 from permdist._ragged import pointers
 from permdist.measures import Measure, parse
 from permdist.models.batch import sums_in_threads
-from permdist.models.objectives.base import Bound, Objective
+from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
+from permdist.models.objectives.curvature import by_gradient
 from permdist.sums.gaussian_positions import BLOCK, expected_sums, independent_sums
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class NoisyMeasure(Objective):
     """``1 - E[measure]`` under Gaussian noise on every score.
+
+    The curvature is ``(|slope| + mean |slope| of the query) / noise``: Newton steps are at most as
+    long as the noise.
 
     Parameters
     ----------
@@ -84,3 +88,13 @@ class NoisyMeasure(Objective):
             gradient[rows] *= -1.0
 
         return sums_in_threads(work, batch, 200.0 * batch.sizes * counts, n_jobs)
+
+    def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
+        """Do so with the curvature; see `Objective.bind_derivatives`."""
+        bound, unit = self.bind(batch, n_jobs), 1.0 / float(self.noise)
+
+        def derivatives(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            values, gradient = bound(scores)
+            return values, gradient, unit * by_gradient(gradient, batch.ptr)
+
+        return derivatives

@@ -121,8 +121,11 @@ class Space(Spec, ABC):
         likelihood over pairs.
     draws : bool
         Whether what is summed over is drawn, document by document.
+    independent : bool
+        Whether, without a tilt, pairs are in the right order independently of each other.
     """
 
+    independent: ClassVar[bool] = False
     kinked: ClassVar[bool] = False
     draws: ClassVar[bool] = False
 

@@ -90,6 +90,7 @@ class Pairs(Space):
     """
 
     alias: ClassVar[str] = "pairs"
+    independent: ClassVar[bool] = True
 
     def _sums(self, batch: Batch, measure: Measure, n_jobs: int | None, _rng: RandomState) -> Sums:
         return PairSums(batch, measure, n_jobs)

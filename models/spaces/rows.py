@@ -78,6 +78,7 @@ class Rows(Space):
     """
 
     alias: ClassVar[str] = "rows"
+    independent: ClassVar[bool] = True
     kinked: ClassVar[bool] = True  # until the order of the goods is fixed
     rounds: int = 5
 
