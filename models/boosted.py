@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
     from permdist.models.history import Watch
 
+DEFAULT = "likelihood-and-loss[measure=ap,space=rows,scale=false,kappa=10]"
+
 
 class Boosted(Seeded, Threaded, HoldsOut):
     """Regression trees, added one by one, each of which lowers an objective.
@@ -74,8 +76,9 @@ class Boosted(Seeded, Threaded, HoldsOut):
 
     objective: str | Objective = option(
         SpecName(OBJECTIVES),
-        "One of `permdist.objectives`, or its text form.",
-        default="listnet",
+        "One of `permdist.objectives`, or its text form. The default is the likelihood of pairs "
+        "and the expected loss of AP, whose curvature is exact.",
+        default=DEFAULT,
         kw_only=False,
     )
     engine: str = option(

@@ -7,7 +7,6 @@ all scores.
 from __future__ import annotations
 
 import json
-import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -294,9 +293,7 @@ def _need_width(found: int, width: int) -> None:
         raise ValueError(f"{found} features, expected {width}")
 
 
-def _read_trees(
-    trees: list[dict[str, list[Any]]], width: int | None = None
-) -> Callable[[FloatArray], FloatArray]:
+def _read_trees(trees: Any, width: int | None = None) -> Callable[[FloatArray], FloatArray]:
     """Return the function that adds up trees, after checking that every path ends."""
     if not isinstance(trees, list) or not trees:
         raise ValueError("expected a list of trees")
@@ -320,13 +317,14 @@ def _read_trees(
             raise ValueError("expected finite numbers")
         arrays.append(parts)
     ptr = np.concatenate([[0], np.cumsum([len(parts[0]) for parts in arrays])]).astype(np.int64)
-    joined = [np.concatenate(column) for column in zip(*arrays, strict=True)]
+    joined: list[Any] = [np.concatenate(column) for column in zip(*arrays, strict=True)]
 
     def scores(features: FloatArray) -> FloatArray:
-        with warnings.catch_warnings(), np.errstate(over="ignore"):
-            single = np.ascontiguousarray(features, dtype=np.float32)
+        with np.errstate(over="ignore"):
+            single: Any = np.ascontiguousarray(features, dtype=np.float32)
         out = np.zeros(len(single))
-        _add_trees(single, ptr, *joined, out)
+        feature, threshold, left, right, value, missing = joined
+        _add_trees(single, ptr, feature, threshold, left, right, value, missing, out)
         return out
 
     return scores

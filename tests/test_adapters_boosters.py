@@ -314,7 +314,7 @@ def test_weights_are_those_of_queries():
     assert query_weights("weight", [1.0, 2.0], sizes).tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match="one weight for all documents of a query, got 1 and 2 in"):
         query_weights("weight", [1.0, 2.0, 1.0], sizes)
-    with pytest.raises(ValueError, match="one weight per query .2. or per document .3., got 4"):
+    with pytest.raises(ValueError, match=r"one weight per query .2. or per document .3., got 4"):
         query_weights("weight", np.ones(4), sizes)
     with pytest.raises(ValueError, match="weights of at least 0, got -1 at 0"):
         query_weights("weight", [-1.0, 1.0], sizes)

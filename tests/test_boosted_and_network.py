@@ -206,7 +206,7 @@ def test_what_is_no_model_of_an_engine(queries, tmp_path):
     for text in bad:
         stored["state"]["model_"] = text
         (tmp_path / "x.json").write_text(json.dumps(stored))
-        with pytest.raises(ValueError, match="x.json: model_: expected"):
+        with pytest.raises(ValueError, match=r"x.json: model_: expected"):
             load(tmp_path / "x.json")
     lightgbm = pytest.importorskip("lightgbm")
     assert lightgbm

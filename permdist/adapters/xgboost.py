@@ -170,7 +170,8 @@ def _ranker_class() -> Any:
                 (xgboost.DMatrix(*one, group=sizes, qid=ids, **options), f"validation_{number}")
                 for number, (one, sizes, ids) in enumerate(zip(sets, groups, qids, strict=True))
             ]
-            params, told = self.get_xgb_params(), {}
+            told: dict[str, Any] = {}
+            params = self.get_xgb_params()
             measure = self.eval_metric
             params.pop("eval_metric", None)
             own = isinstance(measure, XGBoostMeasure)
