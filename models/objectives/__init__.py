@@ -18,6 +18,7 @@ from permdist.models.objectives.cosine import Cosine
 from permdist.models.objectives.hinges import PairHinge, RankingHinge
 from permdist.models.objectives.listmle import ListMLE
 from permdist.models.objectives.listnet import ListNet
+from permdist.models.objectives.luce import LuceLikelihood
 from permdist.models.objectives.prepared import Derivatives, Prepared
 from permdist.models.objectives.smooth import SmoothMeasure
 from permdist.models.objectives.softrank import NoisyMeasure
@@ -34,6 +35,7 @@ __all__ = [
     "LikelihoodAndLoss",
     "ListMLE",
     "ListNet",
+    "LuceLikelihood",
     "NoisyMeasure",
     "Objective",
     "PairHinge",
