@@ -88,7 +88,7 @@ def main():
     left.axhline(value, color="black", linestyle="--", linewidth=1.0, label="linear, likelihood")
     print(f"{'linear, likelihood':<30}{value:.3f}")
     left.set(xlabel="trees", ylabel="AP of validation queries")
-    left.legend(frameon=False, fontsize=9, loc="lower right")
+    left.legend(frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(1.0, 0.08))
     hump = np.exp(-(grid[:, 0] ** 2))
     right.plot(grid[:, 0], (hump - hump.mean()) / hump.std(), color="0.8", linewidth=4, zorder=0)
     right.set(xlabel="first feature, others 0", ylabel="score, standardized (gray: true quality)")
