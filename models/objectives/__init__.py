@@ -7,6 +7,7 @@ from permdist.models.objectives.base import (
     register_objective,
 )
 from permdist.models.objectives.boltzrank import Boltzmann
+from permdist.models.objectives.clicks import Unbiased
 from permdist.models.objectives.conditional import (
     ConvexLoss,
     ExpectedGain,
@@ -16,6 +17,7 @@ from permdist.models.objectives.conditional import (
 )
 from permdist.models.objectives.cosine import Cosine
 from permdist.models.objectives.hinges import PairHinge, RankingHinge
+from permdist.models.objectives.lambda_loss import LambdaLoss
 from permdist.models.objectives.listmle import ListMLE
 from permdist.models.objectives.listnet import ListNet
 from permdist.models.objectives.luce import LuceLikelihood
@@ -31,6 +33,7 @@ __all__ = [
     "Derivatives",
     "ExpectedGain",
     "ExpectedLoss",
+    "LambdaLoss",
     "Likelihood",
     "LikelihoodAndLoss",
     "ListMLE",
@@ -42,6 +45,7 @@ __all__ = [
     "Prepared",
     "RankingHinge",
     "SmoothMeasure",
+    "Unbiased",
     "parse_objective",
     "register_objective",
 ]

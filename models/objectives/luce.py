@@ -122,7 +122,8 @@ class LuceLikelihood(Objective):
                 f"largest: expected at least {tied}, the number of documents that tie in a query, "
                 f"got {most}"
             )
-        deltas = self._deltas(most)
+        # With room for ties of three, the same code serves all parts, whatever is in them.
+        deltas = np.append(self._deltas(most), np.zeros(max(0, 3 - most)))
         cuts = _cuts(batch.sizes)
 
         def ties(
