@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from marks import UNFINISHED_FITS
 from sklearn.base import clone
+from test_cli import permdist
 
 from permdist import data, models, objectives
 from permdist.comparison import compare, read_entries
@@ -275,3 +276,14 @@ def test_bent_collections_need_no_lines():
     line = models.LinearRanker("listnet", C=10.0).fit(train).score(test)
     assert Boosted(engine="sklearn", max_iter=60, leaves=8).fit(train).score(test) > line + 0.1
     assert Network(max_iter=60, learning_rate=0.01).fit(train).score(test) > line + 0.05
+
+
+def test_they_are_fitted_on_the_command_line(queries, tmp_path):
+    data.save_letor(queries, tmp_path / "all.txt")
+    text = "Boosted[engine=sklearn,objective=smooth[measure=ap,alpha=2],max_iter=5,leaves=4]"
+    told = permdist("fit", "all.txt", text, "-o", "trees.json", cwd=tmp_path)
+    assert told.startswith("Boosted with")
+    found = load(tmp_path / "trees.json")
+    assert found.objective == "smooth[measure=ap,alpha=2]"
+    rows = permdist("predict", "trees.json", "all.txt", cwd=tmp_path).split()
+    np.testing.assert_allclose(np.array(rows, dtype=float), found.predict(queries), rtol=1e-5)
