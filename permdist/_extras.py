@@ -6,6 +6,10 @@ import importlib
 from typing import Any
 
 
+class MissingExtraError(ImportError):
+    """A package that an extra installs is not there."""
+
+
 def need_extra(name: str, what: str) -> Any:
     """Import a package that is an optional dependency, and return it.
 
@@ -18,18 +22,19 @@ def need_extra(name: str, what: str) -> Any:
 
     Raises
     ------
-    ImportError
-        One line with the command that installs it.
+    MissingExtraError
+        An ImportError in one line, with the command that installs the package.
 
     Examples
     --------
     >>> need_extra("nosuchbooster", "Boosted")
     Traceback (most recent call last):
-    ImportError: Boosted: requires nosuchbooster; pip install 'permdist[nosuchbooster]'
+    permdist._extras.MissingExtraError: Boosted: requires nosuchbooster; pip install ...'
     """
     try:
         return importlib.import_module(name)
     except ImportError as error:
         if error.name is not None and error.name.partition(".")[0] != name:
             raise  # it is there, and something of its own is missing
-        raise ImportError(f"{what}: requires {name}; pip install 'permdist[{name}]'") from None
+        text = f"{what}: requires {name}; pip install 'permdist[{name}]'"
+        raise MissingExtraError(text) from None

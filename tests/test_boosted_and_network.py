@@ -252,6 +252,16 @@ def test_a_missing_engine_is_one_line(name, queries, monkeypatch):
         learner.fit(queries)
 
 
+def test_a_missing_engine_is_one_line_on_the_command_line(queries, tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    data.save_letor(queries, tmp_path / "all.txt")
+    told = permdist("fit", "all.txt", "Boosted", code=2, cwd=tmp_path)
+    wanted = "Boosted(engine='lightgbm'): requires lightgbm; pip install 'permdist[lightgbm]'"
+    assert told == f"permdist: {wanted}\n"
+
+
 def test_they_take_part_by_name():
     assert [kind.__name__ for kind in nonlinear_learners()] == ["Boosted", "Network"]
     assert not set(nonlinear_learners()) & set(models.all_learners())
