@@ -42,6 +42,7 @@ OBJECTIVES = {
     "ConvexLoss": f"convex-loss[measure={{}},{SIMPLE}]",
     "L3": f"likelihood-and-loss[measure={{}},{SIMPLE}]",
     "L3, constant curvature": f"likelihood-and-loss[measure={{}},{SIMPLE}]",
+    "LambdaLoss": "lambda-loss[measure=ndcg,scheme=ndcg-loss2++]",
     "ExpectedLoss": "expected-loss[measure={},space=rows,scale=false]",
 }
 LINEAR = ("MLE", "ConvexLoss", "ListNet", "ListMLE", "RankSVM", "ApproxNDCG")

@@ -10,7 +10,7 @@ from permdist.models.attributes import Text
 from permdist.models.base import Card, Settings
 from permdist.models.batch import Batch
 from permdist.models.boosters import ENGINES, Growth, booster_of, reader_of
-from permdist.models.held_out import HoldsOut
+from permdist.models.held_out import DEFAULT, HoldsOut
 from permdist.models.missing import KEPT, METHODS
 from permdist.models.objectives.base import OBJECTIVES, Objective, parse_objective
 from permdist.models.options import learned, option
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from permdist._typing import FloatArray, IntArray
     from permdist.models.history import Watch
-
-DEFAULT = "likelihood-and-loss[measure=ap,space=rows,scale=false,kappa=10]"
 
 
 class Boosted(Seeded, Threaded, HoldsOut):

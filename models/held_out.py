@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from permdist._typing import RandomState
     from permdist.models.stores import AnyStores
 
+# The objective of trees and networks: of those that were tried, the best on validation queries.
+DEFAULT = "likelihood-and-loss[measure=ap,space=rows,scale=false,kappa=10]"
+
 
 class HoldsOut(Ranker):
     """A learner whose rounds are judged on queries that it does not learn from."""

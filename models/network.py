@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from permdist.models.attributes import Layers
 from permdist.models.base import Card, Settings
 from permdist.models.batch import Batch
-from permdist.models.held_out import HoldsOut
+from permdist.models.held_out import DEFAULT, HoldsOut
 from permdist.models.layers import ENGINES, Adam, first_layers, outputs, steps_of
 from permdist.models.objectives.base import OBJECTIVES, Objective, parse_objective
 from permdist.models.options import learned, option
@@ -89,8 +89,9 @@ class Network(Standardized, Penalized, Seeded, Threaded, HoldsOut):
 
     objective: str | Objective = option(
         SpecName(OBJECTIVES),
-        "One of `permdist.objectives`, or its text form.",
-        default="listnet",
+        "One of `permdist.objectives`, or its text form. The default is the likelihood of pairs "
+        "and the expected loss of AP.",
+        default=DEFAULT,
         kw_only=False,
     )
     hidden: Sequence[int] = option(

@@ -1,5 +1,8 @@
 """Objectives under autograd of PyTorch and JAX."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -197,6 +200,16 @@ def test_jax_check_grads(queries, jax):
     check_grads(
         lambda s: loss(s, queries.y, queries.qid), (point,), order=1, modes=["rev"], atol=1e-6
     )
+
+
+def test_losses_can_be_copied(jax):
+    pytest.importorskip("torch")
+    for loss in (ListNet().jax(), ListNet().torch()):
+        other = pickle.loads(pickle.dumps(loss))
+        assert repr(other) == repr(loss)
+        assert other.objective == loss.objective
+    again = copy.deepcopy(ListNet().jax())
+    assert float(again(np.zeros(2), np.array([1, 0]))) == pytest.approx(np.log(2.0))
 
 
 def test_what_jax_arrays_must_be(queries, jax):

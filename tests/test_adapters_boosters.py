@@ -1,7 +1,11 @@
 """Objectives and measures inside LightGBM, XGBoost and CatBoost, checked against the libraries."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from permdist import data, objectives
 from permdist.adapters import (
@@ -318,6 +322,25 @@ def test_weights_are_those_of_queries():
         query_weights("weight", np.ones(4), sizes)
     with pytest.raises(ValueError, match="weights of at least 0, got -1 at 0"):
         query_weights("weight", [-1.0, 1.0], sizes)
+
+
+@pytest.mark.parametrize("kind", [LightGBMObjective, XGBoostObjective, CatBoostObjective])
+def test_objectives_can_be_copied_and_sent_elsewhere(kind, queries, scores):
+    pytest.importorskip(kind.__name__.removesuffix("Objective").lower())
+    loss = kind("listnet", floor=0.2)
+    wanted = loss.derivatives(scores, queries.y, queries.sizes)
+    for other in (pickle.loads(pickle.dumps(loss)), copy.deepcopy(loss)):
+        assert repr(other) == repr(loss) == f"{kind.__name__}('listnet')"
+        found = other.derivatives(scores, queries.y, queries.sizes)
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_ranker_of_xgboost_can_be_cloned(queries):
+    pytest.importorskip("xgboost")
+    ranker = ListNet().xgboost(n_jobs=1).ranker(n_estimators=2, max_depth=2, n_jobs=1)
+    ranker.fit(queries.X, queries.y, qid=queries.qid)
+    again = clone(ranker).fit(queries.X, queries.y, group=queries.sizes)
+    np.testing.assert_array_equal(again.predict(queries.X), ranker.predict(queries.X))
 
 
 def test_data_without_groups_are_refused_by_name(queries):

@@ -74,6 +74,13 @@ def test_contract(learner, queries, tmp_path):
     np.testing.assert_array_equal(watched.predict(queries), scores)  # nothing else has changed
 
 
+def test_the_same_model_on_any_number_of_threads(learner, queries):
+    if learner.engine == "xgboost":
+        pytest.skip("its sums of histograms may depend on it")
+    one, two = (clone(learner).set_params(n_jobs=n).fit(queries) for n in (1, 3))
+    np.testing.assert_array_equal(one.predict(queries), two.predict(queries))
+
+
 def test_units_and_order_of_documents_make_no_difference(learner, queries):
     X, y, qid = queries.X, queries.y, queries.qid
     units = np.array([1e6, 1e-3, 3e4, 12.0, 1.0, 0.1, 7.0, 1e2])

@@ -58,6 +58,13 @@ class JaxLoss:
     def __repr__(self) -> str:
         return f"JaxLoss({self.objective.name!r}, reduction={self.reduction!r})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_values"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._values = _with_gradient(self._on_host)
+
     def __call__(
         self, scores: Any, labels: Any, qid: Any = None, *, weights: Any = None, mask: Any = None
     ) -> Any:

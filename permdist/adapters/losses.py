@@ -66,6 +66,10 @@ class GroupedLoss:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.objective.name!r})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What is ready for data cannot be copied, and is soon made again.
+        return {**self.__dict__, "_ready": [], "_factors": {}}
+
     def derivatives(
         self, scores: FloatArray, labels: Any, group: Any, weights: Any = None
     ) -> tuple[FloatArray, FloatArray]:
