@@ -200,7 +200,7 @@ def test_an_objective_of_ones_own_has_a_curvature():
 def test_scores_far_apart_stay_finite():
     scores, labels = np.array([800.0, -900.0, 0.0, 3.0, -800.0]), np.array([0, 1, 2, 1, 0])
     for name in ALL:
-        if "davidson" in name or "measure=ap" in name or "measure=rr" in name:
+        if "measure=ap" in name or "measure=rr" in name:
             continue
         found = objectives.parse_objective(name).derivatives(scores, labels)
         assert np.isfinite(found.values).all(), name
@@ -264,8 +264,6 @@ def test_ties_as_events_are_those_of_the_distribution():
     assert value == pytest.approx(-np.log(chance), rel=1e-12)
     with pytest.raises(ValueError, match="largest: expected at least 2, the number of documents"):
         objectives.LuceLikelihood(ties="davidson", largest=1)(scores, labels)
-    with pytest.raises(ValueError, match="scores: expected differences up to about"):
-        objectives.LuceLikelihood(ties="davidson")(1e4 * scores, labels)
     with pytest.raises(ValueError, match="deltas: expected positive numbers"):
         objectives.LuceLikelihood(deltas="1:x")
 

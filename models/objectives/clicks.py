@@ -97,7 +97,7 @@ class Unbiased(Objective):
     def _propensities(self, positions: IntArray) -> FloatArray:
         """Return the propensity of each position, counted from 0."""
         if self.propensities is None:
-            found: FloatArray = (1.0 + positions) ** -float(self.eta)
+            found: FloatArray = np.power(1.0 + positions, -float(self.eta), dtype=np.float64)
         else:
             try:
                 table = np.array([float(part) for part in self.propensities.split(":")])
@@ -194,14 +194,13 @@ class Unbiased(Objective):
     def _smooth(self, batch: Batch, weights: FloatArray, n_jobs: int | None) -> BoundDerivatives:
         """Return the function of all scores for discounted gains at smooth positions."""
         totals = np.add.reduceat(weights, batch.ptr[:-1])
-        layout = weights, np.zeros(len(weights), dtype=np.int64), batch.ptr, np.ones(len(batch))
-        form = float(self.alpha), 1.0, 0, WINDOWS[0], 0, np.inf, True
+        levels, units = np.zeros(len(weights), dtype=np.int64), np.ones(len(batch))
+        slopes = float(self.alpha), 1.0, 0, WINDOWS[0]
+        form: tuple[Any, ...] = weights, levels, batch.ptr, units, *slopes, 0, np.inf, True
 
-        def work(
-            first: int, last: int, scores: FloatArray, values: FloatArray, *out: FloatArray
-        ) -> None:
-            measure_derivatives(first, last, scores, *layout, *form, values, *out)
-            values[first:last] += totals[first:last] - 1.0
+        def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
+            measure_derivatives(first, last, scores, *form, *out)
+            out[0][first:last] += totals[first:last] - 1.0
 
         return derivatives_in_threads(work, batch, 5.0 * batch.sizes**2, n_jobs)
 

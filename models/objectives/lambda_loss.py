@@ -118,20 +118,22 @@ class LambdaLoss(Objective):
         measure = parse(self.measure)
         sigma = float(self.sigma)
         if self.scheme == "ranknet" or isinstance(measure, NDCG):
-            form = *self._gains(batch), SCHEMES.index(self.scheme), float(self.mu)
+            scheme, mu = SCHEMES.index(self.scheme), float(self.mu)
+            form: tuple[Any, ...] = *self._gains(batch), scheme, mu, *pairs, batch.ptr, sigma
 
             def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
-                _by_places(first, last, scores, noise, *form, *pairs, batch.ptr, sigma, *out)
+                _by_places(first, last, scores, noise, *form, *out)
 
             cost = (20.0 + 5.0 * len(noise)) * batch.sizes**2
             return derivatives_in_threads(work, batch, cost, n_jobs)
         changes = self._changes(batch, measure, noise)
+        layout: tuple[Any, ...] = *pairs, batch.ptr, sigma
 
         def derivatives(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
             weights = changes(scores)
 
             def given(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
-                _given(first, last, scores, weights, *pairs, batch.ptr, sigma, *out)
+                _given(first, last, scores, weights, *layout, *out)
 
             return derivatives_in_threads(given, batch, 20.0 * batch.sizes**2, n_jobs)(scores)
 

@@ -10,12 +10,14 @@ import numpy as np
 from permdist._kernels import kernel
 from permdist.models.batch import NO_CURVATURE, derivatives_in_threads, sums_in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
+from permdist.models.objectives.softmax import exponentials
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from permdist._typing import FloatArray, IntArray, RandomState
     from permdist.models.batch import Batch
+
+
+FAINT = 1e-130  # the least worth, beside the largest, whose square can be divided by
 
 
 @dataclass(frozen=True)
@@ -49,19 +51,29 @@ class ListMLE(Objective):
 
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
-        fill = self._work(batch)
+        order, start, stop = self._layout(batch)
 
         def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
-            fill(first, last, scores, *out, NO_CURVATURE)
+            values, gradient = out
+            parts = order, start, stop, batch.ptr
+            _likelihood(first, last, scores, *parts, values, gradient, NO_CURVATURE)
 
         return sums_in_threads(work, batch, 10.0 * batch.sizes, n_jobs)
 
     def bind_derivatives(self, batch: Batch, n_jobs: int | None = None) -> BoundDerivatives:
         """Do so with the curvature; see `Objective.bind_derivatives`."""
-        return derivatives_in_threads(self._work(batch), batch, 60.0 * batch.sizes, n_jobs)
+        order, start, stop = self._layout(batch)
 
-    def _work(self, batch: Batch) -> Callable[..., None]:
-        """Return the function that fills in what belongs to a range of queries."""
+        def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
+            _by_worths(first, last, scores, order, start, stop, batch.ptr, *out)
+
+        return derivatives_in_threads(work, batch, 10.0 * batch.sizes, n_jobs)
+
+    def _layout(self, batch: Batch) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the documents from the top down, where each one's comparisons start, and the end.
+
+        The latter is that of the stages of each query.
+        """
         n = len(batch.labels)
         keys = np.arange(n, dtype=float)
         if self.ties == "random":
@@ -79,11 +91,70 @@ class ListMLE(Objective):
             # Nothing is known of the order of the last: whatever it is, they come last.
             lowest = np.minimum.reduceat(batch.labels, batch.ptr[:-1])[batch.query_of]
             stop -= np.add.reduceat((batch.labels == lowest).astype(np.int64), batch.ptr[:-1])
+        return order, start, stop
 
-        def work(first: int, last: int, scores: FloatArray, *out: FloatArray) -> None:
-            _likelihood(first, last, scores, order, start, stop, batch.ptr, *out)
 
-        return work
+@kernel
+def _by_worths(
+    first_query: int,
+    last_query: int,
+    scores: FloatArray,
+    order: IntArray,
+    start: IntArray,
+    stop: IntArray,
+    ptr: IntArray,
+    values: FloatArray,
+    gradient: FloatArray,
+    curvature: FloatArray,
+) -> None:
+    """Fill in what `_likelihood` does, without logarithms where scores are not far apart."""
+    begin, end = ptr[first_query], ptr[last_query]
+    logs, worths, tails = np.empty(end - begin), np.empty(end - begin), np.empty(end - begin)
+    for q in range(first_query, last_query):
+        high = scores[ptr[q]]
+        for i in range(ptr[q], ptr[q + 1]):
+            high = scores[i] if scores[i] > high else high
+        for t in range(ptr[q], ptr[q + 1]):
+            logs[t - begin] = scores[order[t]] - high
+    exponentials(logs, worths)
+    for q in range(first_query, last_query):
+        a, b = ptr[q] - begin, ptr[q + 1] - begin
+        running, least = 0.0, 1.0
+        for t in range(b - 1, a - 1, -1):
+            running += worths[t]
+            tails[t] = running
+            least = worths[t] if worths[t] < least else least
+        if least < FAINT:
+            parts = order, start, stop, ptr
+            _likelihood(q, q + 1, scores, *parts, values, gradient, curvature)
+            continue
+        value, product = 0.0, 1.0
+        # Sums over stages so far of 1 / tail and of its square: a document is in these.
+        inverse, squares, t = 0.0, 0.0, a
+        while t < b:
+            # All documents whose comparisons start here, which stand together.
+            after = t + 1
+            while after < b and start[after + begin] <= t + begin:
+                after += 1
+            if t + begin < stop[q]:
+                share, count = 1.0 / tails[t], float(after - t)
+                inverse += count * share
+                squares += count * share * share
+                taken = 1.0
+            else:
+                taken = 0.0
+            for i in range(t, after):
+                if taken > 0.0:
+                    value -= logs[i]
+                    product *= tails[t]
+                    if product < 1e-140 or product > 1e140:
+                        value += np.log(product)
+                        product = 1.0
+                chance = worths[i] * inverse
+                gradient[order[i + begin]] = chance - taken
+                curvature[order[i + begin]] = chance - worths[i] * worths[i] * squares
+            t = after
+        values[q] = value + np.log(product)
 
 
 @kernel

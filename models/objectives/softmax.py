@@ -51,7 +51,7 @@ def _softmax(
         _lower(scores, np.uint64(ptr[q]), np.uint64(ptr[q + 1]), gradient)
     # All queries at once: vector instructions then leave no short remainders.
     start, stop = ptr[first_query], ptr[last_query]
-    _raise(gradient[start:stop], curvature[start:stop])
+    exponentials(gradient[start:stop], curvature[start:stop])
     for q in range(first_query, last_query):
         a, b = np.uint64(ptr[q]), np.uint64(ptr[q + 1])
         values[q] = _one(targets, a, b, totals[q], gradient, curvature)
@@ -83,7 +83,7 @@ def _lower(scores: FloatArray, a: np.uint64, b: np.uint64, out: FloatArray) -> N
 
 
 @kernel(fuse=True)
-def _raise(logs: FloatArray, out: FloatArray) -> None:
+def exponentials(logs: FloatArray, out: FloatArray) -> None:
     """Fill in exponentials of numbers that are not positive."""
     for i in range(len(logs)):
         out[i] = exp_down(logs[i])
