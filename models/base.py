@@ -103,6 +103,7 @@ class Ranker(Prepared):
 
     card: ClassVar[Card] = Card()
     listed: ClassVar[bool] = True  # whether `all_learners` and "all" in a comparison include it
+    linear: ClassVar[bool] = True  # unless all its models are made of trees or layers
     by_query: ClassVar[bool] = False  # whether a score depends on the other documents
     settings: ClassVar[Settings] = {}  # worth trying in a comparison
     measure_judges: ClassVar[bool] = False  # `measure` is for validation, not for the objective

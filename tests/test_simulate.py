@@ -140,3 +140,14 @@ def test_numbers_of_relevant_documents():
     assert whole.n_relevant.max() == 8
     with pytest.raises(TypeError, match=r"relevant: expected a share, or \(least, most\)"):
         make_letor(3, relevant=(1, 2, 3))
+
+
+def test_bent_features_need_six():
+    with pytest.raises(ValueError, match="n_features: expected at least 6 bent ones"):
+        make_letor(3, n_features=5, features="bent")
+    queries = make_letor(200, n_features=6, features="bent", noise=0.0, empty=0.0, rng=0)
+    good = queries.y > 0
+    hump, product = np.exp(-(queries.X[:, 0] ** 2)), queries.X[:, 1] * queries.X[:, 2]
+    assert hump[good].mean() > hump[~good].mean() + 0.1
+    assert product[good].mean() > product[~good].mean() + 0.5
+    assert np.abs(queries.X[good, :5].mean(axis=0)).max() < 0.15  # nothing for a line

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from permdist._typing import BoolArray, IntArray
+    from permdist.adapters.catboost import CatBoostObjective
+    from permdist.adapters.jax import JaxLoss
+    from permdist.adapters.lightgbm import LightGBMObjective
+    from permdist.adapters.torch import TorchLoss
+    from permdist.adapters.xgboost import XGBoostObjective
 
 Bound = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 BoundDerivatives = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
@@ -225,6 +230,38 @@ class Objective(Spec, ABC):
         """Return the sum over queries and its gradient by the scores; see `values`."""
         values, gradient = self.values(scores, labels, qid)
         return float(values.sum()), gradient
+
+    # ---- in other libraries --------------------------------------------------------------------
+
+    def lightgbm(self, **options: Any) -> LightGBMObjective:
+        """Return the objective for LightGBM; options are those of `LightGBMObjective`."""
+        from permdist.adapters.lightgbm import LightGBMObjective
+
+        return LightGBMObjective(self, **options)
+
+    def xgboost(self, **options: Any) -> XGBoostObjective:
+        """Return the objective for XGBoost; options are those of `XGBoostObjective`."""
+        from permdist.adapters.xgboost import XGBoostObjective
+
+        return XGBoostObjective(self, **options)
+
+    def catboost(self, **options: Any) -> CatBoostObjective:
+        """Return the objective for CatBoost; options are those of `CatBoostObjective`."""
+        from permdist.adapters.catboost import CatBoostObjective
+
+        return CatBoostObjective(self, **options)
+
+    def torch(self, **options: Any) -> TorchLoss:
+        """Return the objective as a loss for PyTorch; options are those of `TorchLoss`."""
+        from permdist.adapters.torch import TorchLoss
+
+        return TorchLoss(self, **options)
+
+    def jax(self, **options: Any) -> JaxLoss:
+        """Return the objective as a loss for JAX; options are those of `JaxLoss`."""
+        from permdist.adapters.jax import JaxLoss
+
+        return JaxLoss(self, **options)
 
 
 def _load() -> None:

@@ -88,9 +88,10 @@ class ListsLearners(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
-        from permdist.models import all_learners
+        from permdist.models import all_learners, nonlinear_learners
 
-        self.epilog = f"Learners: {', '.join(kind.__name__ for kind in all_learners())}."
+        kinds = [*all_learners(), *nonlinear_learners()]
+        self.epilog = f"Learners: {', '.join(kind.__name__ for kind in kinds)}."
         super().format_help(ctx, formatter)
 
 

@@ -26,6 +26,8 @@ FEATURE_NOISE = 0.6  # error of a feature around the match
 SPAM_MATCH = 2.5  # by how much spam matches better, in the features that it fools
 SPAM_LAST = 1e6  # below any other document
 PLAIN_QUALITY = (1.5, 0.7)  # the weights of the first plain features in quality
+BENT_FEATURES = 6
+BENT_WEIGHTS = (1.2, 1.2, 1.0, 0.4)  # of a hump, a product, an exclusive or, and a line
 PLAIN_SPAM = (2.5, 0.0, 1.0)  # what spam adds to the first plain features
 
 
@@ -60,6 +62,10 @@ def make_letor(
     good and are not. A linear model cannot tell them from good ones and has to choose which
     queries, and which positions, to get wrong: then it matters which measure it optimizes.
 
+    With ``features="bent"`` the features are as plain, but quality bends: it is a hump of x0, the
+    product of x1 and x2, whether x3 and x4 have the same sign, and little of x5 itself. No linear
+    model finds much of it.
+
     Parameters
     ----------
     n_queries : int
@@ -84,8 +90,9 @@ def make_letor(
         The share of documents that are spam, at random: never relevant (the last, with `strict`),
         but half of the features see a match that is 2.5 standard deviations better. Of plain
         features, the first is larger by 2.5 and the third by 1.
-    features : {"families", "plain"}
-        What the features are like; `n_constant` is for families only.
+    features : {"families", "plain", "bent"}
+        What the features are like, and how quality depends on them; `n_constant` is for families
+        only.
     rng : int, Generator or None
 
     Returns
@@ -115,9 +122,10 @@ def make_letor(
     n_constant = count("n_constant", n_constant, minimum=0)
     if low > high:
         raise ValueError(f"n_documents: expected (least, most), got {n_documents}")
-    plain = choice("features", features, ("families", "plain")) == "plain"
-    if plain and n_features < len(PLAIN_SPAM):
-        raise ValueError(f"n_features: expected at least {len(PLAIN_SPAM)} plain ones")
+    plain = choice("features", features, ("families", "plain", "bent")) != "families"
+    fewest = BENT_FEATURES if features == "bent" else len(PLAIN_SPAM)
+    if plain and n_features < fewest:
+        raise ValueError(f"n_features: expected at least {fewest} {features} ones")
     if not plain and n_constant >= n_features:
         raise ValueError(f"n_constant: expected fewer than n_features={n_features}")
     relevant = _check_relevant(relevant)
@@ -134,7 +142,7 @@ def make_letor(
     need_memory(f"n_queries, n_documents, n_features: up to {n_queries * high:,} documents", size)
     need_memory(f"max_grade: {max_grade:,} grades", 40.0 * max_grade)
     generator = as_rng(rng)
-    draw: Draw = _plain_query
+    draw: Draw = _bent_query if features == "bent" else _plain_query
     if not plain:
         draw = _Design(n_features, n_constant, generator, fooled=spam > 0.0).query
     parts, labels, sizes = [], [], []
@@ -182,6 +190,17 @@ def _plain_query(
     """Draw independent features of one query's documents, and what judges see."""
     X = rng.standard_normal(shape)
     judged = X[:, : len(PLAIN_QUALITY)] @ PLAIN_QUALITY + noise * rng.standard_normal(shape[0])
+    X[np.ix_(is_spam, np.arange(len(PLAIN_SPAM)))] += PLAIN_SPAM
+    return X, judged
+
+
+def _bent_query(
+    shape: tuple[int, int], noise: float, is_spam: BoolArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Draw independent features, and a quality that is no line through them."""
+    X = rng.standard_normal(shape)
+    parts = (np.exp(-(X[:, 0] ** 2)), X[:, 1] * X[:, 2], np.sign(X[:, 3] * X[:, 4]), X[:, 5])
+    judged = np.stack(parts, axis=1) @ BENT_WEIGHTS + noise * rng.standard_normal(shape[0])
     X[np.ix_(is_spam, np.arange(len(PLAIN_SPAM)))] += PLAIN_SPAM
     return X, judged
 
