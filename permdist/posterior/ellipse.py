@@ -185,7 +185,7 @@ def advance(
     value : callable
         The log-density of parameters (p,), up to a constant.
     found : Reference
-    state : array of float, shape (2 p + 2,)
+    state : array of float, shape (2 p + 1,)
         As of `start`.
     thetas : array of float, shape (steps, p)
         Filled in with parameters.
@@ -194,7 +194,7 @@ def advance(
     rng : Generator
     """
     p = len(found.mode)
-    z, d, level, held = state[:p].copy(), state[p : 2 * p].copy(), state[2 * p], state[2 * p + 1]
+    z, d, level = state[:p].copy(), state[p : 2 * p].copy(), state[2 * p]
     theta = np.empty(p)
     for step in range(len(values)):
         v = rng.standard_normal(p)
@@ -206,20 +206,22 @@ def advance(
             cosine, sine = np.cos(angle), np.sin(angle)
             new, moved = cosine * z + sine * v, cosine * d + sine * e
             volume = outward(found, found.center + moved, theta)
-            held_new = value(theta)
-            found_level = held_new + volume + 0.5 * float(new @ new)
-            if found_level > height or high - low < 1e-14:
+            held = value(theta)
+            gain = held + volume + 0.5 * float(new @ new)
+            if gain > height:
+                z, d, level = new, moved, gain
+                break
+            if high - low < 1e-14:  # as good as the state itself
+                outward(found, found.center + d, theta)
+                held = value(theta)
                 break
             if angle < 0.0:
                 low = angle
             else:
                 high = angle
             angle = low + (high - low) * rng.random()
-        if found_level > height:
-            z, d, level, held = new, moved, found_level, held_new
-        outward(found, found.center + d, theta)
         thetas[step], values[step] = theta, held
-    return np.concatenate([z, d, [level, held]])
+    return np.concatenate([z, d, [level]])
 
 
 def start(
@@ -235,13 +237,12 @@ def start(
 
     Returns
     -------
-    array of float, shape (2 p + 2,)
-        Standardized coordinates, coordinates relative to the center, the log-density relative to
-        that of the Gaussian, and the log-density.
+    array of float, shape (2 p + 1,)
+        Standardized coordinates, coordinates relative to the center, and the log-density relative
+        to that of the Gaussian.
     """
     z = spread * rng.standard_normal(len(found.mode))
     d = z @ found.root
     theta = np.empty(len(z))
     volume = outward(found, found.center + d, theta)
-    held = value(theta)
-    return np.concatenate([z, d, [held + volume + 0.5 * float(z @ z), held]])
+    return np.concatenate([z, d, [value(theta) + volume + 0.5 * float(z @ z)]])

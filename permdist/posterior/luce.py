@@ -19,7 +19,7 @@ from permdist.posterior import luce_kernels as kernels
 from permdist.posterior.priors import Flat, Gamma, Normal, Prior, as_prior
 from permdist.posterior.problem import Variable
 from permdist.posterior.replicas import replicated
-from permdist.posterior.smooth import ImproperPosteriorError, Smooth
+from permdist.posterior.smooth import ImproperPosteriorError, Smooth, added, find_mode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -201,12 +201,42 @@ class LucePosterior(Smooth):
         none[: self.n_scores] = 1.0 / np.sqrt(self.n_scores)
         return none
 
+    def hold(self, parameters: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Return a log-density of free directions, its gradient, minus its second derivatives."""
+        level = self._level
+        if not len(level.mode):
+            return super().hold(parameters)
+        n, p = len(level.mode), self.n_parameters
+        parts = level.shares * np.exp(parameters[:n] - level.mode)
+        total = float(parts.sum())
+        slope = parts / total
+        gradient, curvature = np.zeros(p), np.zeros((p, p))
+        gradient[:n] = level.strength * (slope - parts)
+        curvature[:n, :n] = level.strength * (
+            np.outer(slope, slope) - np.diag(slope) + np.diag(parts)
+        )
+        return level.strength * (np.log(total) - total + 1.0), gradient, curvature
+
     @cached_property
-    def scale_of_free(self) -> float:
-        """The precision that chains have in free directions; it makes no difference to draws."""
-        _, _, curvature = self.derivatives(self.first_guess)
-        own = np.diagonal(curvature)[: self.n_scores]
-        return float(own.mean()) if own.mean() > 0.0 else 1.0
+    def _level(self) -> kernels.Level:
+        """The density of the level of scores, where the data have none."""
+        none = kernels.Level(np.zeros(0), np.zeros(0), 0.0)
+        if self.design is not None or not self.free.shape[1] or self.likelihood is None:
+            return none
+        records, n = self._records, self.n_scores
+        if records.layout == 1 or (records.signs < 0.0).any():
+            return none  # who is worst is no stage of this kind
+        mode = find_mode(self._centered_derivatives, self.first_guess).parameters
+        owners = records.owners if records.layout == 2 else np.arange(n)
+        # What each item is expected to win; all add up to the number of stages.
+        wins = np.bincount(owners, records.linear, n) - self.likelihood(mode)[1][:n]
+        strength = float(wins.sum())
+        if not (wins > 0.0).all():
+            return none
+        return kernels.Level(mode[:n].copy(), wins / strength, strength)
+
+    def _centered_derivatives(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        return added(self.derivatives(theta), super().hold(theta))
 
     # ---- the posterior -----------------------------------------------------------------------
 
@@ -232,11 +262,7 @@ class LucePosterior(Smooth):
             nothing = np.empty(0)
             found = kernels.log_likelihood(records, parameters, table, False, nothing)
             return found + self._log_prior(parameters)
-        return kernels.log_posterior(records, priors, parameters, table, False)
-
-    def _held(self, parameters: FloatArray) -> float:
-        found = super()._held(parameters)
-        return -np.inf if np.isnan(found) else found
+        return kernels.log_posterior(records, priors, parameters, table)
 
     def advance(
         self,
@@ -250,8 +276,9 @@ class LucePosterior(Smooth):
         if priors is None:
             return super().advance(state, draws, log_density, rng)
         new, thetas = state.copy(), np.empty((len(draws), self.n_parameters))
-        kernels.advance(self._records, priors, self.reference, new, thetas, log_density, rng)
-        self._finish(thetas, draws, log_density)
+        inputs = self._records, priors, self._level, self.reference
+        kernels.advance(*inputs, new, thetas, log_density, rng)
+        draws[:] = self.record(self.projected(thetas))
         return new
 
     def log_likelihood(self, draws: FloatArray) -> FloatArray:
@@ -455,14 +482,9 @@ class LucePosterior(Smooth):
                     return None
             else:
                 return None
-        columns = self.free.shape[1]
-        if columns > 1 or (columns == 1 and self.design is not None):
+        if self.free.shape[1] and not len(self._level.mode):
             return None
-        held = self.n_scores if columns else 0
-        hold = self.scale_of_free if columns else 0.0
-        return kernels.Priors(
-            mean, precision, matrix, shape, rate, constant, centered, held, hold
-        )
+        return kernels.Priors(mean, precision, matrix, shape, rate, constant, centered)
 
 
 def _records(

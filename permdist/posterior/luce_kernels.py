@@ -85,10 +85,6 @@ class Priors(NamedTuple):
     constant : float
     centered : int
         How many of the first parameters count relative to their mean.
-    held : int
-        How many of the first parameters have a Gaussian on their mean that says nothing else.
-    hold : float
-        The precision of that Gaussian, along the unit vector.
     """
 
     mean: FloatArray
@@ -98,8 +94,38 @@ class Priors(NamedTuple):
     rate: FloatArray
     constant: float
     centered: int
-    held: int
-    hold: float
+
+
+class Level(NamedTuple):
+    """A density of what is added to all scores, where nothing else says what that is.
+
+    Where stages are many and each alternative is a small part of what is left, the likelihood
+    times a gamma density of a weighted sum of all worths falls into gamma densities of the worths.
+
+    Attributes
+    ----------
+    mode : array of float, shape (n,)
+        Scores; of length 0 if the level is known.
+    shares : array of float, shape (n,)
+        Of the sum, at the mode; they add up to 1.
+    strength : float
+        The shape of the gamma density, whose mean is 1.
+    """
+
+    mode: FloatArray
+    shares: FloatArray
+    strength: float
+
+
+@kernel
+def log_level(level: Level, theta: FloatArray) -> float:
+    """Return the log-density of the level of scores, 0 at the mode."""
+    total = 0.0
+    for i in range(len(level.mode)):
+        total += level.shares[i] * np.exp(theta[i] - level.mode[i])
+    if len(level.mode) == 0:
+        return 0.0
+    return level.strength * (np.log(total) - total + 1.0)
 
 
 @kernel
@@ -153,9 +179,7 @@ def utilities_of(records: Records, theta: FloatArray, table: FloatArray) -> None
 
 
 @kernel
-def _plain(
-    records: Records, table: FloatArray, worths: FloatArray, each: bool, out: FloatArray
-) -> float:
+def _plain(records: Records, worths: FloatArray, each: bool, out: FloatArray) -> float:
     """Add up weighted logarithms of sums, without ties; worths are exponentials of the table."""
     everything = 0.0
     for i in range(len(worths)):
@@ -267,7 +291,7 @@ def log_likelihood(
         worths = np.empty(len(table))
         for i in range(len(table)):
             worths[i] = np.exp(table[i])
-        return value - _plain(records, table, worths, each, out)
+        return value - _plain(records, worths, each, out)
     deltas = np.zeros(len(records.tie_counts))
     deltas[1] = 1.0
     first = len(theta) - len(records.tie_sizes)
@@ -279,24 +303,17 @@ def log_likelihood(
 
 
 @kernel
-def log_posterior(
-    records: Records, priors: Priors, theta: FloatArray, table: FloatArray, held: bool
-) -> float:
-    """Return the logarithm of prior times likelihood; if `held`, with what fixes the level."""
+def log_posterior(records: Records, priors: Priors, theta: FloatArray, table: FloatArray) -> float:
+    """Return the logarithm of prior times likelihood."""
     nothing = np.empty(0)
-    value = log_prior(priors, theta) + log_likelihood(records, theta, table, False, nothing)
-    if held and priors.held > 0:
-        level = 0.0
-        for i in range(priors.held):
-            level += theta[i]
-        value -= 0.5 * priors.hold * level * level / priors.held
-    return value
+    return log_prior(priors, theta) + log_likelihood(records, theta, table, False, nothing)
 
 
 @kernel
 def advance(
     records: Records,
     priors: Priors,
+    level: Level,
     reference: Reference,
     state: FloatArray,
     thetas: FloatArray,
@@ -327,14 +344,14 @@ def advance(
                 length += new[i] * new[i]
                 x[i] = reference.center[i] + (cosine * state[p + i] + sine * e[i])
             volume = outward(reference, x, theta)
-            value = log_posterior(records, priors, theta, table, True)
-            level = value + volume + 0.5 * length
-            if level > height:
+            value = log_posterior(records, priors, theta, table)
+            gain = value + log_level(level, theta) + volume + 0.5 * length
+            if gain > height:
                 for i in range(p):
                     state[i] = new[i]
                     state[p + i] = cosine * state[p + i] + sine * e[i]
                     thetas[step, i] = theta[i]
-                state[2 * p], state[2 * p + 1] = level, value
+                state[2 * p] = gain
                 values[step] = value
                 break
             if high - low < 1e-14:  # as good as the state itself
@@ -343,7 +360,7 @@ def advance(
                 outward(reference, x, theta)
                 for i in range(p):
                     thetas[step, i] = theta[i]
-                values[step] = state[2 * p + 1]
+                values[step] = log_posterior(records, priors, theta, table)
                 break
             if angle < 0.0:
                 low = angle

@@ -71,7 +71,10 @@ class Normal(Prior):
     centered: bool = False
 
     def __post_init__(self) -> None:
-        mean, matrix = finite("prior: mean", self.mean), finite("prior: covariance", self.covariance)
+        mean, matrix = (
+            finite("prior: mean", self.mean),
+            finite("prior: covariance", self.covariance),
+        )
         if mean.ndim > 1:
             raise ValueError(f"prior: expected a number or a vector as mean, got {mean.shape}")
         if matrix.ndim > 2 or (matrix.ndim == 2 and matrix.shape[0] != matrix.shape[1]):

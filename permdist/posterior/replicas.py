@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from permdist.inference.likelihood import Likelihood
 
 
-def replicated(
-    likelihood: Likelihood, parameters: FloatArray, rng: np.random.Generator
-) -> Ballots:
+def replicated(likelihood: Likelihood, parameters: FloatArray, rng: np.random.Generator) -> Ballots:
     """Draw ballots like those of a likelihood.
 
     Parameters

@@ -183,7 +183,7 @@ def _compare(found: dict[str, Any], header: dict[str, Any], *, free_seed: bool) 
             raise ValueError(f"checkpoint: it holds a run with another seed; {kept}")
         if key == "fingerprint":
             raise ValueError(
-                f"checkpoint: it holds a run with other data, another prior or other options; {kept}"
+                f"checkpoint: it holds a run with other data, prior or options; {kept}"
             )
         raise ValueError(
             f"checkpoint: it holds a run with {key} {found.get(key)}, this run has {value}; {kept}"
@@ -231,7 +231,5 @@ def _rhat_so_far(chains: list[Chain]) -> float:
         return np.nan
     at = np.unique(np.linspace(0, kept - 1, min(kept, MOST)).astype(int))
     places = np.unique(np.linspace(0, chains[0].problem.size - 1, SHOWN).astype(int))
-    parts = [
-        np.column_stack([chain.draws[at][:, places], chain.values[at]]) for chain in chains
-    ]
+    parts = [np.column_stack([chain.draws[at][:, places], chain.values[at]]) for chain in chains]
     return worst_rhat(np.stack(parts))

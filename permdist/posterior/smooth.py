@@ -87,10 +87,21 @@ class Smooth(Problem):
         """An orthonormal basis (p, r) of the directions in which the value never changes."""
         return np.zeros((self.n_parameters, 0))
 
-    @property
-    def scale_of_free(self) -> float:
-        """The precision that chains have in free directions; it makes no difference to draws."""
-        return 1.0
+    def hold(self, parameters: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Return a log-density of free directions, its gradient, minus its second derivatives.
+
+        It keeps chains from drifting away, and makes no difference to draws.
+        """
+        free, scale = self.free, self._scale_of_free
+        away = parameters @ free
+        value = -0.5 * scale * float(away @ away)
+        return value, -scale * (free @ away), scale * (free @ free.T)
+
+    @cached_property
+    def _scale_of_free(self) -> float:
+        diagonal = np.diagonal(self.derivatives(self.first_guess)[2])
+        within = diagonal[(self.free != 0.0).any(axis=1)]
+        return max(float(within.mean()), 1e-6) if len(within) else 1.0
 
     @property
     def first_guess(self) -> FloatArray:
@@ -126,30 +137,34 @@ class Smooth(Problem):
         """Make one transition per row of `draws`, and return the state after the last."""
         thetas = np.empty((len(draws), self.n_parameters))
         new = ellipse.advance(self._held, self.reference, state, thetas, log_density, rng)
-        self._finish(thetas, draws, log_density)
+        if self.free.shape[1]:
+            log_density -= [self.hold(theta)[0] for theta in thetas]
+        draws[:] = self.record(self.projected(thetas))
         return new
 
-    def _finish(self, thetas: FloatArray, draws: FloatArray, log_density: FloatArray) -> None:
-        """Turn parameters into draws, and take out what free directions add to log-densities."""
-        free = thetas @ self.free
-        log_density += 0.5 * self.scale_of_free * (free * free).sum(axis=1)
-        draws[:] = self.record(thetas - free @ self.free.T)
+    def projected(self, parameters: FloatArray) -> FloatArray:
+        """Return parameters (..., p) without their parts in free directions."""
+        if not self.free.shape[1]:
+            return parameters
+        return parameters - (parameters @ self.free) @ self.free.T
 
     def _held(self, parameters: FloatArray) -> float:
-        """Return the value, with a Gaussian in the free directions."""
-        away = parameters @ self.free
-        value = self.value(parameters) - 0.5 * self.scale_of_free * float(away @ away)
+        """Return the value, with the density of free directions; -inf for NaN."""
+        value = self.value(parameters)
+        if self.free.shape[1]:
+            value += self.hold(parameters)[0]
         return value if value < np.inf else -np.inf
 
     def _held_derivatives(self, parameters: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        value, gradient, curvature = self.derivatives(parameters)
-        free, scale = self.free, self.scale_of_free
-        away = parameters @ free
-        return (
-            value - 0.5 * scale * float(away @ away),
-            gradient - scale * (free @ away),
-            curvature + scale * (free @ free.T),
-        )
+        found = self.derivatives(parameters)
+        return added(found, self.hold(parameters)) if self.free.shape[1] else found
+
+
+def added(
+    first: tuple[float, FloatArray, FloatArray], second: tuple[float, FloatArray, FloatArray]
+) -> tuple[float, FloatArray, FloatArray]:
+    """Return the sums of values, gradients and second derivatives."""
+    return first[0] + second[0], first[1] + second[1], first[2] + second[2]
 
 
 def find_mode(derivatives: Derivatives, start: FloatArray, max_iter: int = 200) -> Mode:
