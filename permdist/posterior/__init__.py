@@ -4,18 +4,32 @@ from permdist.posterior.checks import Check
 from permdist.posterior.comparing import compare, compare_evidence
 from permdist.posterior.diagnose import PosteriorSummary
 from permdist.posterior.expectations import Expected
+from permdist.posterior.families import problem_of, register_family
 from permdist.posterior.files import load
+from permdist.posterior.priors import Flat, Gamma, Normal, Prior, UniformCenter
 from permdist.posterior.problem import Problem, Variable
 from permdist.posterior.result import Posterior
+from permdist.posterior.run import sample
+from permdist.posterior.smooth import ImproperPosteriorError, Smooth
 
 __all__ = [
     "Check",
     "Expected",
+    "Flat",
+    "Gamma",
+    "ImproperPosteriorError",
+    "Normal",
     "Posterior",
     "PosteriorSummary",
+    "Prior",
     "Problem",
+    "Smooth",
+    "UniformCenter",
     "Variable",
     "compare",
     "compare_evidence",
     "load",
+    "problem_of",
+    "register_family",
+    "sample",
 ]
