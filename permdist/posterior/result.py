@@ -193,8 +193,13 @@ class Posterior(Shown):
         return self.summary()
 
     @property
+    def verdict(self) -> str:
+        """Whether the chains agree, in words; as in `summary`."""
+        return self._summary.verdict
+
+    @property
     def caption(self) -> str:
-        """What was sampled, and whether the chains agree."""
+        """What was sampled."""
         size = f"{plural(self.n_chains, 'chain')} of {plural(self.n_draws, 'draw')}"
         return f"Posterior of {self.problem.family}, {size}"
 
@@ -210,7 +215,7 @@ class Posterior(Shown):
         return frame_cells(frame if frame["note"].any() else frame.drop(columns="note"))
 
     def _remarks(self) -> list[str]:
-        return [self._summary.verdict]
+        return [self.verdict]
 
     def __repr__(self) -> str:
         return f"Posterior({self.problem.family}, {self.n_chains} x {self.n_draws} draws)"
