@@ -31,6 +31,10 @@ MOST_SKEWED = 2.5
 # Where the Gaussian is compared with the posterior, in standard deviations, and how far it is
 # widened at most so that it is not the lighter one.
 REACHES, WIDEST = (3.0, 6.0), 8.0
+# A Gaussian is close if the log-density relative to it varies by less than this (standard
+# deviation in so many transitions); otherwise it is replaced by one with the moments of more
+# transitions, a little wider, some times over.
+CLOSE, TRIAL, PILOT, ROUNDS, WIDER = 1.5, 400, 2000, 4, 1.2
 
 
 class Reference(NamedTuple):
@@ -97,6 +101,39 @@ def reference(
                 wide = max(wide, 0.5 * reach * reach / max(drop, 1e-6))
         root[row] *= min(np.sqrt(wide), WIDEST)
     return found
+
+
+def refined(
+    found: Reference, pilot: Callable[[Reference, int], tuple[FloatArray, FloatArray]]
+) -> Reference:
+    """Return a Gaussian that is closer to the posterior, where the one at the mode is far from it.
+
+    Parameters
+    ----------
+    found : Reference
+    pilot : callable
+        Makes some transitions around a Gaussian, and returns coordinates x and log-densities
+        relative to the Gaussian.
+    """
+    best, (xs, gains) = found, pilot(found, TRIAL)
+    least = float(gains[TRIAL // 2 :].std())
+    size = len(found.mode)
+    for attempt in range(ROUNDS):
+        if least < CLOSE:
+            break
+        number = min(PILOT * (attempt + 1) + 20 * size, 4 * PILOT + 40 * size)
+        xs, _ = pilot(found, number)
+        xs = xs[number // 4 :]
+        covariance = np.atleast_2d(np.cov(xs.T)) * WIDER
+        values, vectors = np.linalg.eigh(covariance)
+        values = np.maximum(values, 1e-12 * values[-1])
+        root = np.ascontiguousarray((vectors * np.sqrt(values)).T)
+        found = found._replace(center=xs.mean(axis=0), root=root)
+        _, gains = pilot(found, TRIAL)
+        spread = float(gains[TRIAL // 2 :].std())
+        if spread < least:
+            best, least = found, spread
+    return best
 
 
 def _density(value: Callable[[FloatArray], float], found: Reference, x: FloatArray) -> float:
@@ -176,6 +213,7 @@ def advance(
     state: FloatArray,
     thetas: FloatArray,
     values: FloatArray,
+    uniforms: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
     """Make a transition per row of `thetas`, and return the new state.
@@ -191,6 +229,8 @@ def advance(
         Filled in with parameters.
     values : array of float, shape (steps,)
         Filled in with their log-densities.
+    uniforms : array of float, shape (steps,) or (0,)
+        Filled in with uniform random numbers, for what else there is to draw.
     rng : Generator
     """
     p = len(found.mode)
@@ -221,6 +261,8 @@ def advance(
                 high = angle
             angle = low + (high - low) * rng.random()
         thetas[step], values[step] = theta, held
+        if len(uniforms):
+            uniforms[step] = 1.0 - rng.random()
     return np.concatenate([z, d, [level]])
 
 
