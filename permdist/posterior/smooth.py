@@ -128,16 +128,16 @@ class Smooth(Problem):
         """
         return False
 
-    def _pilot(self, found: ellipse.Reference, size: int) -> tuple[FloatArray, FloatArray]:
-        """Return coordinates x (size, p), and log-densities relative to the Gaussian."""
+    def _pilot(self, found: ellipse.Reference, size: int) -> FloatArray:
+        """Return coordinates x after each of some transitions around a Gaussian, (size, p)."""
         rng, p = np.random.default_rng(0), self.n_parameters
         state = ellipse.start(self._held, found, rng, 1.0)
         thetas, values, nothing = np.empty((1, p)), np.empty(1), np.empty(0)
-        xs, gains = np.empty((size, p)), np.empty(size)
+        xs = np.empty((size, p))
         for step in range(size):
             state = self._advance(found, state, thetas, values, nothing, rng)
-            xs[step], gains[step] = found.center + state[p : 2 * p], state[2 * p]
-        return xs, gains
+            xs[step] = found.center + state[p : 2 * p]
+        return xs
 
     def default_tune(self, draws: int) -> int:
         """Return how many draws a chain discards at its beginning unless told otherwise."""
