@@ -117,7 +117,27 @@ class Smooth(Problem):
     def reference(self) -> ellipse.Reference:
         """The Gaussian that chains move around."""
         mode = self.mode
-        return ellipse.reference(self._held, mode.parameters, mode.curvature)
+        found = ellipse.reference(self._held, mode.parameters, mode.curvature)
+        return ellipse.refined(found, self._pilot) if self.makes_pilots else found
+
+    @property
+    def makes_pilots(self) -> bool:
+        """Whether some transitions are made to find a better Gaussian where that at the mode fails.
+
+        They are the same in every run: the Gaussian is a property of the posterior.
+        """
+        return False
+
+    def _pilot(self, found: ellipse.Reference, size: int) -> FloatArray:
+        """Return coordinates x after each of some transitions around a Gaussian, (size, p)."""
+        rng, p = np.random.default_rng(0), self.n_parameters
+        state = ellipse.start(self._held, found, rng, 1.0)
+        thetas, values, nothing = np.empty((1, p)), np.empty(1), np.empty(0)
+        xs = np.empty((size, p))
+        for step in range(size):
+            state = self._advance(found, state, thetas, values, nothing, rng)
+            xs[step] = found.center + state[p : 2 * p]
+        return xs
 
     def default_tune(self, draws: int) -> int:
         """Return how many draws a chain discards at its beginning unless told otherwise."""
@@ -136,11 +156,49 @@ class Smooth(Problem):
     ) -> FloatArray:
         """Make one transition per row of `draws`, and return the state after the last."""
         thetas = np.empty((len(draws), self.n_parameters))
-        new = ellipse.advance(self._held, self.reference, state, thetas, log_density, rng)
-        if self.free.shape[1]:
-            log_density -= [self.hold(theta)[0] for theta in thetas]
-        draws[:] = self.record(self.projected(thetas))
+        uniforms = np.empty(len(draws) if self.has_levels else 0)
+        new = self._advance(self.reference, state, thetas, log_density, uniforms, rng)
+        found = self.projected(thetas)
+        if self.has_levels:
+            log_density += self.add_levels(found, uniforms)
+        draws[:] = self.record(found)
         return new
+
+    def _advance(
+        self,
+        found: ellipse.Reference,
+        state: FloatArray,
+        thetas: FloatArray,
+        values: FloatArray,
+        uniforms: FloatArray,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Make a transition per row of `thetas`; as `ellipse.advance`, with `value` as values."""
+        new = ellipse.advance(self._held, found, state, thetas, values, uniforms, rng)
+        if self.free.shape[1]:
+            values -= [self.hold(theta)[0] for theta in thetas]
+        return new
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether `add_levels` draws what free directions leave open."""
+        return False
+
+    def add_levels(self, parameters: FloatArray, uniforms: FloatArray) -> FloatArray:
+        """Draw the parts of parameters (steps, p) in free directions, in place.
+
+        Parameters
+        ----------
+        parameters : array of float, shape (steps, p)
+        uniforms : array of float, shape (steps,)
+
+        Returns
+        -------
+        array of float, shape (steps,)
+            What to add to the log-densities.
+        """
+        del parameters
+        return np.zeros(len(uniforms))
 
     def projected(self, parameters: FloatArray) -> FloatArray:
         """Return parameters (..., p) without their parts in free directions."""
