@@ -3,6 +3,8 @@
 from permdist.posterior.checks import Check
 from permdist.posterior.comparing import compare, compare_evidence
 from permdist.posterior.diagnose import PosteriorSummary
+from permdist.posterior.evidence import Evidence, bridge_sampling
+from permdist.posterior.exact import ExactPosterior, exact
 from permdist.posterior.expectations import Expected
 from permdist.posterior.families import problem_of, register_family
 from permdist.posterior.files import load
@@ -14,6 +16,8 @@ from permdist.posterior.smooth import ImproperPosteriorError, Smooth
 
 __all__ = [
     "Check",
+    "Evidence",
+    "ExactPosterior",
     "Expected",
     "Flat",
     "Gamma",
@@ -26,8 +30,10 @@ __all__ = [
     "Smooth",
     "UniformCenter",
     "Variable",
+    "bridge_sampling",
     "compare",
     "compare_evidence",
+    "exact",
     "load",
     "problem_of",
     "register_family",
