@@ -26,7 +26,7 @@ from permdist.samplers.resuming import check_header, check_meta
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from permdist._typing import AnyIntArray, FloatArray
+    from permdist._typing import FloatArray
     from permdist.targets import Target
 
 FORMAT = 3
@@ -40,9 +40,12 @@ class Checkpoint:
     ----------
     path : path
         A folder; it is created if necessary.
+    parts : (str, str)
+        What a draw consists of: the names of two files per chain.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, parts: tuple[str, str] = DRAWS) -> None:
+        self.parts = parts
         if not str(path):
             raise ValueError("checkpoint: expected a folder, got an empty name")
         self.path = Path(path)
@@ -109,7 +112,7 @@ class Checkpoint:
         chain: int,
         meta: dict[str, Any],
         arrays: dict[str, Any],
-        orders: AnyIntArray,
+        orders: NDArray[Any],
         values: FloatArray,
     ) -> dict[str, Any]:
         """Append draws and replace the chain's state; return `meta` with sizes and checksums.
@@ -117,7 +120,7 @@ class Checkpoint:
         Draws count once the state is replaced; the next call cuts off what a failed one wrote.
         """
         meta = {**meta, "run": self._run, "chain": chain}
-        for name, data in zip(DRAWS, (orders, values), strict=True):
+        for name, data in zip(self.parts, (orders, values), strict=True):
             raw = np.ascontiguousarray(data).tobytes()
             with (self.path / f"chain-{chain}.{name}").open("ab") as target:
                 target.truncate(meta.get(name, 0))
@@ -147,13 +150,13 @@ class Checkpoint:
             return None
         try:
             meta, found = _unpack(unseal(path.read_bytes()), arrays)
-            check_meta(meta, generator)
+            check_meta(meta, generator, self.parts)
             if (meta["run"], meta["chain"]) != (self._run, chain):
                 raise ValueError("it belongs to another run or to another chain")
         except (ValueError, RecursionError) as error:
             raise _damaged(path, str(error)) from error
         draws = []
-        for name in DRAWS:
+        for name in self.parts:
             data = self.path / f"chain-{chain}.{name}"
             raw = data.read_bytes()[: meta[name]] if data.exists() else b""
             if len(raw) < meta[name]:
