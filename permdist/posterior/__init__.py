@@ -1,6 +1,7 @@
 """Posterior distributions of the parameters of rankings, as datasets that arviz takes."""
 
 from permdist.posterior.families import problem_of, register_family
+from permdist.posterior.mallows import MallowsPosterior, MallowsPrior
 from permdist.posterior.priors import Flat, Gamma, Normal, Prior, UniformCenter
 from permdist.posterior.problem import Problem, Variable
 from permdist.posterior.result import Posterior
@@ -11,6 +12,8 @@ __all__ = [
     "Flat",
     "Gamma",
     "ImproperPosteriorError",
+    "MallowsPosterior",
+    "MallowsPrior",
     "Normal",
     "Posterior",
     "Prior",

@@ -50,7 +50,7 @@ def complete(
     theta: float,
     rng: np.random.Generator,
 ) -> None:
-    """Relocate about half of the items of every order."""
+    """Relocate about half of the items of every order, and swap some where that changes less."""
     rows, n = orders.shape
     ranks, order = np.empty(n, np.int64), np.empty(n, np.int64)
     level, spare, values = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
@@ -62,8 +62,37 @@ def complete(
             level[k] = levels[row, center[k]]
         for _ in range((n + 1) // 2):
             redraw_one(order, level, kind, costs, theta, spare, values, rng)
+        if 0 < kind < 3:
+            _swap_some(order, level, kind, costs, theta, rng)
         for k in range(n):
             orders[row, k] = center[order[k]]
+
+
+@kernel
+def _swap_some(
+    order: IntArray,
+    level: IntArray,
+    kind: int,
+    costs: FloatArray,
+    theta: float,
+    rng: np.random.Generator,
+) -> None:
+    """Propose to exchange items that a ballot treats alike; items are as the center ranks them."""
+    n = len(order)
+    for _ in range(2 * n):
+        k, p = min(int(rng.random() * n), n - 1), min(int(rng.random() * n), n - 1)
+        x, y = order[k], order[p]
+        if k == p or level[x] != level[y]:
+            continue
+        if kind == 1:
+            change = costs[abs(x - p)] + costs[abs(y - k)] - costs[abs(x - k)] - costs[abs(y - p)]
+        else:
+            at = x
+            while at != k and at != p:
+                at = order[at]
+            change = -1.0 if at == p else 1.0  # a cycle becomes two, or two become one
+        if change <= 0.0 or rng.random() < np.exp(-theta * change):
+            order[k], order[p] = y, x
 
 
 @kernel

@@ -24,7 +24,12 @@ from permdist.distributions.distance_model import (
     displacement_costs,
 )
 from permdist.distributions.mallows import Mallows
-from permdist.posterior.ballots import observed_ballots, replicate_ballots
+from permdist.posterior.ballots import (
+    no_ballots,
+    observed_ballots,
+    one_by_one,
+    replicate_ballots,
+)
 from permdist.posterior.centers import CAYLEY, Energy, energy_of, move_center
 from permdist.posterior.completions import (
     any_completions,
@@ -303,7 +308,7 @@ class MallowsPosterior(Problem):
         rng: np.random.Generator,
     ) -> FloatArray:
         """Make transitions: completions, center, theta. Parameters as in `Problem.advance`."""
-        n, prior = self.n, self.prior.energy(self.n)
+        n, prior = self.n, self._prior_energy
         order, theta = state[:n].astype(np.int64), float(state[n])
         orders = state[n + 1 :].astype(np.int64).reshape(-1, n)
         cost = self._cost(orders)
@@ -364,8 +369,20 @@ class MallowsPosterior(Problem):
 
     def _log_density(self, order: IntArray, theta: float, total: float) -> float:
         value = self._theta_step.normalizer(theta) if self.theta is None else 0.0
-        value += float(self.prior.log_center(order)) - theta * total
+        value += self._log_center(order) - theta * total
         return value + (self._theta_step.log_prior(theta) if self.theta is None else 0.0)
+
+    def _log_center(self, order: IntArray) -> float:
+        if isinstance(self.prior.center, UniformCenter):
+            return 0.0
+        energy = self._prior_energy
+        if energy is not None:
+            return -float(energy_of(order, *energy))
+        return float(self.prior.log_center(order))
+
+    @cached_property
+    def _prior_energy(self) -> Energy | None:
+        return self.prior.energy(self.n)
 
     # ---- what draws mean ---------------------------------------------------------------------
 
@@ -409,12 +426,15 @@ class MallowsPosterior(Problem):
     def replicate(self, draw: FloatArray, rng: np.random.Generator) -> Ballots:
         """Draw ballots that say as much as those observed: of the same items, with the same ties.
 
+        Weights that are whole numbers are numbers of ballots.
+
         Parameters
         ----------
         draw : array of float, shape (size,)
         rng : Generator
         """
-        return replicate_ballots(self.data, self.model(draw).sample(self.data.n_ballots, rng=rng))
+        cast = one_by_one(self.data)
+        return replicate_ballots(cast, self.model(draw).sample(cast.n_ballots, rng=rng))
 
     def model(self, draw: FloatArray) -> Mallows:
         """Return the distribution of a draw, shape (size,)."""
@@ -477,7 +497,7 @@ def read_ballots(data: Any, *, n_items: int | None, **options: Any) -> Ballots:
         return Ballots.of(data, n_items=n_items, **options)
     if n_items is None:
         raise TypeError("data: expected ballots, or n_items=... to draw from the prior")
-    return Ballots.of(np.zeros((0, n_items), np.int64), n_items=n_items, names=options["names"])
+    return no_ballots(n_items, options.get("names"))
 
 
 def log_probs(
@@ -516,7 +536,9 @@ def log_probs(
             result[:, column] += stage_sums(thetas[:, None], left).sum(axis=1)
     others = np.flatnonzero(~known)
     if len(others):
-        some = data.take(rows[others])
+        picked = rows[others]
+        some = data.take(np.isin(np.arange(data.n_ballots), picked))
+        others = others[np.argsort(picked)]
         for row, (center, theta) in enumerate(zip(centers, thetas, strict=True)):
             result[row, others] = Mallows(center, float(theta), distance).log_prob(some)
     return np.minimum(result, 0.0)
@@ -562,5 +584,3 @@ def _has_cycle(above: BoolArray) -> bool:
             return True
         left &= ~top
     return False
-
-

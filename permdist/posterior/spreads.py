@@ -119,13 +119,11 @@ def _log_counts(distance: str, n: int) -> FloatArray:
         log_derangements = np.full(n + 1, -np.inf)
         log_derangements[0] = 0.0
         exact = 1
-        for d in range(2, n + 1):
-            if d < 25:
-                exact = sum(
-                    (-1) ** j * math.factorial(d) // math.factorial(j) for j in range(d + 1)
-                )
+        for d in range(1, n + 1):
+            exact = d * exact + (-1) ** d
+            if 1 < d < 25:
                 log_derangements[d] = math.log(exact)
-            else:  # n! / e to more digits than a double has
+            elif d > 1:  # n! / e to more digits than a double has
                 log_derangements[d] = math.lgamma(d + 1.0) - 1.0
         chosen = gammaln(n + 1.0) - gammaln(moved + 1.0) - gammaln(n - moved + 1.0)
         return chosen + log_derangements
