@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from permdist import DavidsonLuce, PlackettLuce
+from permdist import Ballots, DavidsonLuce, Mallows, PlackettLuce
 from permdist.posterior import (
     Gamma,
     Normal,
@@ -149,3 +149,20 @@ def test_exact_places_without_data_are_even():
 def test_larger_models_are_refused():
     with pytest.raises(ValueError, match="exact: expected at most 4 free parameters"):
         exact(problem_of(PlackettLuce, [[0, 1, 2, 3, 4, 5]], 1.0))
+
+
+@pytest.mark.parametrize(("distance", "kind"), [("kendall", "top"), ("cayley", "full")])
+def test_mallows_posteriors_agree_with_sums_over_centers(distance, kind):
+    orders = Mallows([2, 0, 3, 1], 0.8, distance=distance).sample(12, rng=4)
+    ballots = Ballots.of(orders)
+    if kind == "top":
+        ballots = Ballots.of(orders[:, :2].tolist(), n_items=4, subset=False)
+    posterior = sample(Mallows, ballots, Gamma(2.0, 2.0), draws=1500, rng=2, distance=distance)
+    grid = posterior.exact()
+    assert grid.weights.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(posterior.rank_probabilities(), grid.rank_probabilities(), atol=0.05)
+    table = posterior.summary().table.loc["theta"]
+    assert abs(table["mean"] - grid.mean[-1]) < 5.0 * table["mcse"]
+    assert np.isfinite(grid.log_evidence)
+    with pytest.raises(ValueError, match="exact.. has it for Mallows models"):
+        posterior.log_evidence()

@@ -8,6 +8,7 @@ from permdist.posterior.exact import ExactPosterior, exact
 from permdist.posterior.expectations import Expected
 from permdist.posterior.families import problem_of, register_family
 from permdist.posterior.files import load
+from permdist.posterior.mallows import MallowsPosterior, MallowsPrior
 from permdist.posterior.priors import Flat, Gamma, Normal, Prior, UniformCenter
 from permdist.posterior.problem import Problem, Variable
 from permdist.posterior.result import Posterior
@@ -22,6 +23,8 @@ __all__ = [
     "Flat",
     "Gamma",
     "ImproperPosteriorError",
+    "MallowsPosterior",
+    "MallowsPrior",
     "Normal",
     "Posterior",
     "PosteriorSummary",

@@ -177,7 +177,7 @@ class FlatCoordinates:
             while gain(np.array([middle + side * width]))[0] > top - LEVEL_DEPTH and width < 1e6:
                 width *= 2.0
             ends.append(middle + side * width)
-        nodes = np.linspace(*ends, LEVEL_NODES)
+        nodes = np.linspace(ends[0], ends[1], LEVEL_NODES)
         return float(special.logsumexp(gain(nodes)) + np.log(nodes[1] - nodes[0]))
 
 
