@@ -36,6 +36,7 @@ PAGES = [
     "notebooks.md",
     "which.md",
     "preferences.md",
+    "posterior.md",
     "promises.md",
     "measures.md",
     "rankings.md",

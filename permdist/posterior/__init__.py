@@ -8,6 +8,7 @@ from permdist.posterior.exact import ExactPosterior, exact
 from permdist.posterior.expectations import Expected
 from permdist.posterior.families import problem_of, register_family
 from permdist.posterior.files import load
+from permdist.posterior.interop import to_jax, to_pytensor
 from permdist.posterior.mallows import MallowsPosterior, MallowsPrior
 from permdist.posterior.priors import Flat, Gamma, Normal, Prior, UniformCenter
 from permdist.posterior.problem import Problem, Variable
@@ -41,4 +42,6 @@ __all__ = [
     "problem_of",
     "register_family",
     "sample",
+    "to_jax",
+    "to_pytensor",
 ]
