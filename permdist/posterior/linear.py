@@ -144,6 +144,10 @@ class LinearPosterior(Smooth):
         values, _ = self._bound(self._features @ parameters)
         return -self.heat * float(values.sum()) + self.prior.log_density(parameters / self.spread)
 
+    def log_density_at(self, parameters: FloatArray) -> float:
+        """Return the logarithm of prior times (pseudo-)likelihood of coefficients (p,)."""
+        return self.value(parameters * self.spread)
+
     def derivatives(self, parameters: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Return the value, the gradient (p,) and minus the second derivatives (p, p)."""
         inner, slope, second = self.prior.derivatives(parameters / self.spread)

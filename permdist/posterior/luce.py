@@ -323,15 +323,14 @@ class LucePosterior(Smooth):
         scores += levels[:, None]
         return gains
 
-    def log_density(self, draws: FloatArray) -> FloatArray:
-        """Return the logarithm of prior times likelihood of draws (draws, size), (draws,)."""
-        found = []
-        for theta in self.parameters_of(np.asarray(draws, dtype=np.float64)):
-            table = np.empty(len(self._records.linear))
-            nothing = np.empty(0)
-            value = kernels.log_likelihood(self._records, theta, table, False, nothing)
-            found.append(value + self._log_prior(theta, self.priors["scores"]))
-        return np.array(found)
+    def log_density_at(self, parameters: FloatArray) -> float:
+        """Return the logarithm of prior times likelihood of these parameters (p,)."""
+        chain, own = self._chain_prior, self.priors["scores"]
+        found = self.value(parameters)
+        if chain is own:
+            return found
+        scores = parameters[: self.n_scores]
+        return found - chain.log_density(scores) + own.log_density(scores)
 
     def log_likelihood(self, draws: FloatArray) -> FloatArray:
         """Return the log-likelihood of each ballot, shape (draws, ballots).
