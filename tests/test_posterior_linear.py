@@ -87,8 +87,8 @@ def test_refusals(queries):
         problem_of(ConvexLoss(reweight=1), queries)
     with pytest.raises(ValueError, match="prior: expected a covariance for"):
         problem_of(MLE(), queries, Normal(0.0, [1.0, 2.0]))
+    problem = problem_of(MLE(), queries)
     with pytest.raises(ValueError, match="is no model of labels"):
-        problem = problem_of(MLE(), queries)
         problem.replicate(np.zeros(problem.size), np.random.default_rng(0))
     constant = Queries([[1.0], [1.0]], [1, 0], [0, 0])
     with pytest.raises(ValueError, match="expected a feature that differs within a query"):

@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from permdist import PlackettLuce
+from permdist import DavidsonLuce, GaussianScores, PlackettLuce
 from permdist.ballots import Ballots
-from permdist.posterior import Problem, Variable, problem_of, register_family, sample
+from permdist.posterior import Gamma, Normal, Problem, Variable, problem_of, register_family, sample
 from permdist.posterior.chain import Chain
 from permdist.posterior.families import FAMILIES
 from permdist.samplers import run_chains
@@ -78,17 +78,30 @@ def test_the_same_bits_on_any_number_of_threads(model):
     assert np.array_equal(one.draws[:, :100], fewer.draws)
 
 
-def test_slices_make_no_difference_to_bits(monkeypatch):
-    problem = problem_of(PlackettLuce, DATA, 1.0)
-    whole = sample(problem, draws=200, chains=1, **QUIET)
-    rng = np.random.default_rng(5).spawn(1)[0]
-    state, at = problem.start(rng), 0
-    table, values = np.empty((300, 4)), np.empty(300)
-    for size in (1, 7, 92, 33, 167):
-        here = slice(at, at + size)
-        state, at = problem.advance(state, table[here], values[here], rng), at + size
-    assert np.array_equal(whole.draws[0], table[100:])
-    assert np.array_equal(whole.log_density[0], values[100:])
+@pytest.mark.parametrize(
+    ("model", "prior", "options"),
+    [
+        (PlackettLuce, 1.0, {}),
+        (PlackettLuce, Normal([0.3, 0.2, 0.1, 0.0], [1.0, 2.0, 3.0, 4.0]), {}),
+        (PlackettLuce, Gamma(1.3, 2.0), {}),
+        (PlackettLuce, 1.0, {"features": [[0.3, 1.1], [0.7, 0.2], [1.9, -0.4], [0.3, 0.9]]}),
+        (DavidsonLuce, {"scores": 1.0, "log_ties": 1.0}, {"tie_sizes": [2]}),
+        (GaussianScores, Normal(0.0, 1.0), {}),
+    ],
+)
+def test_slices_make_no_difference_to_bits(model, prior, options):
+    problem = problem_of(model, DATA, prior, **options)
+    found = []
+    for sizes in ([24], [1] * 24, [1, 3, 13, 7]):
+        rng, at = np.random.default_rng(5), 0
+        state = problem.start(rng)
+        table, values = np.empty((24, problem.size)), np.empty(24)
+        for size in sizes:
+            here = slice(at, at + size)
+            state, at = problem.advance(state, table[here], values[here], rng), at + size
+        found.append(np.column_stack([table, values]))
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
 
 
 class Killed(Exception):
@@ -134,11 +147,11 @@ def test_checkpoints_of_other_runs_are_refused(tmp_path):
         sample(PlackettLuce, DATA, 1.0, **(options | {"rng": 6}))
     with pytest.raises(ValueError, match="it holds a run with chains 2, this run has 3"):
         sample(PlackettLuce, DATA, 1.0, **(options | {"chains": 3}))
-    with pytest.raises(ValueError, match="checkpoint: it holds a run with"):
+    with pytest.raises(ValueError, match="draws of parameters, this run has rankings"):
         run_chains(PlackettLuce([0.0, 1.0]), 20, checkpoint=tmp_path / "run", rng=5)
     state = tmp_path / "run" / "chain-0.state"
     state.write_bytes(state.read_bytes()[:-30])
-    with pytest.raises(ValueError, match="chain-0.state is damaged"):
+    with pytest.raises(ValueError, match=r"chain-0\.state is damaged"):
         sample(PlackettLuce, DATA, 1.0, **options)
 
 
@@ -193,9 +206,9 @@ def test_faults_of_a_problem_are_told():
             log_density[:] = np.nan
             return state
 
-    with pytest.raises(ValueError, match="Broken.advance: expected finite draws"):
+    with pytest.raises(ValueError, match=r"Broken\.advance: expected finite draws"):
         sample(Broken(), draws=5, **QUIET)
-    with pytest.raises(ValueError, match="draws: expected a whole number, at least 1|draws: "):
+    with pytest.raises(ValueError, match="draws: expected"):
         sample(Walk(), draws=0)
 
 

@@ -216,6 +216,21 @@ def outward(reference: Reference, x: FloatArray, theta: FloatArray) -> float:
     return total + np.log(product)
 
 
+@kernel
+def times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Multiply rows (m, p) with a matrix (p, k).
+
+    The bits of a row do not depend on how many there are, unlike those of the usual product.
+    """
+    result = np.zeros((rows.shape[0], matrix.shape[1]))
+    for row in range(rows.shape[0]):
+        for i in range(matrix.shape[0]):
+            factor = rows[row, i]
+            for j in range(matrix.shape[1]):
+                result[row, j] += factor * matrix[i, j]
+    return result
+
+
 def advance(
     value: Callable[[FloatArray], float],
     found: Reference,

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import linalg
 
 from permdist.posterior import ellipse
 from permdist.posterior.problem import Problem
@@ -80,7 +81,7 @@ class Smooth(Problem):
 
     @abstractmethod
     def record(self, parameters: FloatArray) -> FloatArray:
-        """Return the draws for parameters (..., p), shape (..., size)."""
+        """Return the draws for parameters (m, p), shape (m, size)."""
 
     @property
     def free(self) -> FloatArray:
@@ -237,10 +238,14 @@ class Smooth(Problem):
         return full[:, free.shape[1] :]
 
     def projected(self, parameters: FloatArray) -> FloatArray:
-        """Return parameters (..., p) without their parts in free directions."""
+        """Return parameters (m, p) without their parts in free directions."""
         if not self.free.shape[1]:
             return parameters
-        return parameters - (parameters @ self.free) @ self.free.T
+        return parameters - ellipse.times(ellipse.times(parameters, self.free), self._free_rows)
+
+    @cached_property
+    def _free_rows(self) -> FloatArray:
+        return np.ascontiguousarray(self.free.T)
 
     def _held(self, parameters: FloatArray) -> float:
         """Return the value, with the density of free directions; -inf for NaN."""
@@ -314,8 +319,8 @@ def _newton_step(curvature: FloatArray, gradient: FloatArray) -> FloatArray:
         raise ImproperPosteriorError(_no_mode("it is flat in some direction")) from error
     if float(np.diagonal(factor).min()) ** 2 < SINGULAR:
         raise ImproperPosteriorError(_no_mode("it is flat in some direction"))
-    half = np.linalg.solve(factor, scale * gradient)
-    return scale * np.linalg.solve(factor.T, half)
+    solution: FloatArray = scale * linalg.cho_solve((factor, True), scale * gradient)
+    return solution
 
 
 def _no_mode(reason: str) -> str:
