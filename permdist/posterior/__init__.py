@@ -1,5 +1,6 @@
 """Posterior distributions of the parameters of rankings, as datasets that arviz takes."""
 
+from permdist.posterior.calibration import Calibration, simulation_based_calibration
 from permdist.posterior.checks import Check
 from permdist.posterior.comparing import compare, compare_evidence
 from permdist.posterior.diagnose import PosteriorSummary
@@ -17,6 +18,7 @@ from permdist.posterior.run import sample
 from permdist.posterior.smooth import ImproperPosteriorError, Smooth
 
 __all__ = [
+    "Calibration",
     "Check",
     "Evidence",
     "ExactPosterior",
@@ -42,6 +44,7 @@ __all__ = [
     "problem_of",
     "register_family",
     "sample",
+    "simulation_based_calibration",
     "to_jax",
     "to_pytensor",
 ]

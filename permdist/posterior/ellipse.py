@@ -31,7 +31,7 @@ MOST_SKEWED = 2.5
 # Where the Gaussian is compared with the posterior, in standard deviations, and how far it is
 # widened at most so that it is not the lighter one.
 REACHES, WIDEST = (3.0, 6.0), 8.0
-# A Gaussian is close enough if no coordinate is more correlated than this with that of the
+# A Gaussian is close enough if no parameter is more correlated than this with that of the
 # transition before, in so many transitions (and 20 per parameter). Otherwise it is replaced by one
 # with the moments of these, a little wider, some times over.
 CLOSE, TRIAL, ROUNDS, WIDER = 0.5, 2000, 8, 1.2
@@ -103,36 +103,41 @@ def reference(
     return found
 
 
-def refined(found: Reference, pilot: Callable[[Reference, int], FloatArray]) -> Reference:
+def refined(
+    found: Reference, pilot: Callable[[Reference, int, bool], tuple[FloatArray, FloatArray]]
+) -> Reference:
     """Return a Gaussian that is closer to the posterior, where the one at the mode is far from it.
 
     Parameters
     ----------
     found : Reference
     pilot : callable
-        Makes some transitions around a Gaussian, and returns coordinates x after each.
+        Makes some transitions around a Gaussian; returns parameters after each, and coordinates x
+        if asked to.
     """
     best, size = found, len(found.mode)
     number = TRIAL + 20 * size
-    xs = pilot(found, number)
-    least = _stickiness(xs)
+    least = _stickiness(pilot(found, number, False)[0])
+    if least < CLOSE:
+        return best
+    _, xs = pilot(found, number, True)
     for _ in range(ROUNDS):
-        if least < CLOSE:
-            break
         later = xs[len(xs) // 4 :]
         values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(later.T)) * WIDER)
         values = np.maximum(values, 1e-12 * values[-1])
         root = np.ascontiguousarray((vectors * np.sqrt(values)).T)
         found = found._replace(center=later.mean(axis=0), root=root)
-        xs = pilot(found, number)
-        stickiness = _stickiness(xs)
+        thetas, xs = pilot(found, number, True)
+        stickiness = _stickiness(thetas)
         if stickiness < least:
             best, least = found, stickiness
+        if least < CLOSE:
+            break
     return best
 
 
 def _stickiness(xs: FloatArray) -> float:
-    """Return the largest correlation of a coordinate with that of the transition before."""
+    """Return the largest correlation of a number with that of the transition before."""
     later = xs[len(xs) // 4 :]
     away = later - later.mean(axis=0)
     squares = (away**2).sum(axis=0)
@@ -209,6 +214,21 @@ def outward(reference: Reference, x: FloatArray, theta: FloatArray) -> float:
             total += np.log(product)
             product = 1.0
     return total + np.log(product)
+
+
+@kernel
+def times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Multiply rows (m, p) with a matrix (p, k).
+
+    The bits of a row do not depend on how many there are, unlike those of the usual product.
+    """
+    result = np.zeros((rows.shape[0], matrix.shape[1]))
+    for row in range(rows.shape[0]):
+        for i in range(matrix.shape[0]):
+            factor = rows[row, i]
+            for j in range(matrix.shape[1]):
+                result[row, j] += factor * matrix[i, j]
+    return result
 
 
 def advance(

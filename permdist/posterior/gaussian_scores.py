@@ -142,16 +142,10 @@ class GaussianPosterior(Smooth):
             found += float(each @ self._merged.record_weights)
         return found
 
-    def log_density(self, draws: FloatArray) -> FloatArray:
-        """Return the logarithm of prior times likelihood of draws (draws, size), (draws,)."""
-        return np.array(
-            [
-                self.value(draw)
-                - self._chain_prior.log_density(draw)
-                + self.prior.log_density(draw)
-                for draw in np.asarray(draws, dtype=np.float64)
-            ]
-        )
+    def log_density_at(self, parameters: FloatArray) -> float:
+        """Return the logarithm of prior times likelihood of these scores (n,)."""
+        chain = self._chain_prior.log_density(parameters)
+        return self.value(parameters) - chain + self.prior.log_density(parameters)
 
     def derivatives(self, parameters: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Return the value, the gradient (p,) and minus the second derivatives (p, p)."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from permdist._check import finite
 from permdist._ragged import bounds, pointers, rows_of
@@ -78,16 +80,21 @@ class LinearPosterior(Smooth):
             raise ValueError("model: reweighted losses have no posterior; set reweight=0")
         if isinstance(learner, type):
             learner = learner()
-        self.heat, self.learner = heat, clone(learner).fit(queries)
+        with warnings.catch_warnings():  # the fit is only where the search for the mode begins
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.heat, self.learner = heat, clone(learner).fit(queries)
         views = self.learner.views_
         if tuple(views) != ("raw",):
             queries = queries.normalize(list(views))
-        useful = teaching(queries.y, queries.ptr)
+        labels = queries.y
+        if not getattr(learner, "graded", True):  # it tells relevant documents from others only
+            labels = (labels > 0).astype(np.int64)
+        useful = teaching(labels, queries.ptr)
         if not useful.any():
             raise ValueError("data: expected at least one query with different labels")
         self.query_ids = tuple(np.asarray(queries.qids)[useful].tolist())
         rows = np.repeat(useful, np.diff(queries.ptr))
-        self.labels = np.ascontiguousarray(queries.y[rows])
+        self.labels = np.ascontiguousarray(labels[rows])
         self.ptr = pointers(np.diff(queries.ptr)[useful])
         features = np.asarray(queries.X, dtype=np.float64)[rows]
         spread = spread_within(features, self.ptr)
@@ -143,6 +150,10 @@ class LinearPosterior(Smooth):
         """Return the logarithm of prior times (pseudo-)likelihood."""
         values, _ = self._bound(self._features @ parameters)
         return -self.heat * float(values.sum()) + self.prior.log_density(parameters / self.spread)
+
+    def log_density_at(self, parameters: FloatArray) -> float:
+        """Return the logarithm of prior times (pseudo-)likelihood of coefficients (p,)."""
+        return self.value(parameters * self.spread)
 
     def derivatives(self, parameters: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Return the value, the gradient (p,) and minus the second derivatives (p, p)."""

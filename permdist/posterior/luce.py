@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from permdist.distributions import DavidsonLuce, PlackettLuce
 from permdist.inference.fit import NoEstimateError, fit_ballots, named_features
 from permdist.inference.likelihood import Likelihood, check_design
 from permdist.posterior import luce_kernels as kernels
+from permdist.posterior.ellipse import Reference, times
 from permdist.posterior.priors import Flat, Gamma, Normal, Prior, as_prior
 from permdist.posterior.problem import Variable
 from permdist.posterior.replicas import replicated
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
     from permdist._typing import FloatArray
     from permdist.distributions import Distribution
-    from permdist.posterior.ellipse import Reference
 
 # Ballots over so many items that matrices of items by items are too large.
 MOST_ITEMS = 2000
@@ -178,11 +179,16 @@ class LucePosterior(Smooth):
         return result
 
     def record(self, parameters: FloatArray) -> FloatArray:
-        """Return the draws for parameters (..., p), shape (..., size)."""
+        """Return the draws for parameters (m, p), shape (m, size)."""
         if self.design is None:
             return parameters
-        scores = parameters[..., : self.n_scores] @ self.design.T + self.known
-        return np.concatenate([scores, parameters], axis=-1)
+        rows = np.ascontiguousarray(parameters[:, : self.n_scores])
+        scores = times(rows, self._design_rows) + self.known
+        return np.concatenate([scores, parameters], axis=1)
+
+    @cached_property
+    def _design_rows(self) -> FloatArray:
+        return np.zeros((0, 0)) if self.design is None else np.ascontiguousarray(self.design.T)
 
     def parameters_of(self, draws: FloatArray) -> FloatArray:
         """Return the parameters (..., p) that belong to draws (..., size)."""
@@ -241,11 +247,18 @@ class LucePosterior(Smooth):
             if records.layout == 1 or (records.signs < 0.0).any():
                 return wins  # to be the worst is no win
             owners = records.owners if records.layout == 2 else np.arange(n)
-            wins += np.bincount(owners, records.linear, n) - self.likelihood(mode)[1][:n]
+            # At the mode, the likelihood pulls as much as the prior does.
+            pull = self._chain_prior.derivatives(mode[:n])[1]
+            wins += np.bincount(owners, records.linear, n) + pull
         shape = getattr(self._chain_prior, "shape", 0.0)
         worths = np.exp(mode[:n] - mode[:n].max())
         wins += shape * n * worths / worths.sum()
         return wins
+
+    @cached_property
+    def _scale_of_free(self) -> float:
+        records, n = self._records, self.n_scores
+        return max(float(np.abs(records.linear).sum()) / n, 1e-6) if self._merged else 1.0
 
     @cached_property
     def _centered_mode(self) -> Mode:
@@ -257,7 +270,11 @@ class LucePosterior(Smooth):
         """The most probable parameters; scores add up to 0 unless a prior of your own forbids."""
         if not len(self._level.mode):
             return find_mode(self._held_derivatives, self.first_guess)
-        return find_mode(self._held_derivatives, self._centered_mode.parameters)
+        # The density of the level has its maximum there, too.
+        found = self._centered_mode
+        theta = found.parameters
+        curvature = found.curvature - super().hold(theta)[2] + self.hold(theta)[2]
+        return replace(found, curvature=curvature)
 
     def _centered_derivatives(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         return added(self.derivatives(theta), super().hold(theta))
@@ -323,15 +340,14 @@ class LucePosterior(Smooth):
         scores += levels[:, None]
         return gains
 
-    def log_density(self, draws: FloatArray) -> FloatArray:
-        """Return the logarithm of prior times likelihood of draws (draws, size), (draws,)."""
-        found = []
-        for theta in self.parameters_of(np.asarray(draws, dtype=np.float64)):
-            table = np.empty(len(self._records.linear))
-            nothing = np.empty(0)
-            value = kernels.log_likelihood(self._records, theta, table, False, nothing)
-            found.append(value + self._log_prior(theta, self.priors["scores"]))
-        return np.array(found)
+    def log_density_at(self, parameters: FloatArray) -> float:
+        """Return the logarithm of prior times likelihood of these parameters (p,)."""
+        chain, own = self._chain_prior, self.priors["scores"]
+        found = self.value(parameters)
+        if chain is own:
+            return found
+        scores = parameters[: self.n_scores]
+        return found - chain.log_density(scores) + own.log_density(scores)
 
     def log_likelihood(self, draws: FloatArray) -> FloatArray:
         """Return the log-likelihood of each ballot, shape (draws, ballots).

@@ -228,7 +228,8 @@ class Normal(Prior):
         mean, precision = self.parts(scores.shape[1])
         rows = precision.sum(axis=1) if precision.ndim == 2 else precision
         normals = ndtri(uniforms)
-        levels = (mean - scores) @ rows / rows.sum() + normals / np.sqrt(rows.sum())
+        # Not a product of matrices, whose bits depend on the number of rows.
+        levels = ((mean - scores) * rows).sum(axis=1) / rows.sum() + normals / np.sqrt(rows.sum())
         return levels, -0.5 * normals**2
 
     def draw(self, size: int, length: int, rng: np.random.Generator) -> FloatArray:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import linalg
 
 from permdist.posterior import ellipse
 from permdist.posterior.problem import Problem
@@ -80,7 +81,7 @@ class Smooth(Problem):
 
     @abstractmethod
     def record(self, parameters: FloatArray) -> FloatArray:
-        """Return the draws for parameters (..., p), shape (..., size)."""
+        """Return the draws for parameters (m, p), shape (m, size)."""
 
     @property
     def free(self) -> FloatArray:
@@ -128,16 +129,21 @@ class Smooth(Problem):
         """
         return False
 
-    def _pilot(self, found: ellipse.Reference, size: int) -> FloatArray:
-        """Return coordinates x after each of some transitions around a Gaussian, (size, p)."""
+    def _pilot(
+        self, found: ellipse.Reference, size: int, every: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return parameters after each of some transitions, and coordinates x if asked to."""
         rng, p = np.random.default_rng(0), self.n_parameters
         state = ellipse.start(self._held, found, rng, 1.0)
-        thetas, values, nothing = np.empty((1, p)), np.empty(1), np.empty(0)
-        xs = np.empty((size, p))
-        for step in range(size):
-            state = self._advance(found, state, thetas, values, nothing, rng)
+        thetas, values, nothing = np.empty((size, p)), np.empty(size), np.empty(0)
+        xs = np.empty((size if every else 0, p))
+        if not every:
+            self._advance(found, state, thetas, values, nothing, rng)
+        for step in range(len(xs)):
+            here = slice(step, step + 1)
+            state = self._advance(found, state, thetas[here], values[here], nothing, rng)
             xs[step] = found.center + state[p : 2 * p]
-        return xs
+        return thetas, xs
 
     def default_tune(self, draws: int) -> int:
         """Return how many draws a chain discards at its beginning unless told otherwise."""
@@ -200,11 +206,46 @@ class Smooth(Problem):
         del parameters
         return np.zeros(len(uniforms))
 
+    def coordinates(self, draws: FloatArray) -> FloatArray:
+        """Return draws (..., size) in coordinates without restrictions, (..., r).
+
+        They are those of a density: lengths are the same as those of the parameters that the
+        priors are densities of, also where scores add up to 0.
+        """
+        result: FloatArray = self.parameters_of(draws) @ self._basis
+        return result
+
+    def log_density(self, coordinates: FloatArray) -> FloatArray:
+        """Return the logarithm of prior times likelihood at such coordinates (m, r), shape (m,)."""
+        parameters = np.asarray(coordinates, dtype=np.float64) @ self._basis.T
+        return np.array([self.log_density_at(theta) for theta in parameters])
+
+    def parameters_of(self, draws: FloatArray) -> FloatArray:
+        """Return the parameters that the priors are densities of, for draws (..., size)."""
+        return draws
+
+    def log_density_at(self, parameters: FloatArray) -> float:
+        """Return the logarithm of prior times likelihood of these parameters (p,)."""
+        return self.value(parameters)
+
+    @cached_property
+    def _basis(self) -> FloatArray:
+        """An orthonormal basis (p, r) of the space that draws fill."""
+        free = self.free
+        if self.has_levels or not free.shape[1]:
+            return np.eye(self.n_parameters)
+        full, _ = np.linalg.qr(free, mode="complete")
+        return full[:, free.shape[1] :]
+
     def projected(self, parameters: FloatArray) -> FloatArray:
-        """Return parameters (..., p) without their parts in free directions."""
+        """Return parameters (m, p) without their parts in free directions."""
         if not self.free.shape[1]:
             return parameters
-        return parameters - (parameters @ self.free) @ self.free.T
+        return parameters - ellipse.times(ellipse.times(parameters, self.free), self._free_rows)
+
+    @cached_property
+    def _free_rows(self) -> FloatArray:
+        return np.ascontiguousarray(self.free.T)
 
     def _held(self, parameters: FloatArray) -> float:
         """Return the value, with the density of free directions; -inf for NaN."""
@@ -278,8 +319,8 @@ def _newton_step(curvature: FloatArray, gradient: FloatArray) -> FloatArray:
         raise ImproperPosteriorError(_no_mode("it is flat in some direction")) from error
     if float(np.diagonal(factor).min()) ** 2 < SINGULAR:
         raise ImproperPosteriorError(_no_mode("it is flat in some direction"))
-    half = np.linalg.solve(factor, scale * gradient)
-    return scale * np.linalg.solve(factor.T, half)
+    solution: FloatArray = scale * linalg.cho_solve((factor, True), scale * gradient)
+    return solution
 
 
 def _no_mode(reason: str) -> str:
