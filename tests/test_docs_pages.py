@@ -31,6 +31,7 @@ PAGES = [
     "tutorials/fit.md",
     "tutorials/lightgbm.md",
     "tutorials/rate.md",
+    "tutorials/leaderboard.md",
     "tutorials/test-your-own.md",
     "explore.md",
     "notebooks.md",
