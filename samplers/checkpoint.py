@@ -26,7 +26,7 @@ from permdist.samplers.resuming import check_header, check_meta
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from permdist._typing import AnyIntArray, FloatArray
+    from permdist._typing import FloatArray
     from permdist.targets import Target
 
 FORMAT = 3
@@ -40,9 +40,16 @@ class Checkpoint:
     ----------
     path : path
         A folder; it is created if necessary.
+    parts : (str, str)
+        What a draw consists of: the names of two files per chain.
+    kind : str
+        What is drawn: a folder with draws of another kind is refused.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(
+        self, path: str | Path, parts: tuple[str, str] = DRAWS, kind: str = "rankings"
+    ) -> None:
+        self.parts, self.kind = parts, kind
         if not str(path):
             raise ValueError("checkpoint: expected a folder, got an empty name")
         self.path = Path(path)
@@ -86,6 +93,11 @@ class Checkpoint:
             )
         if found.pop("checksum", None) != _digest(found):
             raise _damaged(self._header, "the contents do not match their checksum")
+        if found.get("kind", "rankings") != self.kind:
+            raise ValueError(
+                f"checkpoint: it holds a run with draws of {found.get('kind', 'rankings')}, "
+                f"this run has {self.kind}; nothing was overwritten"
+            )
         try:
             check_header(found)
         except ValueError as error:
@@ -109,7 +121,7 @@ class Checkpoint:
         chain: int,
         meta: dict[str, Any],
         arrays: dict[str, Any],
-        orders: AnyIntArray,
+        orders: NDArray[Any],
         values: FloatArray,
     ) -> dict[str, Any]:
         """Append draws and replace the chain's state; return `meta` with sizes and checksums.
@@ -117,7 +129,7 @@ class Checkpoint:
         Draws count once the state is replaced; the next call cuts off what a failed one wrote.
         """
         meta = {**meta, "run": self._run, "chain": chain}
-        for name, data in zip(DRAWS, (orders, values), strict=True):
+        for name, data in zip(self.parts, (orders, values), strict=True):
             raw = np.ascontiguousarray(data).tobytes()
             with (self.path / f"chain-{chain}.{name}").open("ab") as target:
                 target.truncate(meta.get(name, 0))
@@ -147,13 +159,13 @@ class Checkpoint:
             return None
         try:
             meta, found = _unpack(unseal(path.read_bytes()), arrays)
-            check_meta(meta, generator)
+            check_meta(meta, generator, self.parts)
             if (meta["run"], meta["chain"]) != (self._run, chain):
                 raise ValueError("it belongs to another run or to another chain")
         except (ValueError, RecursionError) as error:
             raise _damaged(path, str(error)) from error
         draws = []
-        for name in DRAWS:
+        for name in self.parts:
             data = self.path / f"chain-{chain}.{name}"
             raw = data.read_bytes()[: meta[name]] if data.exists() else b""
             if len(raw) < meta[name]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from permdist._chains import worst_rhat
 from permdist._progress import live_bar
 from permdist.rankings import order_to_ranks
 
@@ -66,14 +67,4 @@ def _rhat_so_far(workers: list[Worker], most: int = 400) -> float:
         values = np.stack([worker.values[at] for worker in workers])
         items = np.unique(np.linspace(0, orders.shape[2] - 1, 12).astype(int))
         table = np.concatenate([order_to_ranks(orders)[..., items], values[..., None]], axis=2)
-    half = table.shape[1] // 2
-    if half < 4:
-        return np.nan
-    split = np.concatenate([table[:, :half], table[:, half : 2 * half]]).astype(float)
-    within = split.var(axis=1, ddof=1).mean(axis=0)
-    between = split.mean(axis=1).var(axis=0, ddof=1)
-    varying = within > 0
-    if not varying.any():
-        return np.nan
-    ratio = between[varying] / within[varying]
-    return float(np.sqrt((half - 1) / half + ratio).max())
+    return worst_rhat(table)

@@ -35,7 +35,7 @@ def check_header(found: dict[str, Any]) -> None:
             raise ValueError(f"{name}: expected a text, got {found[name]!r}")
 
 
-def check_meta(meta: Any, generator: dict[str, Any]) -> None:
+def check_meta(meta: Any, generator: dict[str, Any], parts: tuple[str, ...]) -> None:
     """Check the numbers beside a chain's arrays; raise ValueError with the reason.
 
     Parameters
@@ -44,10 +44,13 @@ def check_meta(meta: Any, generator: dict[str, Any]) -> None:
         The first line of a state file.
     generator : dict
         The state of a bit generator of the expected kind.
+    parts : tuple of str
+        What a draw consists of: the names of files.
     """
     if not isinstance(meta, dict):
         raise ValueError("its first line does not describe a chain")
-    for name in ("done", "chain", "orders", "orders check", "values", "values check", "seed"):
+    files = (name for part in parts for name in (part, f"{part} check"))
+    for name in ("done", "chain", *files, "seed"):
         _whole(name, meta.get(name), 0)
     if not isinstance(meta.get("run"), str):
         raise ValueError("run: expected a text")

@@ -6,14 +6,13 @@ import hashlib
 import json
 import os
 import sys
-import threading
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permdist._chains import drive
 from permdist._check import as_rng, choice, count
 from permdist._compiling import seconds_without_compiling
 from permdist._deprecation import renamed_arguments
@@ -27,7 +26,7 @@ from permdist.samplers.checkpoint import Checkpoint, encode, fingerprint
 from permdist.samplers.kernels import KERNELS, RESERVED, parts_of
 from permdist.samplers.moments import BLOCKS
 from permdist.samplers.progress import Bar
-from permdist.samplers.worker import SLICE, Settings, Worker
+from permdist.samplers.worker import Settings, Worker
 from permdist.targets import Target, target_of
 
 if TYPE_CHECKING:
@@ -157,7 +156,7 @@ def run_chains(
         for worker in workers:
             worker.resume()
         begin = seconds_without_compiling()
-        complete = _drive(workers, settings, _shown(progress), name)
+        complete = drive(workers, settings.n_jobs, Bar(workers, _shown(progress), name))
         before = max(worker.before for worker in workers)
         seconds = max(before + seconds_without_compiling() - begin, 1e-9)
     finally:
@@ -311,63 +310,6 @@ def _starts(
 
 def _digest(states: Any) -> str:
     return hashlib.sha256(json.dumps(states, default=encode).encode()).hexdigest()
-
-
-def _drive(workers: list[Worker], settings: Settings, shown: bool, name: str) -> bool:
-    """Run all chains until they are complete, or until Ctrl-C; return whether they are complete.
-
-    All slices are taken in threads, which Ctrl-C does not reach: a chain always stops between two
-    draws, with its state, its generator and its draws consistent.
-    """
-    stop = threading.Event()
-    faults: list[BaseException] = []
-    # Chains take turns, so that all have about the same number of draws at any time.
-    waiting = deque(worker for worker in workers if worker.done < worker.total)
-
-    def run() -> None:
-        try:
-            while waiting and not stop.is_set():
-                try:
-                    worker = waiting.popleft()
-                except IndexError:
-                    return
-                worker.slice(stop.is_set)
-                if worker.done < worker.total:
-                    waiting.append(worker)
-        except BaseException as fault:
-            faults.append(fault)
-            stop.set()
-        finally:
-            ended.release()
-
-    # Not Thread.join, which considers a thread dead when Ctrl-C interrupts it.
-    ended = threading.Semaphore(0)
-    running, interrupted = 0, False
-    try:
-        with Bar(workers, shown, name) as bar:
-            for _ in range(min(settings.n_jobs, len(workers))):
-                threading.Thread(target=run, daemon=True).start()
-                running += 1
-            while running:
-                running -= ended.acquire(timeout=SLICE)
-                bar.update()
-    except KeyboardInterrupt:
-        interrupted = True
-    stop.set()
-    while running:
-        try:
-            running -= ended.acquire(timeout=SLICE)
-        except KeyboardInterrupt:
-            interrupted = True  # again: the last draws are being finished
-    if faults:
-        raise faults[0]
-    interrupted = interrupted and any(worker.done < worker.total for worker in workers)
-    if interrupted:
-        for worker in workers:
-            worker.save()
-        if min(worker.kept for worker in workers) == 0:
-            raise KeyboardInterrupt
-    return not interrupted
 
 
 def _shown(progress: bool | None) -> bool:

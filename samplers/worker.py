@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permdist._chains import SAVE_EVERY, SLICE
 from permdist._compiling import seconds_without_compiling
 from permdist.samplers.exact import drawn_orders
 from permdist.samplers.kernels import advance_with, mixture_of, parts_of
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from permdist.samplers.checkpoint import Checkpoint
     from permdist.targets import Target
 
-SLICE = 0.1  # seconds between two looks at the clock
-SAVE_EVERY = 1.0  # seconds between two writes of a checkpoint
 EXACT_BLOCK = 1024
 MANY_STEPS = 2**17  # take some hundredths of a second
 

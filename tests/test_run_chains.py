@@ -583,14 +583,14 @@ def test_a_draw_that_is_left_in_the_middle_does_not_count(monkeypatch, tmp_path)
 
 def test_the_time_of_a_run_is_without_compiling(monkeypatch):
     run = sys.modules["permdist.samplers.run"]
-    drive = run._drive
+    drive = run.drive
 
     def slowly(*args):
         time.sleep(0.2)
         monkeypatch.setattr(COMPILING, "seconds", COMPILING.seconds + 0.2)
         return drive(*args)
 
-    monkeypatch.setattr(run, "_drive", slowly)
+    monkeypatch.setattr(run, "drive", slowly)
     begin = time.perf_counter()
     chains = run_chains(PlackettLuce([0.2, 0.1, 0.0]), draws=5, chains=1, rng=0, progress=False)
     assert 0.0 < chains.seconds <= time.perf_counter() - begin - 0.19

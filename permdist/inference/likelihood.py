@@ -143,6 +143,11 @@ class Likelihood:
         """Return what adds up minus the second derivatives."""
         return _Full(self, size)
 
+    def utilities(self, parameters: FloatArray) -> FloatArray:
+        """Return the utility of each alternative, with the sign of its record."""
+        scores, gamma, _ = self.split(parameters)
+        return self._utilities(scores, gamma)
+
     def _utilities(self, scores: FloatArray, gamma: FloatArray) -> FloatArray:
         """Return the utility of each alternative, with the sign of its record."""
         data = self.ballots

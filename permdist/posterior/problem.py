@@ -73,6 +73,10 @@ class Problem(ABC):
         """The number of numbers in a draw."""
         return sum(variable.size for variable in self.variables)
 
+    def default_tune(self, draws: int) -> int:
+        """Return how many draws a chain discards at its beginning unless told otherwise."""
+        return draws // 2
+
     @abstractmethod
     def start(self, rng: np.random.Generator) -> FloatArray:
         """Return the state of a chain at a start that is spread wider than the posterior."""

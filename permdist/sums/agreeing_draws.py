@@ -98,7 +98,7 @@ def start_at(levels: IntArray) -> IntArray:
 
 
 @kernel
-def _distance(order: IntArray, kind: int, costs: FloatArray, spare: IntArray) -> float:
+def distance_of(order: IntArray, kind: int, costs: FloatArray, spare: IntArray) -> float:
     """Return the distance of an order from 0, 1, ...; spare has shape (n,)."""
     n, total = len(order), 0.0
     if kind == 0:
@@ -133,7 +133,7 @@ def distances(orders: IntArray, kind: int, costs: FloatArray) -> FloatArray:
     """Return the distance of each order from 0, 1, ..., shape (orders,)."""
     result, spare = np.empty(len(orders)), np.empty(orders.shape[1], np.int64)
     for row in range(len(orders)):
-        result[row] = _distance(orders[row], kind, costs, spare)
+        result[row] = distance_of(orders[row], kind, costs, spare)
     return result
 
 
@@ -154,6 +154,66 @@ def _passed(a: int, b: int, k: int, kind: int, costs: FloatArray) -> float:
         return 1.0 if a < b else -1.0
     before = costs[abs(a - k)] + costs[abs(b - k - 1)]
     return costs[abs(b - k)] + costs[abs(a - k - 1)] - before
+
+
+@kernel
+def redraw_one(
+    order: IntArray,
+    level: IntArray,
+    kind: int,
+    costs: FloatArray,
+    theta: float,
+    spare: IntArray,
+    values: FloatArray,
+    rng: np.random.Generator,
+) -> None:
+    """Take a random item out of an order, and draw its place from its full conditional.
+
+    Parameters
+    ----------
+    order : array of int, shape (n,)
+    level : array of int, shape (n,)
+        What the ballot says.
+    kind : int
+        As in `KINDS`.
+    costs : array of float, shape (n,)
+    theta : float
+    spare : array of int, shape (n,)
+    values : array of float, shape (n,)
+        Overwritten.
+    rng : Generator
+    """
+    n = len(order)
+    k = min(int(rng.random() * n), n - 1)
+    item = order[k]
+    mine = level[item]
+    low, high = k, k
+    while low > 0 and not 0 <= level[order[low - 1]] < mine:
+        low -= 1
+    while high < n - 1 and not (mine >= 0 and level[order[high + 1]] > mine):
+        high += 1
+    values[k] = 0.0
+    if kind < 2:
+        for p in range(k - 1, low - 1, -1):
+            values[p] = values[p + 1] + _passed(order[p], item, p, kind, costs)
+        for p in range(k + 1, high + 1):
+            # The items above have moved up by one; this one is next.
+            values[p] = values[p - 1] + _passed(item, order[p], p - 1, kind, costs)
+    else:
+        for p in range(low, high + 1):
+            _shift(order, k, p)
+            values[p] = distance_of(order, kind, costs, spare)
+            _shift(order, p, k)
+    least = values[low : high + 1].min()
+    total = 0.0
+    for p in range(low, high + 1):
+        values[p] = np.exp(-theta * (values[p] - least))
+        total += values[p]
+    share, p = rng.random() * total, low
+    while p < high and share >= values[p]:
+        share -= values[p]
+        p += 1
+    _shift(order, k, p)
 
 
 @kernel
@@ -179,37 +239,8 @@ def _relocate(
         order, level = orders[row], levels[row]
         for draw in range(draws):
             for _ in range((n + 1) // 2):
-                k = min(int(rng.random() * n), n - 1)
-                item = order[k]
-                mine = level[item]
-                low, high = k, k
-                while low > 0 and not 0 <= level[order[low - 1]] < mine:
-                    low -= 1
-                while high < n - 1 and not (mine >= 0 and level[order[high + 1]] > mine):
-                    high += 1
-                values[k] = 0.0
-                if kind < 2:
-                    for p in range(k - 1, low - 1, -1):
-                        values[p] = values[p + 1] + _passed(order[p], item, p, kind, costs)
-                    for p in range(k + 1, high + 1):
-                        # The items above have moved up by one; this one is next.
-                        values[p] = values[p - 1] + _passed(item, order[p], p - 1, kind, costs)
-                else:
-                    for p in range(low, high + 1):
-                        _shift(order, k, p)
-                        values[p] = _distance(order, kind, costs, spare)
-                        _shift(order, p, k)
-                least = values[low : high + 1].min()
-                total = 0.0
-                for p in range(low, high + 1):
-                    values[p] = np.exp(-theta * (values[p] - least))
-                    total += values[p]
-                share, p = rng.random() * total, low
-                while p < high and share >= values[p]:
-                    share -= values[p]
-                    p += 1
-                _shift(order, k, p)
-            distances[draw, row] = _distance(order, kind, costs, spare)
+                redraw_one(order, level, kind, costs, theta, spare, values, rng)
+            distances[draw, row] = distance_of(order, kind, costs, spare)
             for p in range(n):
                 places[order[p], p] += weights[row]
                 for below in range(p + 1, n):
