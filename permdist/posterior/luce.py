@@ -608,7 +608,7 @@ def _records(
     share = np.zeros(entries)
     share[within] = np.repeat(1.0 / chosen_sizes, chosen_sizes)
     table = [n, 2 * n, entries][layout]
-    linear = np.bincount(index, share * weights[owner], table)
+    linear: FloatArray = np.bincount(index, share * weights[owner], table).astype(np.float64)
     bucket_weights = np.repeat(weights, stages)
     counts = np.bincount(chosen_sizes, bucket_weights, most + 1)
     whole = (lengths == n) & (2 * ends < n) & (layout == 0)
