@@ -42,10 +42,14 @@ class Checkpoint:
         A folder; it is created if necessary.
     parts : (str, str)
         What a draw consists of: the names of two files per chain.
+    kind : str
+        What is drawn: a folder with draws of another kind is refused.
     """
 
-    def __init__(self, path: str | Path, parts: tuple[str, str] = DRAWS) -> None:
-        self.parts = parts
+    def __init__(
+        self, path: str | Path, parts: tuple[str, str] = DRAWS, kind: str = "rankings"
+    ) -> None:
+        self.parts, self.kind = parts, kind
         if not str(path):
             raise ValueError("checkpoint: expected a folder, got an empty name")
         self.path = Path(path)
@@ -89,6 +93,11 @@ class Checkpoint:
             )
         if found.pop("checksum", None) != _digest(found):
             raise _damaged(self._header, "the contents do not match their checksum")
+        if found.get("kind", "rankings") != self.kind:
+            raise ValueError(
+                f"checkpoint: it holds a run with draws of {found.get('kind', 'rankings')}, "
+                f"this run has {self.kind}; nothing was overwritten"
+            )
         try:
             check_header(found)
         except ValueError as error:

@@ -77,6 +77,23 @@ def rate(
     bootstrap: Annotated[
         int, typer.Option("--bootstrap", help="Number of bootstrap replicates.", min=0, max=10**7)
     ] = 0,
+    bayes: Annotated[
+        bool,
+        typer.Option(
+            "--bayes",
+            help="Draw from the posterior: means, credible intervals and places, chances to be the "
+            "best one. --prior is the precision of scores around their mean, 0.1 by default.",
+        ),
+    ] = False,
+    draws: Annotated[
+        int,
+        typer.Option(
+            "--draws",
+            help="Posterior draws in each of four chains, for --bayes.",
+            min=20,
+            max=10**6,
+        ),
+    ] = 1000,
     level: Annotated[float, typer.Option("--level", help="Of intervals and rank sets.")] = 0.95,
     elo: Annotated[
         bool, typer.Option("--elo", help="Add scores on the Elo scale, 1000 for the mean.")
@@ -121,12 +138,19 @@ def rate(
         "half_life": half_life,
         "errors": errors,
         "bootstrap": bootstrap,
+        "bayes": bayes,
+        "draws": draws,
         "level": level,
         "elo": elo or anchor is not None,
         "folds": folds,
         "rng": seed,
         "progress": bool(bootstrap) and not as_json,
     }
+    if bayes and (errors is not None or bootstrap or (prior or "").startswith("wins")):
+        raise ValueError(
+            "--bayes: errors come from the posterior; leave out --errors, --bootstrap and "
+            "--prior wins=..."
+        )
     slices: dict[str, Rating] = {}
     failures: dict[str, str] = {}
     if any(suffix[1:] in FILE_TYPES for suffix in data.suffixes):

@@ -150,9 +150,9 @@ def _from_draws(chains: Chains, max_draws: int) -> dict[str, Any]:
     whole = ranks @ np.unique(last, axis=0).T
     names = [f"rank[{name}]" for name in chains.names]
     stride = -(-chains.n_draws // max_draws)
-    items = _diagnose(ranks[:, ::stride].astype(float))
-    others = _diagnose(chains.log_prob[:, ::stride, None])
-    total = _diagnose(whole[:, ::stride].astype(float))
+    items = diagnose(ranks[:, ::stride].astype(float))
+    others = diagnose(chains.log_prob[:, ::stride, None])
+    total = diagnose(whole[:, ::stride].astype(float))
     worst = int(np.argmax(np.nan_to_num(total["r_hat"], nan=-np.inf)))
     result: dict[str, Any] = {"name": [_weight_name(chains), "whole ranking", *names]}
     means = np.concatenate([[chains.log_prob.mean(), np.nan], ranks.mean(axis=(0, 1)) + 1.0])
@@ -174,7 +174,7 @@ def _from_moments(chains: Chains) -> dict[str, Any]:
         raise ValueError(f"chains: expected at least {4 * longest} draws per chain")
     blocks = np.stack([table[:length] for table in tables])
     variance = np.mean([moments.variances() for moments in chains.moments], axis=0)
-    found = _diagnose(blocks)
+    found = diagnose(blocks)
     draws = chains.n_chains * chains.n_draws
     with np.errstate(divide="ignore", invalid="ignore"):
         ess = np.minimum(variance / found["mcse"] ** 2, draws)
@@ -199,8 +199,18 @@ def _weight_name(chains: Chains) -> str:
     return "log_weight" if chains.normalizer is None else "log_prob"
 
 
-def _diagnose(values: FloatArray) -> dict[str, Any]:
-    """Diagnose columns of draws, shape (chain, draw, column), by arviz where they vary."""
+def diagnose(values: FloatArray) -> dict[str, Any]:
+    """Diagnose columns of draws by arviz where they vary.
+
+    Parameters
+    ----------
+    values : array of float, shape (chain, draw, column)
+
+    Returns
+    -------
+    dict of str to array, shape (column,)
+        ``mcse``, ``r_hat``, ``ess_bulk``, ``ess_tail`` and ``note``, which says what is constant.
+    """
     import xarray
 
     arviz = load_arviz()

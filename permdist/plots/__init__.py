@@ -21,6 +21,7 @@ from permdist.plots.pictures import (
     pairwise,
     sorted_values,
 )
+from permdist.plots.posteriors import plot_check, plot_forest, plot_rank_probabilities
 
 __all__ = [
     "autocorrelation",
@@ -39,9 +40,12 @@ __all__ = [
     "pairwise",
     "plot_calibration",
     "plot_centers",
+    "plot_check",
     "plot_comparisons",
     "plot_consensus",
+    "plot_forest",
     "plot_intervals",
+    "plot_rank_probabilities",
     "plot_win_rates",
     "rank_plot",
     "significance",

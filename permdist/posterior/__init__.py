@@ -1,6 +1,14 @@
 """Posterior distributions of the parameters of rankings, as datasets that arviz takes."""
 
+from permdist.posterior.calibration import Calibration, simulation_based_calibration
+from permdist.posterior.checks import Check
+from permdist.posterior.comparing import compare, compare_evidence
+from permdist.posterior.diagnose import PosteriorSummary
+from permdist.posterior.evidence import Evidence, bridge_sampling
+from permdist.posterior.exact import ExactPosterior, exact
+from permdist.posterior.expectations import Expected
 from permdist.posterior.families import problem_of, register_family
+from permdist.posterior.files import load
 from permdist.posterior.mallows import MallowsPosterior, MallowsPrior
 from permdist.posterior.priors import Flat, Gamma, Normal, Prior, UniformCenter
 from permdist.posterior.problem import Problem, Variable
@@ -9,6 +17,11 @@ from permdist.posterior.run import sample
 from permdist.posterior.smooth import ImproperPosteriorError, Smooth
 
 __all__ = [
+    "Calibration",
+    "Check",
+    "Evidence",
+    "ExactPosterior",
+    "Expected",
     "Flat",
     "Gamma",
     "ImproperPosteriorError",
@@ -16,12 +29,19 @@ __all__ = [
     "MallowsPrior",
     "Normal",
     "Posterior",
+    "PosteriorSummary",
     "Prior",
     "Problem",
     "Smooth",
     "UniformCenter",
     "Variable",
+    "bridge_sampling",
+    "compare",
+    "compare_evidence",
+    "exact",
+    "load",
     "problem_of",
     "register_family",
     "sample",
+    "simulation_based_calibration",
 ]

@@ -31,6 +31,10 @@ MOST_SKEWED = 2.5
 # Where the Gaussian is compared with the posterior, in standard deviations, and how far it is
 # widened at most so that it is not the lighter one.
 REACHES, WIDEST = (3.0, 6.0), 8.0
+# A Gaussian is close enough if no parameter is more correlated than this with that of the
+# transition before, in so many transitions (and 20 per parameter). Otherwise it is replaced by one
+# with the moments of these, a little wider, some times over.
+CLOSE, TRIAL, ROUNDS, WIDER = 0.5, 2000, 8, 1.2
 
 
 class Reference(NamedTuple):
@@ -80,11 +84,11 @@ def reference(
         back[i] -= step
         skew[i] = _skewness((value(back) - value(forth)) / bend, step)
     # Second derivatives in x, with those of the change of variables, log T' = -y / 3 + y^2 / 36.
-    inner = curvature - np.diag(skew**2 / 18.0)
-    values, vectors = np.linalg.eigh(inner)
-    if values[0] <= 0.0:
-        skew[:] = 0.0
-        values, vectors = np.linalg.eigh(curvature)
+    while True:
+        values, vectors = np.linalg.eigh(curvature - np.diag(skew**2 / 18.0))
+        if values[0] > 1e-3 * float(np.linalg.eigvalsh(curvature)[0]):
+            break
+        skew *= 0.7
     center = vectors @ ((vectors.T @ (-skew / 3.0)) / values)
     root = np.ascontiguousarray((vectors / np.sqrt(values)).T)
     found = Reference(mode, skew, center, root, _table())
@@ -97,6 +101,48 @@ def reference(
                 wide = max(wide, 0.5 * reach * reach / max(drop, 1e-6))
         root[row] *= min(np.sqrt(wide), WIDEST)
     return found
+
+
+def refined(
+    found: Reference, pilot: Callable[[Reference, int, bool], tuple[FloatArray, FloatArray]]
+) -> Reference:
+    """Return a Gaussian that is closer to the posterior, where the one at the mode is far from it.
+
+    Parameters
+    ----------
+    found : Reference
+    pilot : callable
+        Makes some transitions around a Gaussian; returns parameters after each, and coordinates x
+        if asked to.
+    """
+    best, size = found, len(found.mode)
+    number = TRIAL + 20 * size
+    least = _stickiness(pilot(found, number, False)[0])
+    if least < CLOSE:
+        return best
+    _, xs = pilot(found, number, True)
+    for _ in range(ROUNDS):
+        later = xs[len(xs) // 4 :]
+        values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(later.T)) * WIDER)
+        values = np.maximum(values, 1e-12 * values[-1])
+        root = np.ascontiguousarray((vectors * np.sqrt(values)).T)
+        found = found._replace(center=later.mean(axis=0), root=root)
+        thetas, xs = pilot(found, number, True)
+        stickiness = _stickiness(thetas)
+        if stickiness < least:
+            best, least = found, stickiness
+        if least < CLOSE:
+            break
+    return best
+
+
+def _stickiness(xs: FloatArray) -> float:
+    """Return the largest correlation of a number with that of the transition before."""
+    later = xs[len(xs) // 4 :]
+    away = later - later.mean(axis=0)
+    squares = (away**2).sum(axis=0)
+    products = (away[1:] * away[:-1]).sum(axis=0)
+    return float((products / np.maximum(squares, 1e-300)).max())
 
 
 def _density(value: Callable[[FloatArray], float], found: Reference, x: FloatArray) -> float:
@@ -170,12 +216,28 @@ def outward(reference: Reference, x: FloatArray, theta: FloatArray) -> float:
     return total + np.log(product)
 
 
+@kernel
+def times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Multiply rows (m, p) with a matrix (p, k).
+
+    The bits of a row do not depend on how many there are, unlike those of the usual product.
+    """
+    result = np.zeros((rows.shape[0], matrix.shape[1]))
+    for row in range(rows.shape[0]):
+        for i in range(matrix.shape[0]):
+            factor = rows[row, i]
+            for j in range(matrix.shape[1]):
+                result[row, j] += factor * matrix[i, j]
+    return result
+
+
 def advance(
     value: Callable[[FloatArray], float],
     found: Reference,
     state: FloatArray,
     thetas: FloatArray,
     values: FloatArray,
+    uniforms: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
     """Make a transition per row of `thetas`, and return the new state.
@@ -191,6 +253,8 @@ def advance(
         Filled in with parameters.
     values : array of float, shape (steps,)
         Filled in with their log-densities.
+    uniforms : array of float, shape (steps,) or (0,)
+        Filled in with uniform random numbers, for what else there is to draw.
     rng : Generator
     """
     p = len(found.mode)
@@ -221,6 +285,8 @@ def advance(
                 high = angle
             angle = low + (high - low) * rng.random()
         thetas[step], values[step] = theta, held
+        if len(uniforms):
+            uniforms[step] = 1.0 - rng.random()
     return np.concatenate([z, d, [level]])
 
 

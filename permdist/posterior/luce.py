@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,11 @@ from permdist.distributions import DavidsonLuce, PlackettLuce
 from permdist.inference.fit import NoEstimateError, fit_ballots, named_features
 from permdist.inference.likelihood import Likelihood, check_design
 from permdist.posterior import luce_kernels as kernels
+from permdist.posterior.ellipse import Reference, times
 from permdist.posterior.priors import Flat, Gamma, Normal, Prior, as_prior
 from permdist.posterior.problem import Variable
 from permdist.posterior.replicas import replicated
-from permdist.posterior.smooth import ImproperPosteriorError, Smooth, added, find_mode
+from permdist.posterior.smooth import ImproperPosteriorError, Mode, Smooth, added, find_mode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,11 +179,16 @@ class LucePosterior(Smooth):
         return result
 
     def record(self, parameters: FloatArray) -> FloatArray:
-        """Return the draws for parameters (..., p), shape (..., size)."""
+        """Return the draws for parameters (m, p), shape (m, size)."""
         if self.design is None:
             return parameters
-        scores = parameters[..., : self.n_scores] @ self.design.T + self.known
-        return np.concatenate([scores, parameters], axis=-1)
+        rows = np.ascontiguousarray(parameters[:, : self.n_scores])
+        scores = times(rows, self._design_rows) + self.known
+        return np.concatenate([scores, parameters], axis=1)
+
+    @cached_property
+    def _design_rows(self) -> FloatArray:
+        return np.zeros((0, 0)) if self.design is None else np.ascontiguousarray(self.design.T)
 
     def parameters_of(self, draws: FloatArray) -> FloatArray:
         """Return the parameters (..., p) that belong to draws (..., size)."""
@@ -191,7 +198,7 @@ class LucePosterior(Smooth):
     def free(self) -> FloatArray:
         """An orthonormal basis (p, r) of the directions in which the value never changes."""
         none = np.zeros((self.n_parameters, 0))
-        if self.priors["scores"].settles:
+        if self._chain_prior.settles:
             return none
         if self.likelihood is not None:
             return self.likelihood.free_directions()
@@ -204,7 +211,7 @@ class LucePosterior(Smooth):
     def hold(self, parameters: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Return a log-density of free directions, its gradient, minus its second derivatives."""
         level = self._level
-        if not len(level.mode):
+        if not level.strength:
             return super().hold(parameters)
         n, p = len(level.mode), self.n_parameters
         parts = level.shares * np.exp(parameters[:n] - level.mode)
@@ -220,20 +227,54 @@ class LucePosterior(Smooth):
     @cached_property
     def _level(self) -> kernels.Level:
         """The density of the level of scores, where the data have none."""
-        none = kernels.Level(np.zeros(0), np.zeros(0), 0.0)
-        if self.design is not None or not self.free.shape[1] or self.likelihood is None:
-            return none
-        records, n = self._records, self.n_scores
-        if records.layout == 1 or (records.signs < 0.0).any():
-            return none  # who is worst is no stage of this kind
-        mode = find_mode(self._centered_derivatives, self.first_guess).parameters
-        owners = records.owners if records.layout == 2 else np.arange(n)
-        # What each item is expected to win; all add up to the number of stages.
-        wins = np.bincount(owners, records.linear, n) - self.likelihood(mode)[1][:n]
-        strength = float(wins.sum())
+        if self.design is not None or not self.free.shape[1]:
+            return kernels.Level(np.zeros(0), np.zeros(0), 0.0, 0.0)
+        n = self.n_scores
+        mode = self._centered_mode.parameters[:n]
+        wins = self._expected_wins
         if not (wins > 0.0).all():
-            return none
-        return kernels.Level(mode[:n].copy(), wins / strength, strength)
+            return kernels.Level(mode, np.zeros(n), 0.0, self._scale_of_free)
+        strength = float(wins.sum())
+        return kernels.Level(mode.copy(), wins / strength, strength, 0.0)
+
+    @property
+    def _expected_wins(self) -> FloatArray:
+        """How often each item is expected to be chosen, at the mode, also by a gamma prior."""
+        n, mode = self.n_scores, self._centered_mode.parameters
+        wins = np.zeros(n)
+        if self.likelihood is not None:
+            records = self._records
+            if records.layout == 1 or (records.signs < 0.0).any():
+                return wins  # to be the worst is no win
+            owners = records.owners if records.layout == 2 else np.arange(n)
+            # At the mode, the likelihood pulls as much as the prior does.
+            pull = self._chain_prior.derivatives(mode[:n])[1]
+            wins += np.bincount(owners, records.linear, n) + pull
+        shape = getattr(self._chain_prior, "shape", 0.0)
+        worths = np.exp(mode[:n] - mode[:n].max())
+        wins += shape * n * worths / worths.sum()
+        return wins
+
+    @cached_property
+    def _scale_of_free(self) -> float:
+        records, n = self._records, self.n_scores
+        return max(float(np.abs(records.linear).sum()) / n, 1e-6) if self._merged else 1.0
+
+    @cached_property
+    def _centered_mode(self) -> Mode:
+        """The most probable parameters whose scores add up to 0."""
+        return find_mode(self._centered_derivatives, self.first_guess)
+
+    @cached_property
+    def mode(self) -> Mode:
+        """The most probable parameters; scores add up to 0 unless a prior of your own forbids."""
+        if not len(self._level.mode):
+            return find_mode(self._held_derivatives, self.first_guess)
+        # The density of the level has its maximum there, too.
+        found = self._centered_mode
+        theta = found.parameters
+        curvature = found.curvature - super().hold(theta)[2] + self.hold(theta)[2]
+        return replace(found, curvature=curvature)
 
     def _centered_derivatives(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         return added(self.derivatives(theta), super().hold(theta))
@@ -249,7 +290,8 @@ class LucePosterior(Smooth):
         for name, (a, b) in self._places.items():
             if a == b:
                 continue
-            found, slope, second = self.priors[name].derivatives(parameters[a:b])
+            prior = self._chain_prior if name == "scores" else self.priors[name]
+            found, slope, second = prior.derivatives(parameters[a:b])
             value, gradient[a:b] = value + found, gradient[a:b] + slope
             curvature[a:b, a:b] += second
         return value, gradient, curvature
@@ -261,25 +303,51 @@ class LucePosterior(Smooth):
         if priors is None:
             nothing = np.empty(0)
             found = kernels.log_likelihood(records, parameters, table, False, nothing)
-            return found + self._log_prior(parameters)
+            return found + self._log_prior(parameters, self._chain_prior)
         return kernels.log_posterior(records, priors, parameters, table)
 
-    def advance(
+    def _advance(
         self,
+        found: Reference,
         state: FloatArray,
-        draws: FloatArray,
-        log_density: FloatArray,
+        thetas: FloatArray,
+        values: FloatArray,
+        uniforms: FloatArray,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """Make one transition per row of `draws`, and return the state after the last."""
         priors = self._compiled_priors
         if priors is None:
-            return super().advance(state, draws, log_density, rng)
-        new, thetas = state.copy(), np.empty((len(draws), self.n_parameters))
-        inputs = self._records, priors, self._level, self.reference
-        kernels.advance(*inputs, new, thetas, log_density, rng)
-        draws[:] = self.record(self.projected(thetas))
+            return super()._advance(found, state, thetas, values, uniforms, rng)
+        new = state.copy()
+        inputs = self._records, priors, self._level, found
+        kernels.advance(*inputs, new, thetas, values, uniforms, rng)
         return new
+
+    @property
+    def makes_pilots(self) -> bool:
+        """Whether transitions are made to find a better Gaussian; here they take little time."""
+        return True
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether the prior says what the level of scores is, which chains leave out."""
+        return self._chain_prior is not self.priors["scores"]
+
+    def add_levels(self, parameters: FloatArray, uniforms: FloatArray) -> FloatArray:
+        """Draw the level of scores from the prior, in place; return what that adds."""
+        scores = parameters[:, : self.n_scores]
+        levels, gains = self.priors["scores"].levels(scores, uniforms)
+        scores += levels[:, None]
+        return gains
+
+    def log_density_at(self, parameters: FloatArray) -> float:
+        """Return the logarithm of prior times likelihood of these parameters (p,)."""
+        chain, own = self._chain_prior, self.priors["scores"]
+        found = self.value(parameters)
+        if chain is own:
+            return found
+        scores = parameters[: self.n_scores]
+        return found - chain.log_density(scores) + own.log_density(scores)
 
     def log_likelihood(self, draws: FloatArray) -> FloatArray:
         """Return the log-likelihood of each ballot, shape (draws, ballots).
@@ -430,12 +498,20 @@ class LucePosterior(Smooth):
                 "leave these items out (Ballots.without)"
             ) from error
 
-    def _log_prior(self, parameters: FloatArray) -> float:
+    def _log_prior(self, parameters: FloatArray, own: Prior) -> float:
+        """Return the log-density of all priors, with another one of the scores."""
         return sum(
-            self.priors[name].log_density(parameters[a:b])
+            (own if name == "scores" else self.priors[name]).log_density(parameters[a:b])
             for name, (a, b) in self._places.items()
             if b > a
         )
+
+    @cached_property
+    def _chain_prior(self) -> Prior:
+        """The prior of the scores that chains move in: without their level, where possible."""
+        prior = self.priors["scores"]
+        relative = prior.relative(self.n_scores) if self.design is None else None
+        return prior if relative is None else relative
 
     @cached_property
     def _records(self) -> kernels.Records:
@@ -457,7 +533,7 @@ class LucePosterior(Smooth):
     @cached_property
     def _compiled_priors(self) -> kernels.Priors | None:
         """The priors for the kernel; None if some are of a user's own."""
-        p, constant, centered = self.n_parameters, 0.0, 0
+        p, constant, centered, pooled = self.n_parameters, 0.0, 0, 0
         mean, precision, shape, rate = (np.zeros(p) for _ in range(4))
         matrix = np.zeros((0, 0))
         for name, (a, b) in self._places.items():
@@ -467,10 +543,19 @@ class LucePosterior(Smooth):
             if type(prior) is Gamma:
                 shape[a:b], rate[a:b] = prior.shape, prior.rate
                 constant += prior.constant(b - a)
+                if a == 0 and self.has_levels:
+                    constant -= prior.shape * b * float(np.log(prior.rate))
+                    pooled = b
             elif type(prior) is Normal:
                 mean[a:b], found = prior.parts(b - a)
                 constant += prior.constant(b - a)
-                if found.ndim == 1:
+                if a == 0 and self.has_levels and np.ptp(found) == 0.0 and found.ndim == 1:
+                    mean[:b] -= mean[:b].mean()
+                    precision[:b], centered = found, b
+                elif a == 0 and self.has_levels:
+                    relative: Any = self._chain_prior
+                    matrix = np.ascontiguousarray(relative.matrix)
+                elif found.ndim == 1:
                     precision[a:b] = found
                 elif a == 0:
                     matrix = np.ascontiguousarray(found)
@@ -484,7 +569,7 @@ class LucePosterior(Smooth):
                 return None
         if self.free.shape[1] and not len(self._level.mode):
             return None
-        return kernels.Priors(mean, precision, matrix, shape, rate, constant, centered)
+        return kernels.Priors(mean, precision, matrix, shape, rate, constant, centered, pooled)
 
 
 def _records(
@@ -559,8 +644,10 @@ def _item_names(n_items: Any, names: Any, prior: Any) -> tuple[str, ...]:
         return tuple(map(str, names))
     if n_items is None:
         own = prior.get("scores") if isinstance(prior, Mapping) else prior
-        mean = np.asarray(getattr(own, "mean", 0.0))
-        if mean.ndim != 1:
+        mean = np.atleast_1d(getattr(own, "covariance", 0.0))
+        if len(mean) == 1:
+            mean = np.atleast_1d(getattr(own, "mean", 0.0))
+        if len(mean) == 1:
             raise ValueError(
                 "data: expected ballots; without them the posterior is the prior, for which "
                 "pass n_items= or names="

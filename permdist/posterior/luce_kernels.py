@@ -85,6 +85,9 @@ class Priors(NamedTuple):
     constant : float
     centered : int
         How many of the first parameters count relative to their mean.
+    pooled : int
+        How many of the first parameters have gamma priors of ratios only, as of
+        `permdist.posterior.priors.Relative`; rates do not matter then.
     """
 
     mean: FloatArray
@@ -94,6 +97,7 @@ class Priors(NamedTuple):
     rate: FloatArray
     constant: float
     centered: int
+    pooled: int
 
 
 class Level(NamedTuple):
@@ -109,29 +113,36 @@ class Level(NamedTuple):
     shares : array of float, shape (n,)
         Of the sum, at the mode; they add up to 1.
     strength : float
-        The shape of the gamma density, whose mean is 1.
+        The shape of the gamma density, whose mean is 1; 0 for a normal density of the mean.
+    precision : float
+        Of the latter, along the unit vector.
     """
 
     mode: FloatArray
     shares: FloatArray
     strength: float
+    precision: float
 
 
 @kernel
 def log_level(level: Level, theta: FloatArray) -> float:
     """Return the log-density of the level of scores, 0 at the mode."""
-    total = 0.0
-    for i in range(len(level.mode)):
-        total += level.shares[i] * np.exp(theta[i] - level.mode[i])
-    if len(level.mode) == 0:
+    n, total = len(level.mode), 0.0
+    if n == 0:
         return 0.0
+    if level.strength == 0.0:
+        for i in range(n):
+            total += theta[i]
+        return -0.5 * level.precision * total * total / n
+    for i in range(n):
+        total += level.shares[i] * np.exp(theta[i] - level.mode[i])
     return level.strength * (np.log(total) - total + 1.0)
 
 
 @kernel
 def log_prior(priors: Priors, theta: FloatArray) -> float:
     """Return the log-density of all priors."""
-    value, k, level = priors.constant, len(priors.matrix), 0.0
+    value, k, level, high = priors.constant, len(priors.matrix), 0.0, -np.inf
     if priors.centered > 0:
         for i in range(priors.centered):
             level += theta[i] - priors.mean[i]
@@ -143,7 +154,17 @@ def log_prior(priors: Priors, theta: FloatArray) -> float:
                 away -= level
             value -= 0.5 * priors.precision[i] * away * away
         if priors.shape[i] > 0.0:
-            value += priors.shape[i] * theta[i] - priors.rate[i] * np.exp(theta[i])
+            value += priors.shape[i] * theta[i]
+            if i < priors.pooled:
+                high = max(high, theta[i])
+            else:
+                value -= priors.rate[i] * np.exp(theta[i])
+    if priors.pooled > 0:
+        worths = 0.0
+        for i in range(priors.pooled):
+            worths += np.exp(theta[i] - high)
+        total = priors.shape[0] * priors.pooled
+        value -= total * (high + np.log(worths) - np.log(total) + 1.0)
     for i in range(k):
         total = 0.0
         for j in range(i):
@@ -318,6 +339,7 @@ def advance(
     state: FloatArray,
     thetas: FloatArray,
     values: FloatArray,
+    uniforms: FloatArray,
     rng: np.random.Generator,
 ) -> None:
     """Make transitions as `permdist.posterior.ellipse.advance` does; the state is replaced."""
@@ -367,3 +389,5 @@ def advance(
             else:
                 high = angle
             angle = low + (high - low) * rng.random()
+        if len(uniforms) > 0:
+            uniforms[step] = 1.0 - rng.random()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaincinv, gammaln, logsumexp, ndtri
 
 from permdist import inference
 from permdist._check import finite
@@ -45,6 +45,79 @@ class Prior(ABC):
     def log_density(self, values: FloatArray) -> float:
         """Return the log-density of values (k,)."""
         return self.derivatives(values)[0]
+
+    def relative(self, length: int) -> Prior | None:
+        """Return the prior of scores relative to each other; None where that is not known.
+
+        It is the largest density among scores that differ by a constant; `levels` draws that
+        constant. So chains need not move in it, which no data say anything about.
+
+        Parameters
+        ----------
+        length : int
+        """
+        del length
+        return None if self.settles else self
+
+    def levels(self, scores: FloatArray, uniforms: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Draw what is added to all scores, given these up to a constant.
+
+        Parameters
+        ----------
+        scores : array of float, shape (draws, k)
+        uniforms : array of float, shape (draws,)
+            From 0 to 1.
+
+        Returns
+        -------
+        levels : array of float, shape (draws,)
+        gains : array of float, shape (draws,)
+            The log-densities then, less those of `relative`.
+        """
+        del uniforms
+        return np.zeros(len(scores)), np.zeros(len(scores))
+
+
+@dataclass(frozen=True, eq=False)
+class Relative(Prior):
+    """The prior of scores relative to each other, from a quadratic or a Dirichlet density.
+
+    Parameters
+    ----------
+    constant : float
+    mean : array of float, shape (k,)
+    matrix : array of float, shape (k, k)
+        Minus the second derivatives of the quadratic part.
+    shape : float
+        Of a gamma prior of each worth; 0 if it is a normal prior.
+    """
+
+    constant: float
+    mean: FloatArray
+    matrix: FloatArray
+    shape: float = 0.0
+
+    settles = False
+
+    def derivatives(self, values: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Return the log-density of values (k,), its gradient, and minus its second derivatives."""
+        away = values - self.mean
+        pull = self.matrix @ away
+        value, gradient, second = self.constant - 0.5 * float(away @ pull), -pull, self.matrix
+        if self.shape:
+            total = self.shape * len(values)
+            high = float(values.max())
+            worths = np.exp(values - high)
+            shares = worths / worths.sum()
+            value += self.shape * float(values.sum()) - total * (high + np.log(worths.sum()))
+            value += total * (np.log(total) - 1.0)
+            gradient = gradient + self.shape - total * shares
+            second = second + total * (np.diag(shares) - np.outer(shares, shares))
+        return value, gradient, second
+
+    def draw(self, size: int, length: int, rng: np.random.Generator) -> FloatArray:
+        """Refuse to draw: levels belong to it."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +212,26 @@ class Normal(Prior):
         pull = matrix @ away
         return self.constant(len(values)) - 0.5 * float(away @ pull), -pull, matrix
 
+    def relative(self, length: int) -> Prior | None:
+        """Return the prior of scores relative to each other."""
+        if self.centered:
+            return self
+        mean, precision = self.parts(length)
+        matrix = precision if precision.ndim == 2 else np.diag(precision)
+        rows = matrix.sum(axis=1)
+        return Relative(self.constant(length), mean, matrix - np.outer(rows, rows) / rows.sum())
+
+    def levels(self, scores: FloatArray, uniforms: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Draw what is added to all scores, given these up to a constant."""
+        if self.centered:
+            return super().levels(scores, uniforms)
+        mean, precision = self.parts(scores.shape[1])
+        rows = precision.sum(axis=1) if precision.ndim == 2 else precision
+        normals = ndtri(uniforms)
+        # Not a product of matrices, whose bits depend on the number of rows.
+        levels = ((mean - scores) * rows).sum(axis=1) / rows.sum() + normals / np.sqrt(rows.sum())
+        return levels, -0.5 * normals**2
+
     def draw(self, size: int, length: int, rng: np.random.Generator) -> FloatArray:
         """Draw vectors, shape (size, length)."""
         mean, _ = self.parts(length)
@@ -188,6 +281,21 @@ class Gamma(Prior):
     def constant(self, length: int) -> float:
         """Return the logarithm of what normalizes the density of so many scores."""
         return length * float(self.shape * np.log(self.rate) - gammaln(self.shape))
+
+    def relative(self, length: int) -> Prior | None:
+        """Return the prior of scores relative to each other."""
+        constant = self.constant(length) - self.shape * length * float(np.log(self.rate))
+        return Relative(constant, np.zeros(length), np.zeros((length, length)), self.shape)
+
+    def levels(self, scores: FloatArray, uniforms: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Draw what is added to all scores, given these up to a constant."""
+        # The sum of all worths is a gamma variable, whatever their ratios.
+        total = self.shape * scores.shape[1]
+        sums = gammaincinv(total, uniforms)
+        small = (np.log(uniforms) + gammaln(total + 1.0)) / total
+        logs = np.where(sums > 1e-280, np.log(np.maximum(sums, 1e-290)), small)
+        levels = logs - np.log(self.rate) - logsumexp(scores, axis=1)
+        return levels, total * (logs - np.log(total)) - (np.exp(logs) - total)
 
     def draw(self, size: int, length: int, rng: np.random.Generator) -> FloatArray:
         """Draw scores, logarithms of gamma variables, shape (size, length)."""

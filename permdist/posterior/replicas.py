@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._ragged import pointers, rows_of
+from permdist._ragged import bounds, pointers, rows_of
 from permdist.sums import davidson_draws
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from permdist._typing import FloatArray, IntArray
     from permdist.ballots import Ballots
     from permdist.inference.likelihood import Likelihood
@@ -31,62 +33,105 @@ def replicated(likelihood: Likelihood, parameters: FloatArray, rng: np.random.Ge
     Ballots
         Whole weights are numbers of ballots; other weights stay as they are.
     """
-    data, utilities = likelihood.ballots, likelihood.utilities(parameters)
-    counts = np.ones(data.n_ballots, dtype=np.int64)
-    weights = data.weights
+    utilities = likelihood.utilities(parameters)
+    _, _, deltas = likelihood.split(parameters)
+    data, entries = repeated(likelihood.ballots)
+    here = utilities[entries]
+    if len(deltas) < 3:
+        return _by_keys(data, here + rng.gumbel(size=len(here)))
+    return _replaced(data, _tied_ranks(here, deltas, data.ptr, rng), rng)
+
+
+def reordered(ballots: Ballots, keys: Callable[[IntArray], FloatArray]) -> Ballots:
+    """Draw ballots from noisy utilities.
+
+    Parameters
+    ----------
+    ballots : Ballots
+    keys : callable
+        Returns a utility with its noise for each of these items.
+    """
+    data, _ = repeated(ballots)
+    return _by_keys(data, keys(data.items) * data.signs[rows_of(data.ptr)])
+
+
+def repeated(data: Ballots) -> tuple[Ballots, IntArray]:
+    """Return ballots with weights that are whole numbers as so many ballots.
+
+    Parameters
+    ----------
+    data : Ballots
+
+    Returns
+    -------
+    ballots : Ballots
+    entries : array of int
+        Which of `data.items` each entry was.
+    """
+    counts, weights = np.ones(data.n_ballots, dtype=np.int64), data.weights
     if (weights == np.round(weights)).all():
         counts, weights = weights.astype(np.int64), np.ones(data.n_ballots)
     ballots = np.repeat(np.arange(data.n_ballots), counts)
     # The records of each copy of a ballot, one copy after the other.
     first = np.searchsorted(data.ballot, np.arange(data.n_ballots + 1))
     sizes = np.diff(first)[ballots]
-    records = np.repeat(first[ballots] - pointers(sizes)[:-1], sizes) + np.arange(sizes.sum())
-    lengths = np.diff(data.ptr)[records]
-    ptr = pointers(lengths)
-    entries = np.repeat(data.ptr[records] - ptr[:-1], lengths) + np.arange(ptr[-1])
-    chosen = np.bincount(rows_of(data.stages), data.sizes, len(data.signs)).astype(np.int64)
-    complete = (chosen >= np.diff(data.ptr) - 1)[records]
-    stages = np.diff(data.stages)[records]
-    _, _, deltas = likelihood.split(parameters)
-    ranks = _ranks(utilities[entries], deltas, ptr, rng)
-    rows = rows_of(ptr)
-    most = np.where(complete, np.iinfo(np.int64).max, stages)
-    listed = ranks < most[rows]
-    order = np.lexsort([rng.random(len(ranks)), ranks, rows])
-    kept = listed[order]
-    keys = rows[order][kept] * (int(lengths.max()) + 1) + ranks[order][kept]
-    _, sizes_drawn = np.unique(keys, return_counts=True)
-    owners = np.unique(keys) // (int(lengths.max()) + 1)
+    records = _spans(first[ballots], sizes)
+    lengths, stages = np.diff(data.ptr)[records], np.diff(data.stages)[records]
+    entries = _spans(data.ptr[records], lengths)
     return dataclasses.replace(
         data,
-        items=data.items[entries][order],
-        ptr=ptr,
-        sizes=sizes_drawn,
-        stages=pointers(np.bincount(owners, minlength=len(lengths))),
+        items=data.items[entries],
+        ptr=pointers(lengths),
+        sizes=data.sizes[_spans(data.stages[records], stages)],
+        stages=pointers(stages),
         signs=data.signs[records],
         ballot=np.repeat(np.arange(len(ballots)), sizes),
         weights=weights[ballots],
         clusters=None if data.clusters is None else data.clusters[ballots],
         times=None if data.times is None else data.times[ballots],
-        features=None if data.features is None else data.features[entries][order],
+        features=None if data.features is None else data.features[entries],
+    ), entries
+
+
+def _spans(starts: IntArray, lengths: IntArray) -> IntArray:
+    """Return the numbers of ranges, one range after the other."""
+    return np.repeat(starts - pointers(lengths)[:-1], lengths) + np.arange(int(lengths.sum()))
+
+
+def _by_keys(data: Ballots, keys: FloatArray) -> Ballots:
+    """Sort the alternatives of each record by keys, the highest first; stages stay as they are."""
+    order = np.lexsort([-keys, rows_of(data.ptr)])
+    features = None if data.features is None else data.features[order]
+    return dataclasses.replace(data, items=data.items[order], features=features)
+
+
+def _replaced(data: Ballots, ranks: IntArray, rng: np.random.Generator) -> Ballots:
+    """Return ballots with other buckets: as many stages, or all where all were ranked."""
+    rows, lengths = rows_of(data.ptr), np.diff(data.ptr)
+    chosen = np.bincount(rows_of(data.stages), data.sizes, len(lengths))
+    endless = np.iinfo(np.int64).max
+    most = np.where(chosen >= lengths - 1, endless, np.diff(data.stages))
+    order = np.lexsort([rng.random(len(ranks)), ranks, rows])
+    kept = (ranks < most[rows])[order]
+    width = int(lengths.max()) + 1
+    keys, sizes = np.unique((rows * width + ranks)[order][kept], return_counts=True)
+    return dataclasses.replace(
+        data,
+        items=data.items[order],
+        sizes=sizes,
+        stages=pointers(np.bincount(keys // width, minlength=len(lengths))),
+        features=None if data.features is None else data.features[order],
     )
 
 
-def _ranks(
+def _tied_ranks(
     utilities: FloatArray, deltas: FloatArray, ptr: IntArray, rng: np.random.Generator
 ) -> IntArray:
-    """Return the number of each alternative's bucket, without end."""
-    if len(deltas) < 3:
-        keys = utilities + rng.gumbel(size=len(utilities))
-        rows = rows_of(ptr)
-        order = np.lexsort([-keys, rows])
-        ranks = np.empty(len(keys), dtype=np.int64)
-        ranks[order] = np.arange(len(keys)) - ptr[rows]
-        return ranks
+    """Return the number of each alternative's bucket, with ties of the given prevalence."""
     with np.errstate(divide="ignore"):
         ties = np.log(deltas[1:])
     result = np.empty(len(utilities), dtype=np.int64)
-    for a, b in zip(ptr[:-1].tolist(), ptr[1:].tolist(), strict=True):
+    for a, b in bounds(ptr):
         scores = utilities[a:b] - utilities[a:b].max()
         largest = min(len(ties), b - a)
         tree, logs = davidson_draws.tree_of(scores, largest)

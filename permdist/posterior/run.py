@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from permdist._typing import RandomState
     from permdist.posterior.problem import Problem
 
-# The files of a chain in a checkpoint.
-PARTS = ("draws", "log_density")
+# The files of a chain in a checkpoint, and what they are.
+KIND, PARTS = "parameters", ("draws", "log_density")
 # R-hat is shown for this many parameters and draws at most.
 SHOWN, MOST = 12, 400
 # Transitions that tell one posterior from another in a checkpoint.
@@ -103,7 +103,7 @@ def sample(
     problem = problem_of(model, data, prior, **options)
     what = f"draws: {chains:,} x {draws:,} draws of {problem.size:,} parameters"
     need_memory(what, 8.0 * chains * draws * (problem.size + 1.0), "ask for fewer")
-    store = None if checkpoint is None else Checkpoint(checkpoint, PARTS)
+    store = None if checkpoint is None else Checkpoint(checkpoint, PARTS, KIND)
     try:
         found = None if store is None else store.header()
         discarded = problem.default_tune(draws) if tune is None else tune
@@ -111,7 +111,7 @@ def sample(
             discarded = int(found.get("tune", discarded))
         if store is not None:
             header = {
-                "kind": "posterior",
+                "kind": KIND,
                 "problem": problem.family,
                 "fingerprint": fingerprint(problem),
                 "tune": discarded,

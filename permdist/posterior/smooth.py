@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import linalg
 
 from permdist.posterior import ellipse
 from permdist.posterior.problem import Problem
@@ -80,7 +81,7 @@ class Smooth(Problem):
 
     @abstractmethod
     def record(self, parameters: FloatArray) -> FloatArray:
-        """Return the draws for parameters (..., p), shape (..., size)."""
+        """Return the draws for parameters (m, p), shape (m, size)."""
 
     @property
     def free(self) -> FloatArray:
@@ -117,7 +118,32 @@ class Smooth(Problem):
     def reference(self) -> ellipse.Reference:
         """The Gaussian that chains move around."""
         mode = self.mode
-        return ellipse.reference(self._held, mode.parameters, mode.curvature)
+        found = ellipse.reference(self._held, mode.parameters, mode.curvature)
+        return ellipse.refined(found, self._pilot) if self.makes_pilots else found
+
+    @property
+    def makes_pilots(self) -> bool:
+        """Whether some transitions are made to find a better Gaussian where that at the mode fails.
+
+        They are the same in every run: the Gaussian is a property of the posterior.
+        """
+        return False
+
+    def _pilot(
+        self, found: ellipse.Reference, size: int, every: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return parameters after each of some transitions, and coordinates x if asked to."""
+        rng, p = np.random.default_rng(0), self.n_parameters
+        state = ellipse.start(self._held, found, rng, 1.0)
+        thetas, values, nothing = np.empty((size, p)), np.empty(size), np.empty(0)
+        xs = np.empty((size if every else 0, p))
+        if not every:
+            self._advance(found, state, thetas, values, nothing, rng)
+        for step in range(len(xs)):
+            here = slice(step, step + 1)
+            state = self._advance(found, state, thetas[here], values[here], nothing, rng)
+            xs[step] = found.center + state[p : 2 * p]
+        return thetas, xs
 
     def default_tune(self, draws: int) -> int:
         """Return how many draws a chain discards at its beginning unless told otherwise."""
@@ -136,17 +162,90 @@ class Smooth(Problem):
     ) -> FloatArray:
         """Make one transition per row of `draws`, and return the state after the last."""
         thetas = np.empty((len(draws), self.n_parameters))
-        new = ellipse.advance(self._held, self.reference, state, thetas, log_density, rng)
-        if self.free.shape[1]:
-            log_density -= [self.hold(theta)[0] for theta in thetas]
-        draws[:] = self.record(self.projected(thetas))
+        uniforms = np.empty(len(draws) if self.has_levels else 0)
+        new = self._advance(self.reference, state, thetas, log_density, uniforms, rng)
+        found = self.projected(thetas)
+        if self.has_levels:
+            log_density += self.add_levels(found, uniforms)
+        draws[:] = self.record(found)
         return new
 
+    def _advance(
+        self,
+        found: ellipse.Reference,
+        state: FloatArray,
+        thetas: FloatArray,
+        values: FloatArray,
+        uniforms: FloatArray,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Make a transition per row of `thetas`; as `ellipse.advance`, with `value` as values."""
+        new = ellipse.advance(self._held, found, state, thetas, values, uniforms, rng)
+        if self.free.shape[1]:
+            values -= [self.hold(theta)[0] for theta in thetas]
+        return new
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether `add_levels` draws what free directions leave open."""
+        return False
+
+    def add_levels(self, parameters: FloatArray, uniforms: FloatArray) -> FloatArray:
+        """Draw the parts of parameters (steps, p) in free directions, in place.
+
+        Parameters
+        ----------
+        parameters : array of float, shape (steps, p)
+        uniforms : array of float, shape (steps,)
+
+        Returns
+        -------
+        array of float, shape (steps,)
+            What to add to the log-densities.
+        """
+        del parameters
+        return np.zeros(len(uniforms))
+
+    def coordinates(self, draws: FloatArray) -> FloatArray:
+        """Return draws (..., size) in coordinates without restrictions, (..., r).
+
+        They are those of a density: lengths are the same as those of the parameters that the
+        priors are densities of, also where scores add up to 0.
+        """
+        result: FloatArray = self.parameters_of(draws) @ self._basis
+        return result
+
+    def log_density(self, coordinates: FloatArray) -> FloatArray:
+        """Return the logarithm of prior times likelihood at such coordinates (m, r), shape (m,)."""
+        parameters = np.asarray(coordinates, dtype=np.float64) @ self._basis.T
+        return np.array([self.log_density_at(theta) for theta in parameters])
+
+    def parameters_of(self, draws: FloatArray) -> FloatArray:
+        """Return the parameters that the priors are densities of, for draws (..., size)."""
+        return draws
+
+    def log_density_at(self, parameters: FloatArray) -> float:
+        """Return the logarithm of prior times likelihood of these parameters (p,)."""
+        return self.value(parameters)
+
+    @cached_property
+    def _basis(self) -> FloatArray:
+        """An orthonormal basis (p, r) of the space that draws fill."""
+        free = self.free
+        if self.has_levels or not free.shape[1]:
+            return np.eye(self.n_parameters)
+        full, _ = np.linalg.qr(free, mode="complete")
+        return full[:, free.shape[1] :]
+
     def projected(self, parameters: FloatArray) -> FloatArray:
-        """Return parameters (..., p) without their parts in free directions."""
+        """Return parameters (m, p) without their parts in free directions."""
         if not self.free.shape[1]:
             return parameters
-        return parameters - (parameters @ self.free) @ self.free.T
+        return parameters - ellipse.times(ellipse.times(parameters, self.free), self._free_rows)
+
+    @cached_property
+    def _free_rows(self) -> FloatArray:
+        return np.ascontiguousarray(self.free.T)
 
     def _held(self, parameters: FloatArray) -> float:
         """Return the value, with the density of free directions; -inf for NaN."""
@@ -220,8 +319,8 @@ def _newton_step(curvature: FloatArray, gradient: FloatArray) -> FloatArray:
         raise ImproperPosteriorError(_no_mode("it is flat in some direction")) from error
     if float(np.diagonal(factor).min()) ** 2 < SINGULAR:
         raise ImproperPosteriorError(_no_mode("it is flat in some direction"))
-    half = np.linalg.solve(factor, scale * gradient)
-    return scale * np.linalg.solve(factor.T, half)
+    solution: FloatArray = scale * linalg.cho_solve((factor, True), scale * gradient)
+    return solution
 
 
 def _no_mode(reason: str) -> str:

@@ -15,6 +15,7 @@ from permdist.data import BattleBlocks, Battles
 from permdist.inference.fit import NoEstimateError, fit_ballots
 from permdist.inference.goodness import pair_chances
 from permdist.inference.leaderboard import make
+from permdist.rating import bayes as posteriors
 from permdist.rating.checks import check_fit, log_tie_of, tie_share
 from permdist.rating.wording import chances_text, coefficients_text, goodness_rows, worst_text
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from permdist._typing import RandomState
     from permdist.inference.leaderboard import Leaderboard
     from permdist.inference.results import Fit
+    from permdist.posterior import Posterior
     from permdist.rating.checks import Goodness
 
 ERRORS = ("observed", "penalized", "sandwich", "bootstrap", "profile")
@@ -45,6 +47,9 @@ class Rating(Shown):
         The kind of the errors.
     goodness : Goodness or None
         None for ballots of other kinds.
+    posterior : Posterior or None
+        The draws behind the leaderboard, with ``bayes=True``. `fit` is then the most probable
+        model, on whose predictions `goodness` rests.
     """
 
     leaderboard: Leaderboard
@@ -52,6 +57,7 @@ class Rating(Shown):
     battles: Battles | None
     errors: str
     goodness: Goodness | None
+    posterior: Posterior | None = None
 
     @property
     def tie_chance(self) -> float | None:
@@ -63,6 +69,8 @@ class Rating(Shown):
         """Return the coefficients of the covariates with their errors; None without covariates."""
         if not self.fit.likelihood.n_covariates:
             return None
+        if self.posterior is not None:
+            return posteriors.coefficient_table(self.posterior, self.leaderboard.level)
         return self.fit.coefficient_table("observed" if self.errors == "profile" else self.errors)
 
     def win_chances(self, outcome: str = "win") -> pd.DataFrame:
@@ -77,7 +85,8 @@ class Rating(Shown):
         -------
         DataFrame
             A row and a column for each competitor, the best first; NaN on the diagonal. With
-            covariates, these are chances where both have the same.
+            covariates, these are chances where both have the same. With a posterior they are its
+            means.
 
         Examples
         --------
@@ -91,7 +100,10 @@ class Rating(Shown):
         choice("outcome", outcome, ("win", "tie", "points"))
         order = np.argsort(-self.fit.scores, kind="stable")
         one, two = (part.ravel() for part in np.meshgrid(order, order, indexing="ij"))
-        chances = pair_chances(self.fit.scores, log_tie_of(self.fit), one, two)
+        if self.posterior is not None:
+            chances = posteriors.mean_chances(self.posterior, one, two)
+        else:
+            chances = pair_chances(self.fit.scores, log_tie_of(self.fit), one, two)
         values = {
             "win": chances[:, 0],
             "tie": chances[:, 2],
@@ -146,6 +158,8 @@ class Rating(Shown):
         rows["log-likelihood"] = f"{self.fit.log_likelihood:.2f}"
         if self.goodness is not None:
             rows |= goodness_rows(self.goodness)
+        if self.posterior is not None:
+            rows |= posteriors.facts(self.posterior)
         return rows
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,6 +177,18 @@ class Rating(Shown):
         table = self.covariates()
         if table is not None:
             facts["covariates"] = table.reset_index().to_dict(orient="records")
+        if self.posterior is not None:
+            facts["posterior"] = {
+                **posteriors.facts(self.posterior),
+                "rank_probabilities": {
+                    name: row.tolist()
+                    for name, row in zip(
+                        self.posterior.names,
+                        self.posterior.rank_probabilities().to_numpy(),
+                        strict=True,
+                    )
+                },
+            }
         found = self.goodness
         if found is not None:
             circles = found.circles._asdict()
@@ -188,6 +214,8 @@ def rate(
     half_life: float | None = None,
     errors: str | None = None,
     bootstrap: int = 0,
+    bayes: bool = False,
+    draws: int = 1000,
     level: float = 0.95,
     elo: bool = False,
     anchor: str | None = None,
@@ -212,6 +240,12 @@ def rate(
         if the battles alone do not determine all scores.
     bootstrap : int
         The number of bootstrap replicates; 0 is 1,000 if `errors` asks for the bootstrap.
+    bayes : bool
+        Whether the leaderboard is that of a posterior: means, credible intervals and places. The
+        prior is then normal by default, with precision 0.1 around the mean score. Clusters are
+        not taken into account.
+    draws : int
+        The number of posterior draws in each of four chains.
     level : float
         Of intervals and rank sets.
     elo : bool
@@ -221,9 +255,9 @@ def rate(
     folds : int
         The number of parts for the predictions of held-out battles; 0 leaves them out.
     rng : int, Generator or None
-        For the bootstrap, the folds and the expected circles.
+        For the bootstrap, the posterior, the folds and the expected circles.
     progress : bool
-        Whether to show the progress of the bootstrap.
+        Whether to show the progress of the bootstrap or of the posterior draws.
 
     Returns
     -------
@@ -249,16 +283,22 @@ def rate(
         raise ValueError("half_life: the battles have no times; pass time=COLUMN to load_battles")
     if errors is not None:
         choice("errors", errors, ERRORS)
+    bootstrap = count("bootstrap", bootstrap, minimum=0)
+    if bayes:
+        prior, draws = posteriors.check_options(prior, errors, bootstrap, draws)
     fit = fit_ballots(ballots, ballots.tie_sizes, half_life=half_life, prior=prior)
-    errors = errors or ("bootstrap" if bootstrap else _usual_errors(fit))
-    board = _board(
-        fit, errors, count("bootstrap", bootstrap, minimum=0), level, elo, anchor, rng, progress
-    )
+    posterior = None
+    if bayes:
+        posterior = posteriors.posterior_of(ballots, prior, half_life, draws, rng, progress)
+        errors, board = "posterior", posterior.leaderboard(level, elo=elo, anchor=anchor)
+    else:
+        errors = errors or ("bootstrap" if bootstrap else _usual_errors(fit))
+        board = _board(fit, errors, bootstrap, level, elo, anchor, rng, progress)
     checked = None
     if whole:
         nested = prior is None and half_life is None and battles.features is None
         checked = check_fit(battles, fit, nested, prior, half_life, folds, rng)
-    return Rating(board, fit, data if whole else None, errors, checked)
+    return Rating(board, fit, data if whole else None, errors, checked, posterior)
 
 
 def rate_slices(battles: Battles, **options: Any) -> tuple[dict[str, Rating], dict[str, str]]:

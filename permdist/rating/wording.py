@@ -16,11 +16,24 @@ MOST_WORST = 5
 
 def coefficients_text(table: pd.DataFrame) -> str:
     """Return the coefficients of covariates as a table."""
+    forms = {"z": ".2f", "p_value": ".3g"}
     rows = [
-        [str(name), f"{estimate:.4f}", f"{error:.4f}", f"{z:.2f}", f"{p:.3g}"]
-        for name, (estimate, error, z, p) in zip(table.index, table.to_numpy(), strict=True)
+        [
+            str(name),
+            *(
+                format(value, forms.get(column, ".4f"))
+                for column, value in zip(table, row, strict=True)
+            ),
+        ]
+        for name, row in zip(table.index, table.to_numpy(), strict=True)
     ]
-    return text_table(["covariate", "estimate", "s.e.", "z", "p"], rows)
+    return text_table(["covariate", *coefficient_heads(table)], rows)
+
+
+def coefficient_heads(table: pd.DataFrame) -> list[str]:
+    """Return how the columns of a table of coefficients are headed where a person reads."""
+    heads = {"standard_error": "s.e.", "p_value": "p", "sd": "s.d."}
+    return [heads.get(str(column), str(column)) for column in table]
 
 
 def chances_text(table: pd.DataFrame) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from permdist.rating.bayes import facts as facts_of
+from permdist.rating.wording import coefficient_heads
 from permdist.report.document import Report
 from permdist.report.table import Cell
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
     from permdist.data import Battles
     from permdist.inference.leaderboard import Leaderboard
+    from permdist.posterior import Posterior
     from permdist.rating import Goodness, Rating
 
 DASH = "\N{EN DASH}"
@@ -24,6 +27,7 @@ EXPLAINED = {
     "sandwich": "the sandwich, which holds for dependent battles of one cluster and, about the "
     "scores that fit best, if the model is not quite right",
     "bootstrap": "the bootstrap",
+    "posterior": "the posterior: means and standard deviations of its draws",
     "profile": "the profile likelihood; places and chances from the information of the data",
 }
 
@@ -67,10 +71,12 @@ def rating_report(
     report = Report(
         title,
         f"{best['name']} has the highest score; it is the best one with probability "
-        f"{best['prob_best']:.2f}, as far as the errors of the estimate tell.",
+        f"{best['prob_best']:.2f}, as far as the {_source(rating)} tell.",
     )
     report.facts(_tiles(rating))
     _leaderboard_section(report, rating)
+    if rating.posterior is not None:
+        _places_section(report, rating.posterior)
     if rating.battles is not None:
         _win_rates_section(report, rating, rating.battles)
     covariates = rating.covariates()
@@ -85,6 +91,10 @@ def rating_report(
         _slices_section(report, rating, slices or {}, failures or {})
     report.provenance(dict(facts or {}))
     return report
+
+
+def _source(rating: Rating) -> str:
+    return "errors of the estimate" if rating.posterior is None else "data and the prior"
 
 
 def _tiles(rating: Rating) -> dict[str, str | float]:
@@ -121,6 +131,20 @@ def _leaderboard_section(report: Report, rating: Rating) -> None:
     report.note(
         "This table says how sure the true places are. It does not say how often one competitor "
         "beats another in a single battle: see the fitted shares of points for that."
+    )
+
+
+def _places_section(report: Report, posterior: Posterior) -> None:
+    found = facts_of(posterior)
+    report.section(
+        "Probabilities of the places",
+        "How likely each true place is, given the data and the prior, over "
+        f"{found['draws']}. The prior is {found['prior']}. {found['chains']}",
+    )
+    report.picture(
+        posterior.plot_rank_probabilities(),
+        "Probabilities of the places",
+        "Rows are competitors, the best first; a wide row is an open question.",
     )
 
 
@@ -186,7 +210,7 @@ def _covariates_section(report: Report, table: DataFrame) -> None:
         "battle. The scores above are adjusted for all of them.",
     )
     report.table(
-        ["covariate", "estimate", "s.e.", "z", "p"],
+        ["covariate", *coefficient_heads(table)],
         [
             [str(name), *map(float, row)]
             for name, row in zip(table.index, table.to_numpy(), strict=True)

@@ -1,0 +1,109 @@
+"""Leaderboards from posterior draws: `rate(..., bayes=True)` and `permdist rate --bayes`."""
+
+import json
+
+import numpy as np
+import pytest
+from test_cli import permdist
+
+from permdist import data
+from permdist.inference import PseudoWins, Ridge
+from permdist.rating import rate
+from permdist.report.leaderboard import rating_report
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return data.make_battles(800, 5, rng=3)
+
+
+@pytest.fixture(scope="module")
+def rating(frame):
+    return rate(data.load_battles(frame, covariates="length"), bayes=True, draws=500, folds=0)
+
+
+def test_the_leaderboard_agrees_with_the_penalized_fit(frame, rating):
+    fit = rate(
+        data.load_battles(frame, covariates="length"), prior=0.1, errors="penalized", folds=0
+    )
+    mine = rating.to_frame().set_index("name")
+    theirs = fit.to_frame().set_index("name").loc[mine.index]
+    assert rating.errors == "posterior"
+    # Scores have standard errors of 0.08, and 2,000 draws.
+    np.testing.assert_allclose(mine["score"], theirs["score"], atol=0.02)
+    np.testing.assert_allclose(mine["standard_error"], theirs["standard_error"], rtol=0.15)
+    np.testing.assert_allclose(mine["prob_best"], theirs["prob_best"], atol=0.06)
+    np.testing.assert_allclose(mine["n"], theirs["n"])
+    table, other = rating.covariates(), fit.covariates()
+    np.testing.assert_allclose(table["mean"], other["estimate"], atol=0.02)
+    np.testing.assert_allclose(table["sd"], other["standard_error"], rtol=0.15)
+    assert (table["low"] < table["mean"]).all()
+    names = list(fit.win_chances().index)
+    np.testing.assert_allclose(rating.win_chances().loc[names, names], fit.win_chances(), atol=0.01)
+
+
+def test_it_says_what_it_rests_on(rating):
+    text = str(rating)
+    assert "normal, of precision 0.1 around the mean score" in text
+    assert "4 chains of 500 draws" in text
+    assert "The chains agree" in text
+    assert "s.d." in text
+    facts = rating.to_dict()
+    shares = np.array(list(facts["posterior"]["rank_probabilities"].values()))
+    np.testing.assert_allclose(shares.sum(axis=0), 1.0)
+    json.dumps(facts, default=float)
+
+
+def test_one_seed_gives_the_same_board(frame):
+    battles = data.load_battles(frame)
+    boards = [rate(battles, bayes=True, draws=50, folds=0, rng=seed) for seed in (1, 1, 2)]
+    tables = [board.to_frame() for board in boards]
+    assert tables[0].equals(tables[1])
+    assert not tables[0].equals(tables[2])
+
+
+def test_who_never_lost_has_a_posterior():
+    battles = data.load_battles({"a": list("xxxy"), "b": list("yzyz"), "winner": list("aaaa")})
+    found = rate(battles, bayes=True, draws=200, folds=0, prior=Ridge(1.0))
+    assert found.to_frame()["name"].tolist() == ["x", "y", "z"]
+    assert np.isfinite(found.to_frame()["high"]).all()
+
+
+def test_ballots_without_ties_are_plackett_luce():
+    found = rate([["a", "b", "c"], ["b", "a", "c"], ["a", "c", "b"]], bayes=True, draws=100)
+    assert found.posterior.problem.family == "Plackett-Luce"
+    assert found.battles is None
+    assert found.to_frame()["rank_low"].min() == 1
+
+
+def test_options_of_other_errors_are_refused(frame):
+    battles = data.load_battles(frame)
+    with pytest.raises(ValueError, match="errors, bootstrap: with bayes=True"):
+        rate(battles, bayes=True, errors="sandwich")
+    with pytest.raises(ValueError, match="errors, bootstrap: with bayes=True"):
+        rate(battles, bayes=True, bootstrap=10)
+    with pytest.raises(ValueError, match="imagined wins are not a prior density"):
+        rate(battles, bayes=True, prior=PseudoWins(0.5))
+    with pytest.raises(ValueError, match="expected a positive number"):
+        rate(battles, bayes=True, prior=0)
+    with pytest.raises(ValueError, match="draws: expected at least 20"):
+        rate(battles, bayes=True, draws=3)
+
+
+def test_the_report_shows_the_places(rating):
+    page = rating_report(rating).html()
+    assert "Probabilities of the places" in page
+    assert "as far as the data and the prior tell" in page
+    assert "The chains agree" in page
+
+
+def test_the_command(frame, tmp_path):
+    path = tmp_path / "battles.csv"
+    frame.to_csv(path, index=False)
+    shown = permdist("rate", path, "--bayes", "--draws", "100", "--folds", "0", "--json")
+    facts = json.loads(shown)
+    assert facts["errors"] == "posterior"
+    assert facts["posterior"]["draws"] == "4 chains of 100 draws"
+    for option in (["--errors", "sandwich"], ["--bootstrap", "5"], ["--prior", "wins=0.5"]):
+        failed = permdist("rate", path, "--bayes", *option, code=2)
+        assert "--bayes: errors come from the posterior" in failed
