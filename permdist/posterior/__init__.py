@@ -10,6 +10,7 @@ from permdist.posterior.expectations import Expected
 from permdist.posterior.families import problem_of, register_family
 from permdist.posterior.files import load
 from permdist.posterior.mallows import MallowsPosterior, MallowsPrior
+from permdist.posterior.mixtures import MixturePosterior
 from permdist.posterior.priors import Flat, Gamma, Normal, Prior, UniformCenter
 from permdist.posterior.problem import Problem, Variable
 from permdist.posterior.result import Posterior
@@ -27,6 +28,7 @@ __all__ = [
     "ImproperPosteriorError",
     "MallowsPosterior",
     "MallowsPrior",
+    "MixturePosterior",
     "Normal",
     "Posterior",
     "PosteriorSummary",

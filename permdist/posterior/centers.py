@@ -44,10 +44,14 @@ class Energy(NamedTuple):
     kind: int
 
 
-def empty(n: int) -> Energy:
-    """Return the energy of a uniform center of n items."""
-    none = np.zeros((0, 0))
-    return Energy(none, none, np.zeros((0, n), np.int64), np.zeros(0), CAYLEY)
+def joined(cost: Energy, theta: float, prior: Energy) -> Energy:
+    """Return minus the log-density of the center: theta times the distance, and the prior."""
+    pairs, places = theta * cost.pairs, theta * cost.places
+    if len(prior.pairs):
+        pairs = pairs + prior.pairs if len(pairs) else prior.pairs
+    if len(prior.places):
+        places = places + prior.places if len(places) else prior.places
+    return Energy(pairs, places, cost.ranks, theta * cost.coefs, cost.kind)
 
 
 # ---- kernels: the arrays of `Energy`, order (n,), seqs (ballots, n) the ranks along the order ---

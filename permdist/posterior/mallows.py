@@ -25,12 +25,12 @@ from permdist.distributions.distance_model import (
 )
 from permdist.distributions.mallows import Mallows
 from permdist.posterior.ballots import (
-    no_ballots,
     observed_ballots,
     one_by_one,
+    read_ballots,
     replicate_ballots,
 )
-from permdist.posterior.centers import CAYLEY, Energy, energy_of, move_center
+from permdist.posterior.centers import CAYLEY, Energy, energy_of, joined, move_center
 from permdist.posterior.completions import (
     any_completions,
     complete,
@@ -315,13 +315,13 @@ class MallowsPosterior(Problem):
         for row in range(len(draws)):
             if len(orders):
                 if self.center is None and prior is not None:
-                    fixed = _joined(self._static, theta, prior)
+                    fixed = joined(self._static, theta, prior)
                     inputs = self._open, order, self._kind, self._costs, theta
                     relabel(orders, *inputs, *fixed, n // 4 + 1, rng)
                 complete(orders, self._open, order, self._kind, self._costs, theta, rng)
                 cost = self._cost(orders)
             if self.center is None and prior is not None:
-                move_center(order, *_joined(cost, theta, prior), BLOCKS, rng)
+                move_center(order, *joined(cost, theta, prior), BLOCKS, rng)
             elif self.center is None:
                 order = self._move_slowly(order, cost, theta, rng)
             total = energy_of(order, *cost)
@@ -416,7 +416,7 @@ class MallowsPosterior(Problem):
 
     def prior_draws(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Draw from the prior, shape (size, self.size)."""
-        parts = []
+        parts: list[Any] = []
         if self.center is None:
             parts.append(order_to_ranks(self.prior.draw_centers(size, self.n, rng)))
         if self.theta is None:
@@ -483,23 +483,6 @@ def mallows_problem(
     return MallowsPosterior(ballots, distance, prior, theta=theta, center=center)
 
 
-def read_ballots(data: Any, *, n_items: int | None, **options: Any) -> Ballots:
-    """Return ballots from what a user gives; none of them from None.
-
-    Parameters
-    ----------
-    data : object
-    n_items : int or None
-    **options
-        Of `permdist.Ballots.of`.
-    """
-    if data is not None:
-        return Ballots.of(data, n_items=n_items, **options)
-    if n_items is None:
-        raise TypeError("data: expected ballots, or n_items=... to draw from the prior")
-    return no_ballots(n_items, options.get("names"))
-
-
 def log_probs(
     data: Ballots,
     levels: IntArray,
@@ -563,16 +546,6 @@ def _distances(levels: IntArray, centers: IntArray, distance: str) -> FloatArray
         return result
     orders = np.argsort(levels, axis=1)
     return rankings.distance_matrix(centers, orders, distance=distance).astype(np.float64)
-
-
-def _joined(cost: Energy, theta: float, prior: Energy) -> Energy:
-    """Return minus the log-density of the center: theta times the distance, and the prior."""
-    pairs, places = theta * cost.pairs, theta * cost.places
-    if len(prior.pairs):
-        pairs = pairs + prior.pairs if len(pairs) else prior.pairs
-    if len(prior.places):
-        places = places + prior.places if len(places) else prior.places
-    return Energy(pairs, places, cost.ranks, theta * cost.coefs, cost.kind)
 
 
 def _has_cycle(above: BoolArray) -> bool:

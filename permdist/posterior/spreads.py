@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -112,6 +113,7 @@ def normalizer(
     return Normalizer(COUNTED, np.array([-total]), logs[there], there.astype(np.float64))
 
 
+@lru_cache(maxsize=32)
 def _log_counts(distance: str, n: int) -> FloatArray:
     """Return the logarithm of the number of orders at each distance."""
     if distance == "hamming":
@@ -162,9 +164,9 @@ class ThetaStep:
         rng : Generator
         """
         norm = self.normalizer
-        if isinstance(self.prior, Gamma | Flat) and isinstance(norm, Normalizer):
-            gamma = isinstance(self.prior, Gamma)
-            shape, rate = (self.prior.shape, self.prior.rate) if gamma else (1.0, 0.0)
+        prior = self.prior
+        if isinstance(prior, Gamma | Flat) and isinstance(norm, Normalizer):
+            shape, rate = (prior.shape, prior.rate) if isinstance(prior, Gamma) else (1.0, 0.0)
             inputs = norm.kind, norm.coefs, norm.logs, norm.distances
             return float(slice_theta(theta, cost, shape, rate, *inputs, rng))
         return _slice(theta, lambda value: norm(value) - value * cost + self.log_prior(value), rng)
