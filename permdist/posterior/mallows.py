@@ -30,7 +30,7 @@ from permdist.posterior.ballots import (
     read_ballots,
     replicate_ballots,
 )
-from permdist.posterior.centers import CAYLEY, Energy, energy_of, joined, move_center
+from permdist.posterior.centers import CAYLEY, CAYLEY_TOP, Energy, energy_of, joined, move_center
 from permdist.posterior.completions import (
     any_completions,
     complete,
@@ -44,6 +44,7 @@ from permdist.posterior.problem import Problem, Variable
 from permdist.posterior.spreads import ThetaStep, normalizer
 from permdist.rankings import check_orders, order_to_ranks
 from permdist.sums.agreeing_draws import KINDS
+from permdist.sums.agreeing_levels import is_top
 from permdist.sums.mallows_kendall import stage_sums
 
 if TYPE_CHECKING:
@@ -150,9 +151,15 @@ class MallowsPrior:
 class MallowsPosterior(Problem):
     """The posterior of `Mallows`: the ranks of the items in the center, and theta.
 
-    Full rankings, and with Kendall's distance all rankings of all items with ties or of the first
-    places, are summed up once. Other ballots are completed: the orders that agree with them are
-    part of the state of a chain, and of the log-density that is recorded with the draws.
+    Full rankings, with Cayley's distance also first places, and with Kendall's distance all
+    rankings of all items with ties or of the first places, are summed up once. Other
+    ballots are completed: the orders that agree with them are part of the state of a chain, and of
+    the log-density that is recorded with the draws.
+
+    The posterior of a center may have several modes. Chains start at random centers and propose to
+    relocate and swap items, and to reverse and exchange blocks; R-hat shows where that is not
+    enough, as with Ulam's distance and lists of a few first places of many items, where completed
+    orders and center hold each other.
 
     Parameters
     ----------
@@ -204,7 +211,8 @@ class MallowsPosterior(Problem):
         self._read(levels_of(data), data.weights)
         self._refuse_improper()
         self._theta_step = ThetaStep(
-            self.prior.theta, normalizer(distance, self.n, self._total, self._buckets)
+            self.prior.theta,
+            normalizer(distance, self.n, self._total, self._buckets, self._missing),
         )
 
     # ---- data --------------------------------------------------------------------------------
@@ -216,6 +224,12 @@ class MallowsPosterior(Problem):
         whole = (levels >= 0).all(axis=1)
         full = whole & (levels.max(axis=1, initial=-1) == n - 1)
         known = whole if self.distance == "kendall" else full
+        self._missing = None
+        if self.distance == "cayley":
+            known = np.array([bool((row >= 0).all()) and is_top(row) for row in levels], np.bool_)
+            self._missing = np.zeros(n + 1)
+            below = n - levels.max(axis=1, initial=0)
+            np.add.at(self._missing, below[says & known], weights[says & known])
         self._kind, self._costs = KINDS[self.distance], displacement_costs(self.distance, n)
         static, self._buckets = levels[says & known], None
         counts = weights[says & known]
@@ -234,7 +248,10 @@ class MallowsPosterior(Problem):
         elif len(static):
             ranks, which = np.unique(static, axis=0, return_inverse=True)
             coefs = np.bincount(which.reshape(-1), counts).astype(np.float64)
-        self._static = Energy(pairs, places, ranks, coefs, max(self._kind, CAYLEY))
+        kind = max(self._kind, CAYLEY)
+        if self.distance == "cayley" and not full[says & known].all():
+            kind = CAYLEY_TOP
+        self._static = Energy(pairs, places, ranks, coefs, kind)
         rest = says & ~known
         copies = weights[rest]
         if (copies != np.rint(copies)).any():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from permdist._check import choice, count, finite
 from permdist.ballots import levels_of
@@ -153,8 +153,7 @@ class MixturePosterior(Problem):
         logs = self.parts.log_probs(parts)
         for row in range(len(draws)):
             joint = logs + np.log(weights)
-            shares = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
-            shares /= shares.sum(axis=1, keepdims=True)
+            shares = _shares(joint)
             members = rng.multinomial(self._cast, shares)  # (ballots, k)
             # Weights of rare components may round to 0.
             weights = np.maximum(rng.dirichlet(self.alpha + members.sum(axis=0)), 1e-300)
@@ -174,7 +173,7 @@ class MixturePosterior(Problem):
 
     def _log_density(self, weights: FloatArray, parts: FloatArray, logs: FloatArray) -> float:
         k, alpha = self.k, self.alpha
-        value = float(self._cast @ logsumexp(logs + np.log(weights), axis=1))
+        value = float(self._cast @ _log_sum(logs + np.log(weights)))
         value += float(gammaln(k * alpha) - k * gammaln(alpha))
         value += (alpha - 1.0) * float(np.log(weights).sum())
         return value + sum(self.parts.log_prior(part) for part in parts)
@@ -196,7 +195,7 @@ class MixturePosterior(Problem):
 
         It is that of the mixture: memberships are summed out.
         """
-        result: FloatArray = logsumexp(self._joint(draws), axis=2) * self.data.weights
+        result: FloatArray = _log_sum(self._joint(draws)) * self.data.weights
         return result
 
     def co_clustering(self, draws: FloatArray) -> FloatArray:
@@ -211,8 +210,7 @@ class MixturePosterior(Problem):
         flat = np.asarray(draws).reshape(-1, self.size)
         total = np.zeros((self.data.n_ballots, self.data.n_ballots))
         for start in range(0, len(flat), 100):
-            joint = self._joint(flat[start : start + 100])
-            shares = np.exp(joint - logsumexp(joint, axis=2, keepdims=True))
+            shares = _shares(self._joint(flat[start : start + 100]))
             total += np.einsum("dik,djk->ij", shares, shares)
         total /= max(1, len(flat))
         np.fill_diagonal(total, 1.0)
@@ -259,8 +257,22 @@ class MixturePosterior(Problem):
         array of float, shape (ballots, k)
         """
         joint = self._joint(np.asarray(draws).reshape(-1, self.size))
-        result: FloatArray = np.exp(joint - logsumexp(joint, axis=2, keepdims=True)).mean(axis=0)
+        result: FloatArray = _shares(joint).mean(axis=0)
         return result
+
+
+def _shares(logs: FloatArray) -> FloatArray:
+    """Return weights with a sum of 1 from their logarithms, shape (..., k)."""
+    weights = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    result: FloatArray = weights / weights.sum(axis=-1, keepdims=True)
+    return result
+
+
+def _log_sum(logs: FloatArray) -> FloatArray:
+    """Return the logarithm of the sum of the last axis."""
+    largest = logs.max(axis=-1)
+    result: FloatArray = largest + np.log(np.exp(logs - largest[..., None]).sum(axis=-1))
+    return result
 
 
 def mixture_problem(

@@ -85,7 +85,11 @@ class SlowNormalizer:
 
 
 def normalizer(
-    distance: str, n: int, total: float, buckets: FloatArray | None = None
+    distance: str,
+    n: int,
+    total: float,
+    buckets: FloatArray | None = None,
+    missing: FloatArray | None = None,
 ) -> Normalizer | SlowNormalizer:
     """Return the normalizer of some rankings of n items.
 
@@ -98,12 +102,17 @@ def normalizer(
     buckets : array of float, shape (n + 1,), optional
         For Kendall's distance how many buckets of each size they have: the sums over the orders
         of a bucket.
+    missing : array of float, shape (n + 1,), optional
+        For Cayley's distance the number of first places by how many items are below them: what is
+        below has no factor.
     """
     none = np.zeros(0)
     if distance in ("kendall", "cayley"):
         coefs = np.full(n + 1, -total)
         if buckets is not None:
             coefs += np.cumsum(buckets[::-1])[::-1]
+        if missing is not None:
+            coefs += np.cumsum(missing[::-1])[::-1]
         coefs[:2] = 0.0
         return Normalizer(KENDALL if distance == "kendall" else CAYLEY, coefs, none, none)
     if n > MOST_COUNTED.get(distance, n):
