@@ -73,7 +73,8 @@ def kernel(
     if not hasattr(compiled, "py_func"):  # NUMBA_DISABLE_JIT is set
         return compiled
     twin = numba.njit(pipeline_class=Part, **options)(function)
-    for dispatcher, cache in ((compiled, FunctionCache), (twin, PartCache)):
+    caches: tuple[tuple[Any, Any], ...] = (compiled, FunctionCache), (twin, PartCache)
+    for dispatcher, cache in caches:
         # numba looks for a writable folder when it decorates: beside the source, then in the
         # user's cache. With neither (a read-only container, say), speed must not depend on it.
         with contextlib.suppress(RuntimeError):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba import _dynfunc
+from numba._dynfunc import make_function
 from numba.core import sigutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
@@ -22,7 +22,7 @@ from numba.core.environment import lookup_environment
 from numba.core.typed_passes import NativeLowering
 
 
-class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
+class PartLibrary(JITCodeLibrary):
     """The code of a part, to be linked into other libraries; there is no machine code of it."""
 
     def finalize(self) -> None:
@@ -55,7 +55,7 @@ class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class PartLowering(NativeLowering):  # type: ignore[misc]
+class PartLowering(NativeLowering):
     """Translate a function to LLVM's language, without a wrapper and without machine code."""
 
     _name = "part_lowering"
@@ -77,7 +77,7 @@ class PartLowering(NativeLowering):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class WholeLowering(NativeLowering):  # type: ignore[misc]
+class WholeLowering(NativeLowering):
     """Generate machine code as usual; then set the environments of the parts that are in it."""
 
     _name = "whole_lowering"
@@ -95,7 +95,7 @@ class WholeLowering(NativeLowering):  # type: ignore[misc]
 def _entry(fndesc: Any, environment: Any, library: PartLibrary) -> Any:
     """Make what stands for a part in numba's tables; it cannot be called."""
     module, name = fndesc.lookup_module(), fndesc.qualname.rpartition(".")[2]
-    return _dynfunc.make_function(module, name, "a part of others", 0, environment, (library,))
+    return make_function(module, name, "a part of others", 0, environment, (library,))
 
 
 def _pipelines(state: Any, lowering: type[NativeLowering]) -> list[PassManager]:
@@ -109,7 +109,7 @@ def _pipelines(state: Any, lowering: type[NativeLowering]) -> list[PassManager]:
     return [manager]
 
 
-class Part(CompilerBase):  # type: ignore[misc]
+class Part(CompilerBase):
     """The compiler of parts."""
 
     def define_pipelines(self) -> list[PassManager]:
@@ -117,7 +117,7 @@ class Part(CompilerBase):  # type: ignore[misc]
         return _pipelines(self.state, PartLowering)
 
 
-class Whole(CompilerBase):  # type: ignore[misc]
+class Whole(CompilerBase):
     """The compiler of kernels that Python calls."""
 
     def define_pipelines(self) -> list[PassManager]:
@@ -125,7 +125,7 @@ class Whole(CompilerBase):  # type: ignore[misc]
         return _pipelines(self.state, WholeLowering)
 
 
-class PartCacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
+class PartCacheImpl(CompileResultCacheImpl):
     """Reads parts back without generating machine code."""
 
     def rebuild(self, target_context: Any, payload: Any) -> CompileResult:
@@ -135,26 +135,27 @@ class PartCacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
         for function in reload_init:
             function()
         library = PartLibrary.from_bitcode(target_context.codegen(), name, bitcode)
-        return CompileResult(
-            typing_context=target_context.typing_context,
-            target_context=target_context,
-            entry_point=_entry(fndesc, environment, library),
-            typing_error=None,
-            type_annotation=annotation,
-            signature=signature,
-            objectmode=objectmode,
-            lifted=lifted,
-            fndesc=fndesc,
-            library=library,
-            call_helper=None,
-            environment=environment,
-            metadata=None,
-            reload_init=reload_init,
-            referenced_envs=referenced,
-        )
+        fields: dict[str, Any] = {
+            "typing_context": target_context.typing_context,
+            "target_context": target_context,
+            "entry_point": _entry(fndesc, environment, library),
+            "typing_error": None,
+            "type_annotation": annotation,
+            "signature": signature,
+            "objectmode": objectmode,
+            "lifted": lifted,
+            "fndesc": fndesc,
+            "library": library,
+            "call_helper": None,
+            "environment": environment,
+            "metadata": None,
+            "reload_init": reload_init,
+            "referenced_envs": referenced,
+        }
+        return CompileResult(**fields)
 
 
-class PartCache(FunctionCache):  # type: ignore[misc]
+class PartCache(FunctionCache):
     """The files of a function's parts, which have an index of their own."""
 
     _impl_class = PartCacheImpl
