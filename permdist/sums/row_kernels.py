@@ -180,18 +180,16 @@ def _steps_of(i: int, m: int, rows: Tables) -> tuple[FloatArray, int]:
 @kernel
 def _span(task: int, tilt: float, rare: float, steps: FloatArray, end: int) -> tuple[float, float]:
     """Return the largest exponent of the tilt, and how far the logs of the summands differ."""
-    if task != MEAN:
-        least, most = steps[0], steps[0]
-        for c in range(1, end + 1):
-            least, most = min(least, steps[c]), max(most, steps[c])
-        return max(tilt * (steps[0] - least), tilt * (steps[0] - most)), abs(tilt) * (most - least)
-    # Small means are wanted to all their digits.
-    least, most = abs(steps[0]), abs(steps[0])
+    least, most, small = steps[0], steps[0], abs(steps[0])
     for c in range(1, end + 1):
-        least, most = min(least, abs(steps[c])), max(most, abs(steps[c]))
-    spread = np.log(most / least) if most < least * WIDE else np.log(WIDE)
-    if most < abs(steps[0]) * WIDE:  # a mean is not below the chance of its first step
-        spread = min(spread, np.log(most / abs(steps[0])) + rare)
+        least, most, small = min(least, steps[c]), max(most, steps[c]), min(small, abs(steps[c]))
+    if task != MEAN:
+        return max(tilt * (steps[0] - least), tilt * (steps[0] - most)), abs(tilt) * (most - least)
+    # Small means are wanted to all their digits; none is below the chance of its first step.
+    large = max(most, -least)
+    spread = np.log(large / small) if large < small * WIDE else np.log(WIDE)
+    if large < abs(steps[0]) * WIDE:
+        spread = min(spread, np.log(large / abs(steps[0])) + rare)
     return 0.0, spread
 
 
@@ -276,7 +274,9 @@ def _sum_group(
     total, whole = 0.0, 0.0
     for i in range(first, last):
         steps, end = _steps_of(i, m, rows)
-        _fill_heights(task, steps, end, above, top, tilts[i], highest[i], heights)
+        base, unit = (0.0, 1.0) if task == MEAN else (steps[0], -tilts[i])
+        for c in range(top + 1):  # a step, or the exponent of its tilt
+            heights[c] = unit * (steps[min(above + c, end)] - base) - highest[i]
         apart, count = middle - x_goods[i], 0.0
         if top == 0:
             value = heights[0]
@@ -309,28 +309,6 @@ def _sum_group(
     if alone:
         by_goods[first] = own
     return total, cells
-
-
-@kernel
-def _fill_heights(
-    task: int,
-    steps: FloatArray,
-    end: int,
-    above: int,
-    top: int,
-    tilt: float,
-    highest: float,
-    heights: FloatArray,
-) -> None:
-    """Fill in the steps of a good, or the exponents of its tilt, by the number above it."""
-    change = min(max(end - above, 0), top)
-    for c in range(change):
-        heights[c] = steps[above + c]
-    for c in range(change, top + 1):
-        heights[c] = steps[min(above + change, end)]
-    if task != MEAN:
-        for c in range(top + 1):
-            heights[c] = tilt * (steps[0] - heights[c]) - highest
 
 
 @kernel(fuse=True)
@@ -369,11 +347,9 @@ def _weigh(
     norm, count = moments(chances, powers, 0.0)
     total = moments(chances, heights, 0.0)[0]
     mean = total / norm
+    unit, other = (1.0 / norm, mean / norm) if task == MEAN else (1.0 / total, 1.0 / norm)
     for c in range(size):
-        if task == MEAN:
-            heights[c] = (heights[c] - mean * powers[c]) / norm
-        else:
-            heights[c] = heights[c] / total - powers[c] / norm
+        heights[c] = unit * heights[c] - other * powers[c]
         sums[c] += part * heights[c]
     slope = moments(chances, heights, count / norm)[1]
     return mean if task == MEAN else np.log(mean), slope

@@ -84,7 +84,8 @@ class BatchRows:
                 shares.append(share)
                 whole[threshold:] += share
                 bads, goods = float(first[threshold]), float(b - a - first[threshold])
-                work += goods * bads * (10.0 + min(bads, steps.end + 1.0))
+                together, alone = 0.5 * bads, goods * min(bads, steps.end + 1.0)
+                work += bads * (4.0 * goods + min(together, alone))
             self._weights[a:b] = whole[level]
             n_thresholds.append(len(steps.thresholds))
             queries.append((*steps.place, steps.offset))
