@@ -28,6 +28,8 @@ def products(features):
 def spaces(batch):
     names = {
         "pairs, AUC": ("pairs", "auc"),
+        "rows, AP": ("rows", "ap"),
+        "rows, NDCG@10": ("rows", "ndcg@10"),
         "interleavings, AP": ("interleavings", "ap"),
         "lattice of 1 order, AP": ("lattice[orders=1]", "ap"),
         "lattice of 4 orders, AP": ("lattice", "ap"),
@@ -44,6 +46,7 @@ def evaluations(queries):
     scores = features @ np.random.default_rng(0).normal(size=features.shape[1])
     rows = {"two matrix products": products(features)}
     for name, space in spaces(batch).items():
+        space.resort(scores)  # as a learner does before it solves
         rows[f"convex loss, {name}"] = harness.seconds(lambda s=space: s.log_sums(scores, 1.0))
         rows[f"expected gain, {name}"] = harness.seconds(lambda s=space: s.mean_gains(scores))
     title = f"Value and gradient, {len(batch)} queries, {len(scores):,} documents"
@@ -68,6 +71,7 @@ def growth():
         scores = matrix @ rng.normal(size=features) / np.sqrt(features)
         rows = {"two matrix products": products(matrix)}
         for name, space in spaces(batch).items():
+            space.resort(scores)
             rows[name] = harness.seconds(lambda s=space, at=scores: s.log_sums(at, 1.0), repeat=3)
         title = f"Convex loss, {queries} queries x {documents} documents x {features} features"
         harness.table(title, rows)

@@ -53,12 +53,14 @@ LAYERS: dict[str, list[dict[str, str]]] = {
             "inspection": "one query\nclosely",
         },
         {
+            "posterior": "posterior draws\nof parameters",
             "plots": "pictures",
             "report": "HTML pages",
+            "rating": "leaderboards\nfrom battles",
+        },
+        {
             "explorer": "a local page\nto play with",
             "cli": "permdist on the\ncommand line",
-            "rating": "leaderboards\nfrom battles",
-            "posterior": "posterior draws\nof parameters",
         },
     ],
 }
@@ -212,7 +214,7 @@ def listing(found: list[Import]) -> str:
 COLORS = ["#8c8c8c", "#4c72b0", "#55a868", "#c99a2e", "#b5544e"]
 WIDTH, HEIGHT, GAP = 1.72, 0.62, 0.2
 HALF = 5.2  # of the width of all rows
-SPANS = {"samplers": (-HALF, -1.2), "models": (-3.2, 1.6)}  # so that arrows pass beside the boxes
+SPANS = {"samplers": (-HALF, -1.2), "models": (-4.3, 2.7)}  # so that arrows pass beside the boxes
 
 
 def shown(found: list[Import]) -> list[tuple[str, str]]:
@@ -239,7 +241,7 @@ def draw(found: list[Import], path: Path) -> None:
     from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
     present = {package_of(module) for module in modules()}
-    figure = Figure(figsize=(11, 7.2), layout="constrained")
+    figure = Figure(figsize=(11, 8.0), layout="constrained")
     ax = figure.add_subplot()
     ax.axis("off")
     places: dict[str, tuple[float, float, float]] = {}  # center, height, half of the width
@@ -249,10 +251,12 @@ def draw(found: list[Import], path: Path) -> None:
         for row in rows:
             here = {name: text for name, text in row.items() if name in present}
             left, right = SPANS.get(title, (-HALF, HALF))
-            share = (right - left) / len(here)
-            for place, (name, text) in enumerate(here.items()):
-                center = left + (place + 0.5) * share
-                wide = max(WIDTH, 0.078 * max(map(len, text.split("\n"))) + 0.3)
+            lines = [max(map(len, text.split("\n"))) for text in here.values()]
+            widths = [max(WIDTH, 0.078 * line + 0.3) for line in lines]
+            space = (right - left - sum(widths)) / len(here)
+            center = left - space / 2
+            for wide, (name, text) in zip(widths, here.items(), strict=True):
+                center += space + wide / 2
                 places[name] = center, level, wide / 2
                 corner = (center - wide / 2, level)
                 style = {"facecolor": "white", "edgecolor": color, "linewidth": 1.6, "zorder": 3}
@@ -263,6 +267,7 @@ def draw(found: list[Import], path: Path) -> None:
                 ax.text(center, top, name, weight="bold", fontsize=9.5, **label)
                 down = level + HEIGHT * (0.3 if two else 0.25)
                 ax.text(center, down, text, fontsize=7.6, color="0.25", linespacing=1.0, **label)
+                center += wide / 2
             level += HEIGHT + 2.6 * GAP
         level -= 2.6 * GAP
         band = {"facecolor": color, "alpha": 0.1, "linewidth": 0, "zorder": 0}
@@ -284,7 +289,7 @@ def draw(found: list[Import], path: Path) -> None:
                 end, bend = (to_x - side * (to_w + 0.06), to_y + HEIGHT / 2), 0.0
             else:
                 start, end = (x + side * w / 2, y + HEIGHT + 0.06), (to_x, to_y + HEIGHT + 0.06)
-                bend = 0.16 * side
+                bend = -0.09 * side
         else:
             down = y > to_y
             reach = max(-0.8 * to_w, min(0.8 * to_w, 0.16 * (x - to_x)))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from permdist._typing import FloatArray
-    from permdist.models.base import Ranker
+    from permdist.models.scored import Scored
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class RangeRecipe:
     path : str
     first, last : int
         Queries of the store.
-    learner : Ranker
+    learner : Scored
         With its `filling_`.
     """
 
     path: str
     first: int
     last: int
-    learner: Ranker
+    learner: Scored
 
     def make(self) -> Table:
         """Open the store, and make the table of the queries."""
@@ -89,12 +89,12 @@ class HeldOutStores:
     Parameters
     ----------
     paths : sequence of str
-    learner : Ranker
+    learner : Scored
         With its `filling_`.
     client : distributed.Client or None
     """
 
-    def __init__(self, paths: Sequence[str], learner: Ranker, client: Any) -> None:
+    def __init__(self, paths: Sequence[str], learner: Scored, client: Any) -> None:
         self._crew = Crew([RangeRecipe(*one, learner) for one in ranges(paths, client)], client)
 
     def mean(self, coef: FloatArray, measure: Measure) -> float:
@@ -109,12 +109,12 @@ class HeldOutStores:
         return float(Evaluation(np.arange(len(table)), (measure,), table).mean(measure))
 
 
-def predict_stores(learner: Ranker, paths: Sequence[str], client: Any) -> FloatArray:
+def predict_stores(learner: Scored, paths: Sequence[str], client: Any) -> FloatArray:
     """Return the scores of all documents of stores, in their order.
 
     Parameters
     ----------
-    learner : Ranker
+    learner : Scored
         Fitted.
     paths : sequence of str
     client : distributed.Client or None
@@ -124,13 +124,13 @@ def predict_stores(learner: Ranker, paths: Sequence[str], client: Any) -> FloatA
 
 
 def evaluate_stores(
-    learner: Ranker, paths: Sequence[str], measures: Sequence[Measure], client: Any
+    learner: Scored, paths: Sequence[str], measures: Sequence[Measure], client: Any
 ) -> Evaluation:
     """Return measures of all queries of stores; scores stay where they are.
 
     Parameters
     ----------
-    learner : Ranker
+    learner : Scored
         Fitted.
     paths : sequence of str
     measures : sequence of Measure
@@ -142,12 +142,12 @@ def evaluate_stores(
     return Evaluation(qids, tuple(measures), np.concatenate([one.table for one in found]))
 
 
-def _predict(learner: Ranker, path: str, first: int, last: int) -> FloatArray:
+def _predict(learner: Scored, path: str, first: int, last: int) -> FloatArray:
     return learner.predict(open_part(path, first, last))
 
 
 def _evaluate(
-    learner: Ranker, measures: tuple[Measure, ...], path: str, first: int, last: int
+    learner: Scored, measures: tuple[Measure, ...], path: str, first: int, last: int
 ) -> Evaluation:
     queries = open_part(path, first, last)
     return evaluate(learner.predict(queries), queries.y, queries.qid, measures)

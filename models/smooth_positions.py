@@ -127,6 +127,17 @@ def _fill(
 
 
 @kernel
+def _reach(scores: FloatArray, i: int, first: int, end: int, window: float) -> tuple[int, int]:
+    """Move on the range of scores, which fall, that are within a window of score i."""
+    while scores[first] - scores[i] > window:
+        first += 1
+    end = max(end, i + 1)
+    while end < len(scores) and scores[i] - scores[end] <= window:
+        end += 1
+    return first, end
+
+
+@kernel
 def _positions(scores: FloatArray, wanted: IntArray, kind: int, window: float) -> FloatArray:
     """Return the smooth positions of the wanted items, shape (wanted,).
 
@@ -138,11 +149,7 @@ def _positions(scores: FloatArray, wanted: IntArray, kind: int, window: float) -
     for t in range(len(wanted)):
         i = wanted[t]
         # Those who are above by more than the window count 1 each, those below by more 0.
-        while scores[first] - scores[i] > window:
-            first += 1
-        end = max(end, i + 1)
-        while end < n and scores[i] - scores[end] <= window:
-            end += 1
+        first, end = _reach(scores, i, first, end, window)
         _fill(kind, False, scores, i, first, end, terms)
         position = 1.0 + first
         for j in range(first, i):
@@ -168,11 +175,7 @@ def _pull_back(
     out[:] = 0.0
     for t in range(len(wanted)):
         i = wanted[t]
-        while scores[first] - scores[i] > window:
-            first += 1
-        end = max(end, i + 1)
-        while end < n and scores[i] - scores[end] <= window:
-            end += 1
+        first, end = _reach(scores, i, first, end, window)
         _fill(kind, True, scores, i, first, end, terms)
         total = 0.0
         for j in range(first, end):

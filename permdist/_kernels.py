@@ -15,8 +15,10 @@ from functools import partial
 from typing import Any, TypeVar, overload
 
 import numba
+from numba.core.caching import FunctionCache
 
 from permdist import _compiling  # noqa: F401  (listens to what is compiled from here on)
+from permdist._parts import Part, PartCache, Whole, show_as_part
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -67,17 +69,26 @@ def kernel(
     options["fastmath"] = {"contract"} if fuse else False
     if inline:
         options |= {"forceinline": True, "_nrt": False}
-    compiled: Any
-    try:
-        compiled = numba.njit(cache=True, **options)(function)
-    except RuntimeError:
+    compiled = numba.njit(pipeline_class=Whole, **options)(function)
+    if not hasattr(compiled, "py_func"):  # NUMBA_DISABLE_JIT is set
+        return compiled
+    twin = numba.njit(pipeline_class=Part, **options)(function)
+    caches: tuple[tuple[Any, Any], ...] = (compiled, FunctionCache), (twin, PartCache)
+    for dispatcher, cache in caches:
         # numba looks for a writable folder when it decorates: beside the source, then in the
         # user's cache. With neither (a read-only container, say), speed must not depend on it.
-        compiled = numba.njit(**options)(function)
-    _stamp_with_helpers(compiled, function, depends)
-    _name_by_content(compiled)
-    _bear_full_disks(compiled)
+        with contextlib.suppress(RuntimeError):
+            dispatcher._cache = cache(function)
+        _stamp_with_helpers(dispatcher, function, depends)
+        _name_by_content(dispatcher)
+        _bear_full_disks(dispatcher)
+    show_as_part(compiled, twin)
     return compiled
+
+
+def kernel_part(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile a function that only kernels call, with options of numba's, and do not cache it."""
+    return numba.jit(pipeline_class=Part, **options)(function)
 
 
 def _name_by_content(compiled: Any) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from permdist._interrupts import patiently
+from permdist._interrupts import LONG, patiently
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,14 +44,27 @@ def in_threads(work: Callable[[int, int], None], cost: FloatArray, n_jobs: int |
         return
     workers = n_threads(n_jobs)
     total = np.concatenate([[0.0], np.cumsum(cost)])
-    parts = min(4 * workers, len(cost)) if workers > 1 and total[-1] > SMALL else 1
+    parts = min(4 * workers, len(cost), int(total[-1] / SMALL) + 1) if workers > 1 else 1
     cuts = np.searchsorted(total, np.linspace(0.0, total[-1], parts + 1))
     cuts[0], cuts[-1] = 0, len(cost)
     ranges = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
     if len(ranges) == 1:
         patiently(total[-1], work, *ranges[0])
         return
-    list(_pool(workers).map(lambda part: work(*part), ranges))
+    if total[-1] > LONG:  # this thread waits, so that Ctrl-C ends it
+        list(_pool(workers).map(lambda part: work(*part), ranges))
+        return
+    rest = iter(ranges)  # of a list: each range goes to one thread
+
+    def run() -> None:
+        for part in rest:
+            work(*part)
+
+    others = [_pool(workers).submit(run) for _ in range(workers - 1)]
+    run()
+    for other in others:
+        if not other.cancel():  # what has not begun finds nothing left
+            other.result()
 
 
 @lru_cache(maxsize=8)

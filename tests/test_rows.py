@@ -74,10 +74,10 @@ def test_graded_labels_are_split_by_thresholds(labels, measure):
 
 
 @pytest.mark.parametrize("scale", [1e-3, 0.3, 3.0, 30.0])
-@pytest.mark.parametrize("measure", ["ap", "ndcg@10", "err"])
-def test_windows_lose_nothing_in_long_queries(measure, scale):
+@pytest.mark.parametrize(("measure", "goods"), [("ap", 4), ("ap", 20), ("ndcg@10", 4), ("err", 9)])
+def test_windows_and_groups_lose_nothing_in_long_queries(measure, goods, scale):
     rng = np.random.default_rng(7)
-    labels = rng.permutation(np.r_[np.ones(4, int), np.zeros(70, int)])
+    labels = rng.permutation(np.r_[np.ones(goods, int), np.zeros(74 - goods, int)])
     scores, pilot = rng.normal(size=(2, 74))
     rows = BatchRows(labels, np.array([0, 74]), np.array([scale]), parse(measure))
     rows.sort(pilot)
@@ -89,6 +89,10 @@ def test_windows_lose_nothing_in_long_queries(measure, scale):
     found = *rows.means(scores, alone), *rows.log_means(scores, 50.0, alone)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(np.squeeze(one), other, rtol=1e-12, atol=1e-13)
+    pairs = Pairs().sums(Batch(labels, np.array([0, 74]), np.array([scale])), AP(), n_jobs=1)
+    both = zip(rows.log_means(scores, 50.0, alone), pairs.log_sums(scores, 0.0), strict=True)
+    for one, (tilt, likelihood) in zip(rows.log_sums(scores, 50.0, alone), both, strict=True):
+        np.testing.assert_allclose(one, tilt + likelihood, rtol=1e-12, atol=1e-11)
 
 
 def test_small_means_keep_their_digits():

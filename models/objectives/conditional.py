@@ -282,10 +282,8 @@ class ExpectedGain(ExpectedLoss):
 
     Parameters
     ----------
-    distribution : {"good-bad", "plackett-luce", "gaussian"}
-        Under which the expectation is taken.
-    measure, space, scale, random_state
-        As in `Likelihood`; the space is that of the good-bad model.
+    distribution, measure, space, scale, random_state
+        As in `ExpectedLoss`.
     """
 
     alias: ClassVar[str] = "expected-gain"

@@ -394,12 +394,8 @@ class ValidSigns(_Piloted):
     exact : int
         The number of documents, 18 at most, up to which a query is summed exactly, over all subsets
         of its documents; every document more doubles the time.
-    orders : int
-        How many orders of each class of longer queries.
-    rounds : int
-        How often a learner draws and solves, at most.
-    random_state : int, optional
-        The seed of the orders; the learner's own by default.
+    orders, rounds, random_state
+        As in `Orders`.
 
     References
     ----------

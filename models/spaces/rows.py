@@ -34,9 +34,12 @@ class RowSums(Sums):
         """Add up the likelihood over pairs and the logs of the rows' tilts."""
         if kappa == 0.0:
             return self._pairs.log_sums(scores, 0.0)
-        values, gradient = self._pairs.with_rows(
-            scores, lambda spread: self._rows.log_means(scores, kappa, spread)
-        )
+        if self._rows.whole:
+            values, gradient = self._rows.log_sums(scores, kappa, self._in_threads)
+        else:
+            values, gradient = self._pairs.with_rows(
+                scores, lambda spread: self._rows.log_means(scores, kappa, spread)
+            )
         return values + kappa * (1.0 - self._rows.best(scores)), gradient
 
     def mean_gains(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:

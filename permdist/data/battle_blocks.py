@@ -14,7 +14,7 @@ import numpy as np
 from permdist._check import choice, count, frozen
 from permdist._files import reading
 from permdist.data.battle_columns import FIRST, TIE, Earlier, find_column, find_roles
-from permdist.data.battle_files import EXCESS, Frame, Separated, readable, refuse_excess
+from permdist.data.battle_files import EXCESS, Frame, Separated, line_of, readable, refuse_excess
 from permdist.data.battles import Battles, battles_in
 
 if TYPE_CHECKING:
@@ -203,13 +203,7 @@ class _Header(Separated):
         with reading(self.path) as (source, _):
             text = io.TextIOWrapper(source, "utf-8-sig", newline="")
             lines = csv.reader(text, delimiter=self.separator)
-            seen, before = -2, 0
-            for fields in lines:
-                seen += bool(fields)
-                if seen == row:
-                    break
-                before = lines.line_num
-        return f"{self.name}, line {before + 1}"
+            return f"{self.name}, line {line_of(lines, row)}"
 
 
 def _separated(path: Path, size: int, wanted: Any) -> Iterator[Frame]:

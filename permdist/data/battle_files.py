@@ -125,13 +125,7 @@ class Separated:
         """Return the place of a row: the line where it begins; texts may span several lines."""
         lines = csv.reader(io.StringIO(self.text.decode(), newline=""), delimiter=self.separator)
         csv.field_size_limit(max(csv.field_size_limit(), len(self.text)))
-        seen, before = -2, 0
-        for fields in lines:
-            seen += bool(fields)
-            if seen == row:
-                break
-            before = lines.line_num
-        return f"{self.name}, line {before + 1}"
+        return f"{self.name}, line {line_of(lines, row)}"
 
     def _read(self, rest: bytes, **options: Any) -> DataFrame:
         from pandas import read_csv
@@ -201,3 +195,14 @@ def _record(path: Path, number: int, line: str) -> Any:
         return json.loads(line)
     except ValueError as error:
         raise ValueError(f"{path}, line {number}: expected a JSON object ({error})") from None
+
+
+def line_of(lines: Any, row: int) -> int:
+    """Return the line where a row begins, of a `csv.reader` at the head; -1 is the head's row."""
+    seen, before = -2, 0
+    for fields in lines:
+        seen += bool(fields)
+        if seen == row:
+            break
+        before = lines.line_num
+    return before + 1

@@ -10,7 +10,7 @@ from permdist._kernels import kernel
 from permdist._loops import copy
 
 if TYPE_CHECKING:
-    from permdist._typing import FloatArray, IntArray
+    from permdist._typing import BoolArray, FloatArray, IntArray
 
 
 @kernel
@@ -53,6 +53,21 @@ def log_prob(lists: IntArray, scores: FloatArray, worths: FloatArray, rest: bool
 
 
 @kernel
+def _unlisted(listed: IntArray, scores: FloatArray) -> tuple[BoolArray, float, float]:
+    """Return which items are listed, and the others' largest score and sum relative to it."""
+    taken, largest, total = np.zeros(len(scores), np.bool_), -np.inf, 0.0
+    for place in range(len(listed)):
+        taken[listed[place]] = True
+    for item in range(len(scores)):
+        if not taken[item] and scores[item] > largest:
+            largest = scores[item]
+    for item in range(len(scores)):
+        if not taken[item]:
+            total += np.exp(scores[item] - largest)
+    return taken, largest, total
+
+
+@kernel
 def log_prob_spread(lists: IntArray, scores: FloatArray, rest: bool) -> FloatArray:
     """Log-probabilities for scores of any spread: sums are relative to their largest term."""
     rankings, k = lists.shape
@@ -60,15 +75,7 @@ def log_prob_spread(lists: IntArray, scores: FloatArray, rest: bool) -> FloatArr
     for row in range(rankings):
         largest, total = -np.inf, 0.0
         if rest and k < len(scores):
-            taken = np.zeros(len(scores), np.bool_)
-            for place in range(k):
-                taken[lists[row, place]] = True
-            for item in range(len(scores)):
-                if not taken[item] and scores[item] > largest:
-                    largest = scores[item]
-            for item in range(len(scores)):
-                if not taken[item]:
-                    total += np.exp(scores[item] - largest)
+            _, largest, total = _unlisted(lists[row], scores)
         value = 0.0
         for place in range(k - 1, -1, -1):
             s = scores[lists[row, place]]
@@ -91,17 +98,9 @@ def log_prob_gradient(lists: IntArray, scores: FloatArray, rest: bool) -> FloatA
     out = np.zeros((rankings, n))
     logs = np.empty(k)
     for row in range(rankings):
-        taken = np.zeros(n, np.bool_)
-        for place in range(k):
-            taken[lists[row, place]] = True
-        largest, total = -np.inf, 0.0
-        if rest:
-            for item in range(n):
-                if not taken[item] and scores[item] > largest:
-                    largest = scores[item]
-            for item in range(n):
-                if not taken[item]:
-                    total += np.exp(scores[item] - largest)
+        taken, largest, total = _unlisted(lists[row], scores)
+        if not rest:
+            largest, total = -np.inf, 0.0
         for place in range(k - 1, -1, -1):
             s = scores[lists[row, place]]
             if s > largest:

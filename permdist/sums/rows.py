@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._ragged import bounds, pack, pointers, rows_of
-from permdist.sums.row_kernels import BEST, LOG_MEAN, MEAN, sort_goods, sum_queries
+from permdist.sums.row_kernels import BEST, LOG_MEAN, LOG_SUM, MEAN, sort_goods, sum_queries
 from permdist.sums.row_tables import StepTables
 
 if TYPE_CHECKING:
@@ -40,6 +40,13 @@ class BatchRows:
         One for which `decompose` has an answer.
     shared : dict, optional
         Keeps the tables of the measure, for several batches.
+
+    Attributes
+    ----------
+    offsets : array of float, shape (queries,)
+        What the measure is where all steps are 0.
+    whole : bool
+        Whether the rows of each query are made of all its pairs of different labels, each once.
     """
 
     def __init__(
@@ -53,8 +60,10 @@ class BatchRows:
         self._scale = scale
         store = {} if shared is None else shared
         self._tables: StepTables = store.setdefault(("rows", measure), StepTables(measure))
+        given = labels
         if measure.binary:
             labels = np.minimum(labels, 1)
+        self.whole = np.array_equal(labels, given)
         members, cuts, shares, n_thresholds, queries = [], [], [], [], []
         self._weights, cost = np.zeros(len(labels)), []
         for a, b in bounds(ptr):
@@ -65,6 +74,7 @@ class BatchRows:
                     f"space: {measure.name!r} of the labels {values.tolist()} is no sum over "
                     "rows; use space='lattice' or 'interleavings'"
                 )
+            self.whole &= len(steps.thresholds) == 1 == len(values) - 1
             members.append(a + np.argsort(labels[a:b], kind="stable"))
             first = np.concatenate([[0], np.cumsum(totals)])
             whole = np.zeros(len(values))
@@ -74,7 +84,8 @@ class BatchRows:
                 shares.append(share)
                 whole[threshold:] += share
                 bads, goods = float(first[threshold]), float(b - a - first[threshold])
-                work += goods * bads * (10.0 + min(bads, steps.end + 1.0))
+                together, alone = 0.5 * bads, goods * min(bads, steps.end + 1.0)
+                work += bads * (4.0 * goods + min(together, alone))
             self._weights[a:b] = whole[level]
             n_thresholds.append(len(steps.thresholds))
             queries.append((*steps.place, steps.offset))
@@ -128,6 +139,12 @@ class BatchRows:
         each with the whole gain of the document, by the shares of the thresholds in it.
         """
         return self._run(scores, kappa, LOG_MEAN, spread)
+
+    def log_sums(
+        self, scores: FloatArray, kappa: float, spread: Spread
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return `log_means` and the logs of all pairs, relative to the best; if `whole` only."""
+        return self._run(scores, kappa, LOG_SUM, spread)
 
     def means(self, scores: FloatArray, spread: Spread) -> tuple[FloatArray, FloatArray]:
         """Return the mean of the measure, and its derivatives."""

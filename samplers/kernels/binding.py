@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numba
 
-from permdist._kernels import cache_stamp, kernel
+from permdist._kernels import cache_stamp, kernel, kernel_part
 from permdist.samplers.kernels.randomness import accept, divide, locate, pick, weigh
 from permdist.targets import State, peek, restore, swap
 
@@ -133,7 +133,8 @@ def _compiled(
 
     def build(source: Any, original: Any) -> Any:
         # Only `advance` is cached: others would mix a user's types into what all users load.
-        return numba.jit(**{**original.targetoptions, **allowed})(source)
+        options = {**original.targetoptions, **allowed}
+        return (numba.jit if original is advance else kernel_part)(source, **options)
 
     own = [build(function.py_func, function) for function in functions]
     replaced = dict(zip((peek, swap, restore), own, strict=True))
