@@ -4,6 +4,11 @@ The signs of different good documents are independent: how many bads stand above
 Poisson-binomial, with chances ``sigmoid(-x)`` of ``x = 2 scale (s_g - s_b)``. Once the order of the
 goods among themselves is fixed, the good at place j of it has rank ``j + i`` with i bads above,
 so that a measure of positions is a sum over rows, each a function of one number i.
+
+The chance of i bads above g is in proportion to ``e_i exp(-i x_g)``, where e_i, the sum over sets
+of i bads of ``exp(sum x_b)``, is the same for all goods. So goods whose scores are near share one
+distribution, which is tilted for each, and one way back to the derivatives by the bads. Of two
+labels the norm of that chance is the likelihood over pairs, which then takes no pass of its own.
 """
 
 from __future__ import annotations
