@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from permdist._check import as_array, finite, integers
-from permdist._exp import exp_down
 from permdist._kernels import kernel
 from permdist.models.batch import derivatives_in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
+from permdist.models.objectives.lambda_loss import logistic_row
 from permdist.models.objectives.prepared import Derivatives, Prepared
 from permdist.models.objectives.softmax import softmax_losses
 from permdist.models.rules import Number, OneOf
@@ -205,7 +205,7 @@ class Unbiased(Objective):
         return derivatives_in_threads(work, batch, 5.0 * batch.sizes**2, n_jobs)
 
 
-@kernel(fuse=True)
+@kernel
 def _pairs(
     first_query: int,
     last_query: int,
@@ -222,25 +222,25 @@ def _pairs(
     The weight is that of i, and where not `against_all` times 1 less that of j.
     """
     for q in range(first_query, last_query):
-        value = 0.0
-        for i in range(ptr[q], ptr[q + 1]):
-            if weights[i] == 0.0:
+        a, n = ptr[q], ptr[q + 1] - ptr[q]
+        row, value = np.empty(n), 0.0
+        losses, pulls, parts = np.empty(n), np.empty(n), np.empty(n)
+        for i in range(n):
+            weight = weights[a + i]
+            if weight == 0.0:
                 continue
+            for j in range(n):
+                row[j] = weight * (1.0 if against_all else 1.0 - weights[a + j])
+            row[i] = 0.0
+            logistic_row(scores[a + i], scores[a : a + n], row, losses, pulls, parts)
             slope, curve = 0.0, 0.0
-            for j in range(ptr[q], ptr[q + 1]):
-                if i == j:
-                    continue
-                weight = weights[i] * (1.0 if against_all else 1.0 - weights[j])
-                x = scores[i] - scores[j]
-                small = exp_down(-abs(x))
-                over = 1.0 / (1.0 + small)
-                value += weight * (np.log1p(small) + max(-x, 0.0))
-                wrong = weight * (small if x > 0.0 else 1.0) * over
-                part = abs(weight) * small * over * over
-                slope -= wrong
+            for j in range(n):
+                part = abs(parts[j])
+                value += losses[j]
+                slope += pulls[j]
                 curve += part
-                gradient[j] += wrong
-                curvature[j] += part
-            gradient[i] += slope
-            curvature[i] += curve
+                gradient[a + j] += pulls[j]
+                curvature[a + j] += part
+            gradient[a + i] -= slope
+            curvature[a + i] += curve
         values[q] = value

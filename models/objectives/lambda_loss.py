@@ -289,7 +289,7 @@ def _logistic(
     value, pair = 0.0, 0
     for k in range(n):
         m = lower[k]
-        _row(own[k], own[:m], weights[pair : pair + m], losses, pulls, parts)
+        logistic_row(own[k], own[:m], weights[pair : pair + m], losses, pulls, parts)
         slope, curve = 0.0, 0.0
         for j in range(m):
             value += losses[j]
@@ -307,7 +307,7 @@ def _logistic(
 
 
 @kernel(fuse=True)
-def _row(
+def logistic_row(
     upper: float,
     others: FloatArray,
     weights: FloatArray,
