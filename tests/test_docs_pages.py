@@ -38,6 +38,7 @@ PAGES = [
     "preferences.md",
     "promises.md",
     "measures.md",
+    "objectives.md",
     "rankings.md",
     "large_data.md",
     "large_data_cluster.md",

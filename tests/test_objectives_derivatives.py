@@ -169,6 +169,27 @@ def test_a_batch_of_one_size_is_used_as_it_is():
     np.testing.assert_array_equal(prepared(scores.tolist()).gradient, found.gradient)
 
 
+def test_rows_without_documents_and_other_memory():
+    scores, labels = np.array([[0.3, 0.1], [9.9, 9.9], [0.2, 0.7]]), [[1, 0], [1, 0], [0, 2]]
+    mask = np.array([[True, True], [False, False], [True, True]])
+    found = objectives.ListMLE().derivatives(scores, labels, mask=mask)
+    assert found.values[1] == 0.0
+    assert (found.gradient[1] == 0.0).all()
+    nothing = objectives.ListMLE().derivatives(scores, labels, mask=np.zeros((3, 2), bool))
+    assert (nothing.values == 0.0).all()
+    assert (
+        objectives.ListMLE().derivatives(np.zeros((0, 4)), np.zeros((0, 4), int)).values.size == 0
+    )
+    prepared = objectives.ListMLE().prepare(labels, mask=mask)
+    turned = np.asfortranarray(scores)
+    turned.flags.writeable = False
+    np.testing.assert_array_equal(prepared(turned).gradient, found.gradient)
+    whole = objectives.ListMLE().prepare(labels)
+    fixed = scores.copy()
+    fixed.flags.writeable = False
+    np.testing.assert_array_equal(whole(fixed).gradient, whole(scores).gradient)
+
+
 def test_long_and_short_queries_of_smooth_measures_agree():
     from permdist.models import smooth_derivatives
 

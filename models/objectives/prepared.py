@@ -113,6 +113,8 @@ class Prepared:
         if self._function is None:
             return Derivatives(values, np.zeros_like(given), np.zeros_like(given))
         own = np.ascontiguousarray(own, dtype=np.float64)
+        if not own.flags.writeable:  # kernels would be compiled again for such arrays
+            own = own.copy()
         found, gradient, curvature = self._function(own)
         if self._weights is not None:
             found, gradient = found * self._weights[0], gradient * self._weights[1]
