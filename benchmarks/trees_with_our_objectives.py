@@ -58,9 +58,9 @@ class Constant(LightGBMObjective):
         return values, gradient, np.where(useful, np.abs(gradient)[useful].mean(), 0.0)
 
 
-def bent(_folder):
+def bent(_folder, draw=0):
     queries = data.make_letor(
-        3000, n_documents=(8, 60), n_features=12, features="bent", empty=0.05, rng=0
+        3000, n_documents=(8, 60), n_features=12, features="bent", empty=0.05, rng=draw
     )
     return data.make_folds(queries, 5, rng=0)
 
@@ -181,6 +181,7 @@ def main():
     parser.add_argument("--collections", default=",".join(COLLECTIONS))
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--objectives", default="all", help="rows, separated by semicolons")
+    parser.add_argument("--draw", type=int, default=0, help="the seed of the simulated collection")
     parser.add_argument("--learners", action="store_true", help="learners in place of objectives")
     parser.add_argument("--engines", default="lightgbm", help="of Boosted, separated by commas")
     parser.add_argument("--leaves", type=int, default=15)
@@ -192,7 +193,7 @@ def main():
     rows = list(OBJECTIVES) if options.objectives == "all" else options.objectives.split(";")
     options.objectives, options.engines = rows, options.engines.split(",")
     for name in options.collections.split(","):
-        folds = COLLECTIONS[name](options.data)[: options.folds]
+        folds = COLLECTIONS[name](options.data, options.draw)[: options.folds]
         (compare_learners if options.learners else compare_trees)(name, folds, options)
 
 
