@@ -61,8 +61,8 @@ class LinearPosterior(Smooth):
     >>> from permdist import data
     >>> from permdist.models import ListMLE
     >>> problem = LinearPosterior(ListMLE(C=10.0), data.make_letor(40, rng=0))
-    >>> problem.size
-    25
+    >>> problem.size  # 25 features, two of which never differ within a query
+    23
     """
 
     def __init__(

@@ -76,7 +76,7 @@ class LucePosterior(Smooth):
     >>> problem.coords["item"]
     ('cola', 'milk', 'tea')
     >>> problem.mode.parameters.round(3)
-    array([-0.388,  0.052,  0.337])
+    array([-0.477,  0.031,  0.446])
     """
 
     def __init__(
