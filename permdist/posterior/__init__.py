@@ -11,6 +11,7 @@ from permdist.posterior.families import problem_of, register_family
 from permdist.posterior.files import load
 from permdist.posterior.interop import to_jax, to_pytensor
 from permdist.posterior.mallows import MallowsPosterior, MallowsPrior
+from permdist.posterior.mixtures import MixturePosterior
 from permdist.posterior.priors import Flat, Gamma, Normal, Prior, UniformCenter
 from permdist.posterior.problem import Problem, Variable
 from permdist.posterior.result import Posterior
@@ -28,6 +29,7 @@ __all__ = [
     "ImproperPosteriorError",
     "MallowsPosterior",
     "MallowsPrior",
+    "MixturePosterior",
     "Normal",
     "Posterior",
     "PosteriorSummary",
