@@ -5,6 +5,7 @@ import pytest
 
 from permdist import Ballots, Mallows, PlackettLuce, rankings
 from permdist.ballots import levels_of
+from permdist.posterior import sample, simulation_based_calibration
 from permdist.posterior.ballots import no_ballots
 from permdist.posterior.centers import energy_of, move_center
 from permdist.posterior.mallows import MallowsPosterior, MallowsPrior, mallows_problem
@@ -164,6 +165,47 @@ def test_chains_from_random_orders_find_the_same_center():
             draws = run(problem, 200, seed)
             assert abs(draws[-50:, :30].mean(axis=0) - np.argsort(truth)).mean() < 0.5
             assert abs(draws[-50:, -1].mean() / theta[distance] - 1.0) < 0.2
+
+
+CASES = ["kendall top", "kendall some", "cayley top", "ulam full", "hamming ties"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_calibration(case):
+    distance, kind = case.split()
+    orders = np.array([[0, 1, 2, 3]] * 5)
+    if kind == "full":
+        ballots = Ballots.from_orders(orders)
+    elif kind == "top":
+        ballots = Ballots.from_orders(orders[:, :2], n_items=4, subset=False)
+    elif kind == "some":
+        ballots = Ballots.from_orders(orders[:, :3], n_items=4, subset=True)
+    else:
+        ballots = Ballots.from_orders([[[0, 1], [2, 3]]] * 5)
+    prior = MallowsPrior(Gamma(2.0, 2.0 / THETAS[distance]), Mallows([0, 1, 2, 3], 0.2))
+    found = simulation_based_calibration(
+        lambda data: MallowsPosterior(data, distance, prior),
+        ballots,
+        replications=80,
+        draws=15,
+        thin=4 if case in ("ulam full", "kendall top", "cayley top") else 6,
+        tune=40,
+        rng=1,
+    )
+    assert found.worst(bins=8)[1] > 1e-4
+
+
+def test_threads_checkpoints_and_one_ballot(tmp_path):
+    ballots = Ballots.from_orders([[3, 1]], n_items=4, subset=False)
+    options = {"distance": "footrule", "draws": 60, "tune": 20, "chains": 2, "rng": 3}
+    one = sample(Mallows, ballots, Gamma(1.0, 1.0), n_jobs=1, **options)
+    two = sample(Mallows, ballots, Gamma(1.0, 1.0), n_jobs=2, checkpoint=tmp_path / "c", **options)
+    assert np.array_equal(one.draws, two.draws)
+    options["draws"] = 90
+    more = sample(Mallows, ballots, Gamma(1.0, 1.0), checkpoint=tmp_path / "c", **options)
+    straight = sample(Mallows, ballots, Gamma(1.0, 1.0), **options)
+    assert np.array_equal(more.draws, straight.draws)
+    assert more.best().shape[0] == 4
 
 
 def test_a_known_center_or_theta_is_not_estimated():

@@ -86,6 +86,22 @@ def compare(
             "over all ways to break ties); by default that of each measure."
         ),
     ] = None,
+    bayes: Annotated[
+        bool,
+        typer.Option(
+            "--bayes",
+            help="Also show the probabilities to be worse than the baseline, equivalent, and "
+            "better: by a Bayesian signed-rank test, and by a hierarchical model of the folds.",
+        ),
+    ] = False,
+    rope: Annotated[
+        float,
+        typer.Option(
+            help="With --bayes, the region of practical equivalence: differences of at most this "
+            "size do not matter.",
+            min=0.0,
+        ),
+    ] = 0.005,
     folds: Annotated[
         int, typer.Option(help="Number of folds to split a single file into.", min=3, max=10_000)
     ] = 5,
@@ -151,6 +167,7 @@ def compare(
         "baseline": baseline,
         "correction": correction,
         "ties": ties,
+        "rope": rope if bayes else None,
         "random_state": seed,
     }
     if entries is None and len(parts) == 1:

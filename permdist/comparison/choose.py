@@ -38,6 +38,7 @@ def assemble(
     level: float = 0.95,
     random_state: int = 0,
     ties: str | None = None,
+    rope: float | None = None,
 ) -> Comparison:
     """Choose the setting of each learner on the validation part of each fold."""
     names: list[str] = []
@@ -118,6 +119,7 @@ def assemble(
         random_state=random_state,
         n_fits=len({fit.key for fit in fits if not fit.ready}),
         references=references,
+        rope=rope,
         ties=ties,
     )
 

@@ -13,6 +13,7 @@ import numpy as np
 from permdist._check import choice
 from permdist._deprecation import warn_renamed
 from permdist._text import plural, wrapped
+from permdist.comparison.bayes import MODELS, Probabilities, check_rope, probabilities
 from permdist.comparison.published import Published, published
 from permdist.comparison.statistics import (
     TESTS,
@@ -23,9 +24,12 @@ from permdist.comparison.statistics import (
     paired_tests,
 )
 from permdist.comparison.wording import (
+    BAYES_HEAD,
     HEAD,
     PLACES,
     REFERENCES,
+    bayes_text,
+    chances_text,
     comparison_html,
     empty_rule,
     fitted_table,
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
     from permdist.data import Queries
     from permdist.models import Ranker
 
+REGIONS = ("worse", "rope", "better")
 # The columns that a narrow terminal omits, in this order.
 SPARED = ("p (rand.)", "p (Wilcoxon)", "rank", "mean rank", "interval")
 
@@ -97,6 +102,8 @@ class Comparison:
         queries of each fold. They have rows in all tables, but no rank, and are not tested.
     ties : str or None
         The rule for equal scores; None is the rule of each measure.
+    rope : float or None
+        The region of practical equivalence, if tables show Bayesian probabilities (`bayes`).
     """
 
     names: list[str]
@@ -118,6 +125,7 @@ class Comparison:
     n_fits: int = 0
     references: dict[str, list[Evaluation]] = field(default_factory=dict)
     ties: str | None = None
+    rope: float | None = None
 
     @property
     def seed(self) -> int:
@@ -202,7 +210,9 @@ class Comparison:
             ``p_t``, ``p_wilcoxon`` and ``p_randomization`` (NaN for the baseline itself),
             ``seconds`` (per fit with the chosen setting), ``null`` (the number of folds on which
             the chosen model is null) and ``mark`` (of the best three, of learners that are null on
-            every fold, and of references).
+            every fold, and of references). With `rope`, the probabilities to be worse than the
+            baseline, equivalent and better (``signed_rank_worse``, ``signed_rank_rope``, ...,
+            ``hierarchical_better``), as in `bayes`.
         """
         import pandas as pd
 
@@ -253,6 +263,7 @@ class Comparison:
             found_p = paired_tests(differences, self.folds[used], rng=self.random_state)
             for name, p in found_p.items():
                 tests[name][others] = adjust(p, self.correction)
+        chances = {} if self.rope is None else self._chances(values, used, base, self.rope)
         frame = pd.DataFrame(
             {
                 "rank": rank,
@@ -263,6 +274,7 @@ class Comparison:
                 "mean_rank": mean_ranks(values),
                 "difference": means - means[base],
                 **{f"p_{name}": p for name, p in tests.items()},
+                **chances,
                 "seconds": [
                     np.mean([one.seconds for one in self.outcomes[name]]) for name in self.names
                 ],
@@ -295,6 +307,74 @@ class Comparison:
             p = paired_tests(differences, self.folds[used], rng=self.random_state)[test]
             table[rows, columns] = table[columns, rows] = adjust(p, self.correction)
         return pd.DataFrame(table, index=self.names, columns=self.names)
+
+    def bayes(
+        self,
+        measure: str | Measure | None = None,
+        *,
+        rope: float = 0.005,
+        model: str = "signed-rank",
+        baseline: str | None = None,
+    ) -> pd.DataFrame:
+        """Return the probabilities that learners are worse, equivalent or better than the baseline.
+
+        Parameters
+        ----------
+        measure : Measure or str, optional
+        rope : float
+            The region of practical equivalence: differences of at most this size do not matter.
+        model : {"signed-rank", "hierarchical"}
+            The Bayesian signed-rank test over queries (`permdist.comparison.bayes.signed_rank`), or
+            a model in which folds differ, too (`permdist.comparison.bayes.hierarchical`).
+        baseline : str, optional
+            By default the learner that the tables test against.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by learner, without the baseline: ``worse``, ``rope`` and ``better`` for the
+            typical difference, and ``worse_query``, ``rope_query`` and ``better_query`` for the
+            difference on a new query.
+
+        Examples
+        --------
+        >>> from permdist.comparison import compare_scores
+        >>> y, qid = [0, 1] * 20, np.repeat(np.arange(20), 2)
+        >>> scores = {"right": y, "wrong": 1 - np.array(y)}
+        >>> found = compare_scores(scores, y, qid, measures="map")
+        >>> found.bayes("map").loc["wrong", ["worse", "worse_query"]].round(2).tolist()
+        [1.0, 0.98]
+        """
+        import pandas as pd
+
+        choice("model", model, MODELS)
+        margin = check_rope(rope)
+        base = self.tested_against(measure) if baseline is None else baseline
+        choice("baseline", base, self.names)
+        values, used = self._used(measure)
+        against = values[self.names.index(base)]
+        rows = {
+            name: probabilities(row - against, self.folds[used], model, margin, self.random_state)
+            for name, row in zip(self.names, values, strict=True)
+            if name != base
+        }
+        index = pd.Index(list(rows), name="learner")
+        return pd.DataFrame(list(rows.values()), index=index, columns=Probabilities._fields)
+
+    def _chances(
+        self, values: FloatArray, used: BoolArray, base: int, rope: float
+    ) -> dict[str, FloatArray]:
+        """Return the columns of the probabilities of both models; NaN for the baseline."""
+        found: dict[str, FloatArray] = {}
+        for model in MODELS:
+            table = np.full((len(values), 3), np.nan)
+            for row in range(len(values) if values.shape[1] else 0):
+                if row != base:
+                    inputs = values[row] - values[base], self.folds[used], model, rope
+                    table[row] = probabilities(*inputs, self.random_state)[:3]
+            for column, region in zip(table.T, REGIONS, strict=True):
+                found[f"{model.replace('-', '_')}_{region}"] = column
+        return found
 
     def friedman(self, measure: str | Measure | None = None) -> float:
         """Return the p-value of Friedman's test that all learners are equally good."""
@@ -358,11 +438,17 @@ class Comparison:
                         *(p_text(row[f"p_{test}"]) for test in TESTS),
                     ]
                 ),
+                *([] if self.rope is None else map(chances_text, _regions(row))),
                 "" if np.isnan(row["seconds"]) else f"{row['seconds']:.2f}",
                 row["mark"],
             ]
             for name, row in frame.iterrows()
         ]
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings of `rows`, but for the mark."""
+        return HEAD if self.rope is None else (*HEAD[:-1], *BAYES_HEAD, HEAD[-1])
 
     def table(self, measure: str | Measure | None = None) -> tuple[list[str], list[list[str]]]:
         """Return the headings and the `rows` of a measure, without seconds if nothing was fitted.
@@ -371,8 +457,8 @@ class Comparison:
         """
         rows = self.rows(measure)
         if self.n_fits:
-            return list(HEAD), rows
-        return list(HEAD[:-1]), [[*row[:-2], row[-1]] for row in rows]
+            return list(self.headings), rows
+        return list(self.headings[:-1]), [[*row[:-2], row[-1]] for row in rows]
 
     def explain(self, measure: str | Measure | None = None) -> str:
         """Summarize the table of a measure in one sentence."""
@@ -395,9 +481,9 @@ class Comparison:
         else:
             above, below = (f"{n or 'none'} {'is' if n < 2 else 'are'}" for n in (better, worse))
             told = f"against the baseline {base}, {above} significantly better and {below} worse"
-        return (
-            f"{text}; {told} (paired t-test, p < {1 - self.level:.2g}, "
-            f"correction: {self.correction})."
+        tested = f"(paired t-test, p < {1 - self.level:.2g}, correction: {self.correction})."
+        return f"{text}; {told} {tested}" + (
+            "" if self.rope is None else bayes_text(frame, base, self.rope)
         )
 
     def to_text(self, width: int | None = None) -> str:
@@ -468,6 +554,7 @@ class Comparison:
             "random_state": self.random_state,
             "seed": self.random_state,  # its old name, for one release
             "ties": self.ties,
+            "rope": self.rope,
             "tables": tables,
             "references": references,
             "friedman": {one.name: plain(self.friedman(one)) for one in self.measures},
@@ -534,6 +621,14 @@ class Comparison:
 
     def _folds_text(self) -> str:
         return plural(self.n_folds, "fold")
+
+
+def _regions(row: Any) -> list[list[float]]:
+    """Return the probabilities of each model in a row of a table."""
+    return [
+        [float(row[f"{model.replace('-', '_')}_{region}"]) for region in REGIONS]
+        for model in MODELS
+    ]
 
 
 def _joined(parts: list[Evaluation], measure: str) -> FloatArray:

@@ -16,6 +16,7 @@ from permdist._deprecation import renamed_arguments
 from permdist._html import block, facts, note, record_frame
 from permdist._progress import live_bar
 from permdist._signals import handled
+from permdist.comparison.bayes import check_rope
 from permdist.comparison.choose import assemble
 from permdist.comparison.entries import (
     Entry,
@@ -52,6 +53,7 @@ def compare(
     correction: str = "holm",
     level: float = 0.95,
     ties: str | None = None,
+    rope: float | None = None,
     directory: str | Path | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -94,6 +96,9 @@ def compare(
         The rule for equal scores in all measures, also in `select`: the document that comes first
         in the file, or the mean over all ways to break ties, under which the order of the file
         has no effect. By default the rule of each measure.
+    rope : float, optional
+        If given, the tables also show the probabilities of `Comparison.bayes`, with this region of
+        practical equivalence, such as 0.005.
     directory : path, optional
         A folder to store finished fits in. A comparison with the same folder reuses them and makes
         only the fits that are missing.
@@ -127,6 +132,7 @@ def compare(
     taken = tuple(dict.fromkeys((*chosen, by)))
     names = [entry.name for entry in entries] + [str(name) for name in scores or ()]
     check_options(correction, level, random_state, baseline, names)
+    margin = None if rope is None else check_rope(rope)
     parts = check_folds(folds)
     others, no_fits, known = ([], [], []) if scores is None else as_entries(scores, parts, taken)
     check_names([*entries, *others])
@@ -145,6 +151,7 @@ def compare(
         level=level,
         random_state=random_state,
         ties=ties,
+        rope=margin,
     )
 
 

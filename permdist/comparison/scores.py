@@ -9,6 +9,7 @@ import numpy as np
 
 from permdist._check import finite, grades
 from permdist._groups import group_queries
+from permdist.comparison.bayes import check_rope
 from permdist.comparison.choose import assemble
 from permdist.comparison.entries import Entry, check_names, check_options
 from permdist.comparison.fits import Fit, Outcome
@@ -39,6 +40,7 @@ def compare_scores(
     correction: str = "holm",
     level: float = 0.95,
     ties: str | None = None,
+    rope: float | None = None,
     random_state: int = 0,
     regroup: bool = False,
 ) -> Comparison:
@@ -67,6 +69,9 @@ def compare_scores(
         The level of the confidence intervals.
     ties : {"index", "average"}, optional
         The rule for equal scores in all measures, as in `compare`.
+    rope : float, optional
+        If given, the tables also show the probabilities of `Comparison.bayes`, with this region of
+        practical equivalence, such as 0.005.
     random_state : int
         The random state of the randomization test.
     regroup : bool
@@ -89,6 +94,7 @@ def compare_scores(
     chosen = several(measures, ties)
     given = _named(scores)
     check_options(correction, level, random_state, baseline, list(given))
+    margin = None if rope is None else check_rope(rope)
     if isinstance(y, Queries):
         if qid is not None:
             raise TypeError("qid: a collection of queries brings its own")
@@ -120,6 +126,7 @@ def compare_scores(
         level=level,
         random_state=random_state,
         ties=ties,
+        rope=margin,
     )
 
 

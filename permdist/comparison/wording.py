@@ -31,6 +31,8 @@ HEAD = (
     "p (rand.)",
     "fit, s",
 )
+# By model of `permdist.comparison.bayes`: worse, equivalent and better than the baseline.
+BAYES_HEAD = ("Pr (ranks)", "Pr (folds)")
 # By mark.
 PLACES = {
     "first": "1st",
@@ -92,7 +94,8 @@ def comparison_html(comparison: Comparison) -> str:
     parts = []
     for measure in comparison.measures:
         rows = [[*row[:-1], PLACES[row[-1]]] for row in comparison.rows(measure)]
-        parts += [table((*HEAD, ""), rows, title(measure)), note(comparison.explain(measure))]
+        head = (*comparison.headings, "")
+        parts += [table(head, rows, title(measure)), note(comparison.explain(measure))]
     left = [note(f"Left out: {name}: {reason}") for name, reason in comparison.failures.items()]
     queries = plural(len(comparison.qids), "test query", "test queries")
     sizes = f"{plural(len(comparison.names), 'learner')}, {queries}"
@@ -120,6 +123,46 @@ def _short(value: Any) -> str:
 def p_text(value: float) -> str:
     """Return a p-value as a string, empty for NaN."""
     return "" if value != value else ("<0.001" if value < 0.001 else f"{value:.3f}")
+
+
+def bayes_text(frame: pd.DataFrame, base: str, rope: float) -> str:
+    """Return a sentence about the Bayesian probabilities of a table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        As from `Comparison.to_frame`, with probabilities.
+    base : str
+        The learner that the others are compared with.
+    rope : float
+    """
+    others = frame.drop(index=base)
+    said = [
+        plural(int((others[f"signed_rank_{region}"] > 0.95).sum()), "learner") + f" {told}"
+        for region, told in (("worse", "worse"), ("rope", "equivalent"), ("better", "better"))
+    ]
+    return (
+        f" Pr: percent probabilities to be worse than {base} / equivalent / better, with "
+        f"differences up to {rope:g} equivalent; with more than 95% by ranks {said[0]}, "
+        f"{said[1]}, {said[2]}."
+    )
+
+
+def chances_text(values: Sequence[float]) -> str:
+    """Return probabilities in percent, empty for NaN.
+
+    Examples
+    --------
+    >>> chances_text([0.0213, 0.1, 0.8787]), chances_text([0.0, 0.0004, 0.9996])
+    ('2/10/88', '0/<1/>99')
+    """
+    return "" if any(value != value for value in values) else "/".join(map(_percent, values))
+
+
+def _percent(value: float) -> str:
+    if 0.0 < value < 0.005:
+        return "<1"
+    return ">99" if 0.995 < value < 1.0 else f"{100.0 * value:.0f}"
 
 
 def plain(value: Any) -> Any:

@@ -9,7 +9,9 @@ from permdist.posterior.exact import ExactPosterior, exact
 from permdist.posterior.expectations import Expected
 from permdist.posterior.families import problem_of, register_family
 from permdist.posterior.files import load
+from permdist.posterior.interop import to_jax, to_pytensor
 from permdist.posterior.mallows import MallowsPosterior, MallowsPrior
+from permdist.posterior.mixtures import MixturePosterior
 from permdist.posterior.priors import Flat, Gamma, Normal, Prior, UniformCenter
 from permdist.posterior.problem import Problem, Variable
 from permdist.posterior.result import Posterior
@@ -27,6 +29,7 @@ __all__ = [
     "ImproperPosteriorError",
     "MallowsPosterior",
     "MallowsPrior",
+    "MixturePosterior",
     "Normal",
     "Posterior",
     "PosteriorSummary",
@@ -44,4 +47,6 @@ __all__ = [
     "register_family",
     "sample",
     "simulation_based_calibration",
+    "to_jax",
+    "to_pytensor",
 ]

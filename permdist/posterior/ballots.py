@@ -81,8 +81,16 @@ def no_ballots(n_items: int, names: Sequence[str] | None = None) -> Ballots:
     one = Ballots.of(np.arange(n_items)[None, :], names=names)
     none = np.zeros(0, np.int64)
     start = np.zeros(1, np.int64)
-    empty = {"items": none, "sizes": none, "ptr": start, "stages": start, "ballot": none}
-    return dataclasses.replace(one, **empty, signs=np.zeros(0), weights=np.zeros(0))
+    return dataclasses.replace(
+        one,
+        items=none,
+        ptr=start,
+        sizes=none,
+        stages=start,
+        signs=np.zeros(0),
+        ballot=none,
+        weights=np.zeros(0),
+    )
 
 
 def one_by_one(ballots: Ballots) -> Ballots:
@@ -128,3 +136,20 @@ def _ranges(begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
     owner = np.repeat(np.arange(len(begin)), lengths)
     starts = pointers(lengths)[:-1]
     return owner, np.repeat(begin - starts, lengths) + np.arange(len(owner))
+
+
+def read_ballots(data: Any, *, n_items: int | None, **options: Any) -> Ballots:
+    """Return ballots from what a user gives; none of them from None.
+
+    Parameters
+    ----------
+    data : object
+    n_items : int or None
+    **options
+        Of `permdist.Ballots.of`.
+    """
+    if data is not None:
+        return Ballots.of(data, n_items=n_items, **options)
+    if n_items is None:
+        raise TypeError("data: expected ballots, or n_items=... to draw from the prior")
+    return no_ballots(n_items, options.get("names"))

@@ -17,7 +17,7 @@ from permdist._kernels import kernel
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
 
-CAYLEY, ULAM = 2, 3
+CAYLEY, ULAM, CAYLEY_TOP = 2, 3, 4
 
 
 class Energy(NamedTuple):
@@ -30,11 +30,12 @@ class Energy(NamedTuple):
     places : array of float, shape (n, n) or (0, 0)
         What it costs that an item is at a position.
     ranks : array of int, shape (ballots, n)
-        The rank of each item on each ballot.
+        The rank of each item on each ballot; of first places the level, for `CAYLEY_TOP`.
     coefs : array of float, shape (ballots,)
         What a unit of distance from a ballot costs.
     kind : int
-        The distance from these ballots, `CAYLEY` or `ULAM`.
+        The distance from these ballots, `CAYLEY`, `ULAM` or `CAYLEY_TOP`. The last one adds up
+        what the stages of the first places add to Cayley's distance; of full rankings, all of it.
     """
 
     pairs: FloatArray
@@ -44,10 +45,14 @@ class Energy(NamedTuple):
     kind: int
 
 
-def empty(n: int) -> Energy:
-    """Return the energy of a uniform center of n items."""
-    none = np.zeros((0, 0))
-    return Energy(none, none, np.zeros((0, n), np.int64), np.zeros(0), CAYLEY)
+def joined(cost: Energy, theta: float, prior: Energy) -> Energy:
+    """Return minus the log-density of the center: theta times the distance, and the prior."""
+    pairs, places = theta * cost.pairs, theta * cost.places
+    if len(prior.pairs):
+        pairs = pairs + prior.pairs if len(pairs) else prior.pairs
+    if len(prior.places):
+        places = places + prior.places if len(places) else prior.places
+    return Energy(pairs, places, cost.ranks, theta * cost.coefs, cost.kind)
 
 
 # ---- kernels: the arrays of `Energy`, order (n,), seqs (ballots, n) the ranks along the order ---
@@ -70,6 +75,27 @@ def _cycles(seq: IntArray, seen: IntArray) -> int:
 
 
 @kernel
+def _closed(seq: IntArray, seen: IntArray) -> int:
+    """Count the cycles within the first places, of which there are as many as the last level.
+
+    All other places are added, so that n less this number is what the first places add.
+    """
+    n, most = len(seq), 0
+    for k in range(n):
+        seen[k] = 0
+        most = max(most, seq[k])
+    cycles = n - most
+    for k in range(most):
+        at = k
+        while at < most and seen[at] == 0:
+            seen[at] = 1
+            at = seq[at]
+            if at == k:
+                cycles += 1
+    return cycles
+
+
+@kernel
 def _insert(tails: IntArray, length: int, value: int) -> int:
     """Return where a value goes in ascending tails of increasing subsequences, and put it there."""
     low, high = 0, length
@@ -88,6 +114,8 @@ def _kept(seq: IntArray, spare: IntArray, kind: int) -> int:
     """Return n less the distance: the number of cycles, or the longest increasing subsequence."""
     if kind == 2:
         return _cycles(seq, spare)
+    if kind == 4:
+        return _closed(seq, spare)
     length = 0
     for k in range(len(seq)):
         length = max(length, _insert(spare, length, seq[k]) + 1)
@@ -347,7 +375,7 @@ def move_center(
         for k in range(n):
             seqs[v, k] = ranks[v, order[k]]
     tails, spare, values = np.empty(n, np.int64), np.empty((3, n), np.int64), np.empty(n)
-    cayley = len(coefs) > 0 and kind == 2
+    cayley = len(coefs) > 0 and kind != 3
     if not cayley:
         for item in range(n):
             inputs = pairs, places, seqs, coefs

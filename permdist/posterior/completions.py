@@ -179,3 +179,25 @@ def ranks_of(orders: IntArray) -> IntArray:
         for k in range(orders.shape[1]):
             result[row, orders[row, k]] = k
     return result
+
+
+@kernel
+def distances_to(levels: IntArray, center: IntArray, kind: int, costs: FloatArray) -> FloatArray:
+    """Return the distance of each ballot from a center, shape (ballots,).
+
+    Of full rankings; for Kendall's distance also of ties: the pairs in the opposite order.
+    """
+    rows, n = levels.shape
+    result, spare = np.zeros(rows), np.empty(n, np.int64)
+    seq = np.empty(n, np.int64)
+    for row in range(rows):
+        for k in range(n):
+            seq[k] = levels[row, center[k]]
+        # Ranks along the center have the distance of the order: all are symmetric.
+        if kind == 0:
+            for k in range(n):
+                for p in range(k):
+                    result[row] += seq[p] > seq[k]
+        else:
+            result[row] = distance_of(seq, kind, costs, spare)
+    return result

@@ -18,6 +18,7 @@ FAMILIES: dict[str, Maker | str] = {
     "DavidsonLuce": "permdist.posterior.luce:luce_problem",
     "GaussianScores": "permdist.posterior.gaussian_scores:gaussian_problem",
     "Mallows": "permdist.posterior.mallows:mallows_problem",
+    "Mixture": "permdist.posterior.mixtures:mixture_problem",
     "MLE": "permdist.posterior.linear:linear_problem",
     "ConvexLoss": "permdist.posterior.linear:linear_problem",
     "ListMLE": "permdist.posterior.linear:linear_problem",

@@ -25,12 +25,12 @@ from permdist.distributions.distance_model import (
 )
 from permdist.distributions.mallows import Mallows
 from permdist.posterior.ballots import (
-    no_ballots,
     observed_ballots,
     one_by_one,
+    read_ballots,
     replicate_ballots,
 )
-from permdist.posterior.centers import CAYLEY, Energy, energy_of, move_center
+from permdist.posterior.centers import CAYLEY, CAYLEY_TOP, Energy, energy_of, joined, move_center
 from permdist.posterior.completions import (
     any_completions,
     complete,
@@ -44,6 +44,7 @@ from permdist.posterior.problem import Problem, Variable
 from permdist.posterior.spreads import ThetaStep, normalizer
 from permdist.rankings import check_orders, order_to_ranks
 from permdist.sums.agreeing_draws import KINDS
+from permdist.sums.agreeing_levels import is_top
 from permdist.sums.mallows_kendall import stage_sums
 
 if TYPE_CHECKING:
@@ -150,9 +151,15 @@ class MallowsPrior:
 class MallowsPosterior(Problem):
     """The posterior of `Mallows`: the ranks of the items in the center, and theta.
 
-    Full rankings, and with Kendall's distance all rankings of all items with ties or of the first
-    places, are summed up once. Other ballots are completed: the orders that agree with them are
-    part of the state of a chain, and of the log-density that is recorded with the draws.
+    Full rankings, with Cayley's distance also first places, and with Kendall's distance all
+    rankings of all items with ties or of the first places, are summed up once. Other
+    ballots are completed: the orders that agree with them are part of the state of a chain, and of
+    the log-density that is recorded with the draws.
+
+    The posterior of a center may have several modes. Chains start at random centers and propose to
+    relocate and swap items, and to reverse and exchange blocks; R-hat shows where that is not
+    enough, as with Ulam's distance and lists of a few first places of many items, where completed
+    orders and center hold each other.
 
     Parameters
     ----------
@@ -204,7 +211,8 @@ class MallowsPosterior(Problem):
         self._read(levels_of(data), data.weights)
         self._refuse_improper()
         self._theta_step = ThetaStep(
-            self.prior.theta, normalizer(distance, self.n, self._total, self._buckets)
+            self.prior.theta,
+            normalizer(distance, self.n, self._total, self._buckets, self._missing),
         )
 
     # ---- data --------------------------------------------------------------------------------
@@ -216,6 +224,12 @@ class MallowsPosterior(Problem):
         whole = (levels >= 0).all(axis=1)
         full = whole & (levels.max(axis=1, initial=-1) == n - 1)
         known = whole if self.distance == "kendall" else full
+        self._missing = None
+        if self.distance == "cayley":
+            known = np.array([bool((row >= 0).all()) and is_top(row) for row in levels], np.bool_)
+            self._missing = np.zeros(n + 1)
+            below = n - levels.max(axis=1, initial=0)
+            np.add.at(self._missing, below[says & known], weights[says & known])
         self._kind, self._costs = KINDS[self.distance], displacement_costs(self.distance, n)
         static, self._buckets = levels[says & known], None
         counts = weights[says & known]
@@ -234,7 +248,10 @@ class MallowsPosterior(Problem):
         elif len(static):
             ranks, which = np.unique(static, axis=0, return_inverse=True)
             coefs = np.bincount(which.reshape(-1), counts).astype(np.float64)
-        self._static = Energy(pairs, places, ranks, coefs, max(self._kind, CAYLEY))
+        kind = max(self._kind, CAYLEY)
+        if self.distance == "cayley" and not full[says & known].all():
+            kind = CAYLEY_TOP
+        self._static = Energy(pairs, places, ranks, coefs, kind)
         rest = says & ~known
         copies = weights[rest]
         if (copies != np.rint(copies)).any():
@@ -315,13 +332,13 @@ class MallowsPosterior(Problem):
         for row in range(len(draws)):
             if len(orders):
                 if self.center is None and prior is not None:
-                    fixed = _joined(self._static, theta, prior)
+                    fixed = joined(self._static, theta, prior)
                     inputs = self._open, order, self._kind, self._costs, theta
                     relabel(orders, *inputs, *fixed, n // 4 + 1, rng)
                 complete(orders, self._open, order, self._kind, self._costs, theta, rng)
                 cost = self._cost(orders)
             if self.center is None and prior is not None:
-                move_center(order, *_joined(cost, theta, prior), BLOCKS, rng)
+                move_center(order, *joined(cost, theta, prior), BLOCKS, rng)
             elif self.center is None:
                 order = self._move_slowly(order, cost, theta, rng)
             total = energy_of(order, *cost)
@@ -416,7 +433,7 @@ class MallowsPosterior(Problem):
 
     def prior_draws(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Draw from the prior, shape (size, self.size)."""
-        parts = []
+        parts: list[Any] = []
         if self.center is None:
             parts.append(order_to_ranks(self.prior.draw_centers(size, self.n, rng)))
         if self.theta is None:
@@ -483,23 +500,6 @@ def mallows_problem(
     return MallowsPosterior(ballots, distance, prior, theta=theta, center=center)
 
 
-def read_ballots(data: Any, *, n_items: int | None, **options: Any) -> Ballots:
-    """Return ballots from what a user gives; none of them from None.
-
-    Parameters
-    ----------
-    data : object
-    n_items : int or None
-    **options
-        Of `permdist.Ballots.of`.
-    """
-    if data is not None:
-        return Ballots.of(data, n_items=n_items, **options)
-    if n_items is None:
-        raise TypeError("data: expected ballots, or n_items=... to draw from the prior")
-    return no_ballots(n_items, options.get("names"))
-
-
 def log_probs(
     data: Ballots,
     levels: IntArray,
@@ -563,16 +563,6 @@ def _distances(levels: IntArray, centers: IntArray, distance: str) -> FloatArray
         return result
     orders = np.argsort(levels, axis=1)
     return rankings.distance_matrix(centers, orders, distance=distance).astype(np.float64)
-
-
-def _joined(cost: Energy, theta: float, prior: Energy) -> Energy:
-    """Return minus the log-density of the center: theta times the distance, and the prior."""
-    pairs, places = theta * cost.pairs, theta * cost.places
-    if len(prior.pairs):
-        pairs = pairs + prior.pairs if len(pairs) else prior.pairs
-    if len(prior.places):
-        places = places + prior.places if len(places) else prior.places
-    return Energy(pairs, places, cost.ranks, theta * cost.coefs, cost.kind)
 
 
 def _has_cycle(above: BoolArray) -> bool:

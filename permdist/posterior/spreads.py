@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,7 +85,11 @@ class SlowNormalizer:
 
 
 def normalizer(
-    distance: str, n: int, total: float, buckets: FloatArray | None = None
+    distance: str,
+    n: int,
+    total: float,
+    buckets: FloatArray | None = None,
+    missing: FloatArray | None = None,
 ) -> Normalizer | SlowNormalizer:
     """Return the normalizer of some rankings of n items.
 
@@ -97,12 +102,17 @@ def normalizer(
     buckets : array of float, shape (n + 1,), optional
         For Kendall's distance how many buckets of each size they have: the sums over the orders
         of a bucket.
+    missing : array of float, shape (n + 1,), optional
+        For Cayley's distance the number of first places by how many items are below them: what is
+        below has no factor.
     """
     none = np.zeros(0)
     if distance in ("kendall", "cayley"):
         coefs = np.full(n + 1, -total)
         if buckets is not None:
             coefs += np.cumsum(buckets[::-1])[::-1]
+        if missing is not None:
+            coefs += np.cumsum(missing[::-1])[::-1]
         coefs[:2] = 0.0
         return Normalizer(KENDALL if distance == "kendall" else CAYLEY, coefs, none, none)
     if n > MOST_COUNTED.get(distance, n):
@@ -112,6 +122,7 @@ def normalizer(
     return Normalizer(COUNTED, np.array([-total]), logs[there], there.astype(np.float64))
 
 
+@lru_cache(maxsize=32)
 def _log_counts(distance: str, n: int) -> FloatArray:
     """Return the logarithm of the number of orders at each distance."""
     if distance == "hamming":
@@ -162,9 +173,9 @@ class ThetaStep:
         rng : Generator
         """
         norm = self.normalizer
-        if isinstance(self.prior, Gamma | Flat) and isinstance(norm, Normalizer):
-            gamma = isinstance(self.prior, Gamma)
-            shape, rate = (self.prior.shape, self.prior.rate) if gamma else (1.0, 0.0)
+        prior = self.prior
+        if isinstance(prior, Gamma | Flat) and isinstance(norm, Normalizer):
+            shape, rate = (prior.shape, prior.rate) if isinstance(prior, Gamma) else (1.0, 0.0)
             inputs = norm.kind, norm.coefs, norm.logs, norm.distances
             return float(slice_theta(theta, cost, shape, rate, *inputs, rng))
         return _slice(theta, lambda value: norm(value) - value * cost + self.log_prior(value), rng)

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from permdist.measures import Measure
 
 
+BAYES = (
+    " Pr (ranks) and Pr (folds) are posterior probabilities, in percent, that a learner is worse "
+    "than the baseline, equivalent in practice, or better: by a Bayesian signed-rank test over "
+    "queries, and by a hierarchical model in which the folds differ, too. They are not adjusted."
+)
 # What stands for a setting, by the source of the learner.
 NO_CHOICE = {"fit": "no choice", "model": "fitted before", "scores": "scores only"}
 
@@ -101,6 +106,7 @@ def results_section(report: Report, comparison: Comparison, *_: object) -> None:
             "and so is the mean rank, where 1 is best. The p-values are for paired differences "
             f"from {comparison.baseline or 'the best learner'}"
             + (f", adjusted for multiple comparisons{corrected}." if corrected else ".")
+            + ("" if comparison.rope is None else BAYES)
             + " Two rows are references without a learner: the order of the documents in the file, "
             "and the expectation of a random order. They have no rank and are not tested.",
         )
@@ -156,7 +162,11 @@ def _table(comparison: Comparison, measure: Measure) -> tuple[list[str], list[li
         row = frame.loc[name]
         worse = comparison.is_worse(row)
         keys = ("mean", "standard_error", "low", "rank", "mean_rank", "difference")
-        values = [float(row[key]) for key in (*keys, *(f"p_{test}" for test in TESTS), "seconds")]
+        # Columns are sorted by the probability to be better.
+        sorts = ["signed_rank_better", "hierarchical_better"]
+        bayes = [] if comparison.rope is None else sorts
+        tests = [f"p_{test}" for test in TESTS]
+        values = [float(row[key]) for key in (*keys, *tests, *bayes, "seconds")]
         cells = [
             Cell(text, value if text else None)
             for text, value in zip(texts[1:-1], values, strict=False)
