@@ -180,12 +180,11 @@ class LucePosterior(Smooth):
         return result
 
     def record(self, parameters: FloatArray) -> FloatArray:
-        """Return the draws for parameters (m, p), shape (m, size)."""
+        """Return the draws for parameters (..., p), shape (..., size)."""
         if self.design is None:
             return parameters
-        rows = np.ascontiguousarray(parameters[:, : self.n_scores])
-        scores = times(rows, self._design_rows) + self.known
-        return np.concatenate([scores, parameters], axis=1)
+        scores = times(parameters[..., : self.n_scores], self._design_rows) + self.known
+        return np.concatenate([scores, parameters], axis=-1)
 
     @cached_property
     def _design_rows(self) -> FloatArray:
