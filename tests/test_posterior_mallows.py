@@ -167,8 +167,10 @@ def test_chains_from_random_orders_find_the_same_center():
             assert abs(draws[-50:, -1].mean() / theta[distance] - 1.0) < 0.2
 
 
-@pytest.mark.parametrize("case", ["kendall top", "kendall some", "footrule top", "cayley some",
-                                  "cayley top", "ulam full", "hamming ties", "spearman full"])  # fmt: skip
+CASES = ["kendall top", "kendall some", "cayley top", "ulam full", "hamming ties"]
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_calibration(case):
     distance, kind = case.split()
     orders = np.array([[0, 1, 2, 3]] * 5)
@@ -184,9 +186,9 @@ def test_calibration(case):
     found = simulation_based_calibration(
         lambda data: MallowsPosterior(data, distance, prior),
         ballots,
-        replications=120,
+        replications=80,
         draws=15,
-        thin=4 if kind == "full" or case in ("kendall top", "cayley top") else 8,
+        thin=4 if case in ("ulam full", "kendall top", "cayley top") else 6,
         tune=40,
         rng=1,
     )

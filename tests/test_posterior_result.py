@@ -8,10 +8,11 @@ import pytest
 import xarray
 from scipy import stats
 
-from permdist import PlackettLuce
+from permdist import DavidsonLuce, PlackettLuce
 from permdist.ballots import Ballots
+from permdist.consensus import count_pairs
 from permdist.diagnostics.summary import load_arviz
-from permdist.posterior import Posterior, Problem, Variable, compare, load, places
+from permdist.posterior import Posterior, Problem, Variable, compare, load, places, problem_of
 from permdist.posterior.groups import table_of_ranks
 
 NAMES = ("tea", "milk", "cola")
@@ -474,3 +475,17 @@ def test_ranks_of_ballots_of_all_kinds():
     assert table.tolist() == [[1, 1, 3, 4], [2, 3, 1, 4], [2, 1, 2, 2]]
     table = table_of_ranks(Ballots.of(lists[:2], n_items=4, subset=True))
     assert table.tolist() == [[1, 1, 3, 0], [2, 3, 1, 0]]
+
+
+def test_replicated_battles_have_davidsons_chances():
+    battles = Ballots.of([["a", "b"]] * 20_000 + [[["a", "b"]]] * 20_000, subset=True)
+    problem = problem_of(DavidsonLuce, battles, 1.0)
+    scores, tie = np.array([0.4, -0.4]), -0.3
+    found = problem.replicate(np.append(scores, tie), np.random.default_rng(0))
+    model = DavidsonLuce(scores, [tie])
+    wins, ties = count_pairs(found).wins, count_pairs(found).ties
+    shares = np.array([wins[0, 1], wins[1, 0], ties[0, 1]]) / 40_000
+    wanted = np.exp([model.log_prob([[0, 1]])[0], model.log_prob([[1, 0]])[0], 0.0])
+    wanted[2] = 1.0 - wanted[:2].sum()
+    error = np.sqrt(wanted * (1.0 - wanted) / 40_000)
+    assert (np.abs(shares - wanted) < 4.5 * error).all()

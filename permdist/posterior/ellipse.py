@@ -216,12 +216,18 @@ def outward(reference: Reference, x: FloatArray, theta: FloatArray) -> float:
     return total + np.log(product)
 
 
-@kernel
 def times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Multiply rows (m, p) with a matrix (p, k).
+    """Multiply rows (..., p) with a matrix (p, k).
 
     The bits of a row do not depend on how many there are, unlike those of the usual product.
     """
+    flat = np.ascontiguousarray(rows, dtype=np.float64).reshape(-1, rows.shape[-1])
+    return _times(flat, np.ascontiguousarray(matrix)).reshape(*rows.shape[:-1], matrix.shape[1])
+
+
+@kernel
+def _times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Multiply rows (m, p) with a matrix (p, k)."""
     result = np.zeros((rows.shape[0], matrix.shape[1]))
     for row in range(rows.shape[0]):
         for i in range(matrix.shape[0]):

@@ -64,10 +64,8 @@ def to_jax(problem: Problem, *, prior: bool = True) -> Callable[[Any], Any]:
 
     def called(theta: Any) -> Any:
         theta = jax.numpy.asarray(theta, dtype=float)
-        shapes = (
-            jax.ShapeDtypeStruct((), theta.dtype),
-            jax.ShapeDtypeStruct(theta.shape, theta.dtype),
-        )
+        shape: Any = jax.ShapeDtypeStruct
+        shapes = shape((), theta.dtype), shape(theta.shape, theta.dtype)
         return jax.pure_callback(computed, shapes, theta, vmap_method="sequential")
 
     @jax.custom_vjp  # type: ignore[untyped-decorator, unused-ignore]

@@ -61,8 +61,8 @@ class LinearPosterior(Smooth):
     >>> from permdist import data
     >>> from permdist.models import ListMLE
     >>> problem = LinearPosterior(ListMLE(C=10.0), data.make_letor(40, rng=0))
-    >>> problem.size
-    25
+    >>> problem.size  # 25 features, two of which never differ within a query
+    23
     """
 
     def __init__(
@@ -147,17 +147,25 @@ class LinearPosterior(Smooth):
         return parameters / self.spread
 
     def value(self, parameters: FloatArray) -> float:
-        """Return the logarithm of prior times (pseudo-)likelihood."""
-        values, _ = self._bound(self._features @ parameters)
-        return -self.heat * float(values.sum()) + self.prior.log_density(parameters / self.spread)
+        """Return the logarithm of prior times (pseudo-)likelihood.
 
-    def log_density_at(self, parameters: FloatArray) -> float:
-        """Return the logarithm of prior times (pseudo-)likelihood of coefficients (p,)."""
-        return self.value(parameters * self.spread)
+        The prior is a density of coefficients of standardized features, as the parameters are.
+        """
+        values, _ = self._bound(self._features @ parameters)
+        return -self.heat * float(values.sum()) + self._log_prior(parameters)
+
+    def _log_prior(self, parameters: FloatArray) -> float:
+        volume = float(np.log(self.spread).sum())
+        return self.prior.log_density(parameters / self.spread) - volume
+
+    def parameters_of(self, draws: FloatArray) -> FloatArray:
+        """Return coefficients of standardized features, for draws (..., p)."""
+        return draws * self.spread
 
     def derivatives(self, parameters: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Return the value, the gradient (p,) and minus the second derivatives (p, p)."""
-        inner, slope, second = self.prior.derivatives(parameters / self.spread)
+        _, slope, second = self.prior.derivatives(parameters / self.spread)
+        inner = self._log_prior(parameters)
         value, gradient = self._loss(parameters)
         steps = STEP / np.sqrt(1.0 + np.abs(gradient))
         curvature = np.empty((len(parameters), len(parameters)))

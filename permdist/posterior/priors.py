@@ -135,7 +135,7 @@ class Normal(Prior):
 
     Examples
     --------
-    >>> Normal(0.0, 4.0).log_density(np.zeros(1)).round(4)
+    >>> round(Normal(0.0, 4.0).log_density(np.zeros(1)), 4)
     -1.6121
     """
 
@@ -321,7 +321,7 @@ class UniformCenter:
 
     Examples
     --------
-    >>> UniformCenter().log_density(3).round(4)
+    >>> round(UniformCenter().log_density(3), 4)
     -1.7918
     """
 

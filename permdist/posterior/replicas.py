@@ -130,6 +130,8 @@ def _tied_ranks(
     """Return the number of each alternative's bucket, with ties of the given prevalence."""
     with np.errstate(divide="ignore"):
         ties = np.log(deltas[1:])
+    if (np.diff(ptr) == 2).all() and len(ptr) > 1:
+        return _battle_ranks(utilities.reshape(-1, 2), float(ties[1]), rng)
     result = np.empty(len(utilities), dtype=np.int64)
     for a, b in bounds(ptr):
         scores = utilities[a:b] - utilities[a:b].max()
@@ -139,3 +141,14 @@ def _tied_ranks(
         ranks, _ = davidson_draws.draw(tree, logs, scores, ties[:largest], uniforms)
         result[a:b] = ranks[0]
     return result
+
+
+def _battle_ranks(utilities: FloatArray, tie: float, rng: np.random.Generator) -> IntArray:
+    """Return the numbers of the buckets of two alternatives each, all ballots at once."""
+    first, second = utilities.T
+    logs = np.stack([first, second, tie + 0.5 * (first + second)])
+    chances = np.exp(logs - logs.max(axis=0))
+    chances /= chances.sum(axis=0)
+    drawn = rng.random(len(utilities))
+    won, lost = drawn < chances[0], drawn >= 1.0 - chances[1]
+    return np.column_stack([lost & ~won, won]).astype(np.int64).ravel()

@@ -81,7 +81,7 @@ class Smooth(Problem):
 
     @abstractmethod
     def record(self, parameters: FloatArray) -> FloatArray:
-        """Return the draws for parameters (m, p), shape (m, size)."""
+        """Return the draws for parameters (..., p), shape (..., size)."""
 
     @property
     def free(self) -> FloatArray:
@@ -238,7 +238,7 @@ class Smooth(Problem):
         return full[:, free.shape[1] :]
 
     def projected(self, parameters: FloatArray) -> FloatArray:
-        """Return parameters (m, p) without their parts in free directions."""
+        """Return parameters (..., p) without their parts in free directions."""
         if not self.free.shape[1]:
             return parameters
         return parameters - ellipse.times(ellipse.times(parameters, self.free), self._free_rows)
