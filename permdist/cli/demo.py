@@ -1,10 +1,6 @@
 """``permdist demo``: the library on a simulated collection, as a report with pictures."""
 
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -115,10 +111,7 @@ def demo(
     console = Console(stderr=as_json)
     terminal = Console(stderr=True)
     columns = (SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"))
-    with (
-        _compiling_ahead(),
-        Progress(*columns, TimeElapsedColumn(), console=terminal) as progress,
-    ):
+    with Progress(*columns, TimeElapsedColumn(), console=terminal) as progress:
         for text, step in STEPS:
             task = progress.add_task(text, total=1)
             state.tell = partial(_describe, progress, task, text)
@@ -138,26 +131,6 @@ def demo(
         highlight=False,
         markup=False,
     )
-
-
-@contextmanager
-def _compiling_ahead() -> Iterator[None]:
-    """Let another process compile what the last step needs, while the first steps use one core.
-
-    Only where kernels had to be compiled so far: otherwise all of them will be there.
-    """
-    from permdist._compiling import COMPILING
-
-    if COMPILING.kernels == 0 or (os.cpu_count() or 1) < 2:
-        yield
-        return
-    code = "from permdist.cli.warmup import warm; warm('identities')"
-    command, nowhere = [sys.executable, "-P", "-c", code], subprocess.DEVNULL
-    with subprocess.Popen(command, stdout=nowhere, stderr=nowhere) as process:
-        try:
-            yield
-        finally:
-            process.kill()
 
 
 def _describe(progress: "Progress", task: "TaskID", text: str, more: str) -> None:
