@@ -185,7 +185,10 @@ def _differences(
     """
     for q in range(first, last):
         a, b = ptr[q], ptr[q + 1]
-        middle = 0.5 * (scores[a:b].max() + scores[a:b].min())
+        lowest, highest = scores[a], scores[a]
+        for i in range(a + 1, b):
+            lowest, highest = min(lowest, scores[i]), max(highest, scores[i])
+        middle = 0.5 * (highest + lowest)
         # From the top down: the sum of exp(-H) over those above with a higher label.
         above, t, total = 0.0, a, 0.0
         for place in range(a, b):
@@ -212,7 +215,10 @@ def _wrong_pairs(scores: FloatArray, labels: IntArray, order: IntArray, share: F
     O(n log n): documents from the lowest label up enter a tree of counts by score.
     """
     n = len(order)
-    by_score = ascending(scores[order])
+    picked = np.empty(n)
+    for t in range(n):
+        picked[t] = scores[order[t]]
+    by_score = ascending(picked)
     rank = np.empty(n, np.int64)
     place, last = 0, np.nan
     for t in range(n):

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from permdist._kernels import kernel
 from permdist._loops import ascending as stable_order
-from permdist._loops import sort
+from permdist._loops import copy, members_by, sort
 from permdist._ragged import pack
 from permdist.models.batch import in_threads
 from permdist.models.blocks import columns_of
@@ -203,7 +203,9 @@ def _joined(centers: FloatArray, close: FloatArray) -> FloatArray:
 def ascending(values: FloatArray) -> IntArray:
     """Return the order of values, lowest first, in linear time unless they are very uneven."""
     n = len(values)
-    low, high = values.min(), values.max()
+    low, high = values[0], values[0]
+    for i in range(1, n):
+        low, high = min(low, values[i]), max(high, values[i])
     scale = (n - 1) / (high - low) if high > low else 0.0
     if not scale < 1e300:
         return stable_order(values)
@@ -285,13 +287,15 @@ def _score_values(
     up = -1.0 if centers[k - 1] < centers[0] else 1.0
     for q in range(first, last):
         a, n = ptr[q], ptr[q + 1] - ptr[q]
-        interval = np.zeros(n)
-        inner = up * column[a : a + n]
+        interval, inner, ordered = np.zeros(n), np.empty(n), np.empty(n)
+        for i in range(n):
+            inner[i] = up * column[a + i]
         if rising or falling:
             order = ascending(inner)
-            ordered = inner[order]
+            for i in range(n):
+                ordered[i] = inner[order[i]]
         else:
-            ordered = inner.copy()
+            copy(inner, ordered)
             sort(ordered)
             for i in range(n):
                 nearest, distance = 0, abs(column[a + i] - centers[0])
@@ -302,10 +306,15 @@ def _score_values(
                 interval[i] = nearest
                 inner[i] = np.sign(centers[before] - centers[before - 1]) * column[a + i]
             by_inner = stable_order(inner)
-            order = by_inner[stable_order(interval[by_inner])]
-        middle, spread = ordered.mean(), 0.0
+            order = members_by(1.0, interval, by_inner)
+        middle, spread = 0.0, 0.0
+        for i in range(n):
+            middle += ordered[i]
+        middle /= n
         if by_value:
-            spread = np.sqrt(((ordered - middle) ** 2).mean())
+            for i in range(n):
+                spread += (ordered[i] - middle) ** 2
+            spread = np.sqrt(spread / n)
             if not ordered[n - 1] > ordered[0]:
                 spread = 0.0
         low = 0
@@ -319,7 +328,9 @@ def _score_values(
             if by_value:
                 score = 0.0
                 if spread > 0.0:
-                    score = (ordered[low:high].mean() - middle) / spread
+                    for t in range(low, high):
+                        score += ordered[t]
+                    score = (score / (high - low) - middle) / spread
             for t in range(low, high):
                 out[a + order[t]] = score
             low = high

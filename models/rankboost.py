@@ -282,9 +282,14 @@ def _potentials(
     total = 0.0
     for q in range(len(ptr) - 1):
         a, b = ptr[q], ptr[q + 1]
-        middle = 0.5 * (scores[a:b].max() + scores[a:b].min())
-        up, down = np.exp(scores[a:b] - middle), np.exp(middle - scores[a:b])
-        levels = level_of[a:b].max() + 1
+        lowest, highest, top = scores[a], scores[a], level_of[a]
+        for i in range(a + 1, b):
+            lowest, highest = min(lowest, scores[i]), max(highest, scores[i])
+            top = max(top, level_of[i])
+        middle, levels = 0.5 * (highest + lowest), top + 1
+        up, down = np.empty(b - a), np.empty(b - a)
+        for i in range(b - a):
+            up[i], down[i] = np.exp(scores[a + i] - middle), np.exp(middle - scores[a + i])
         # Sums over each level of exp(H), for its documents as lower ones, and of exp(-H).
         lower, higher = np.zeros(levels + 1), np.zeros(levels + 1)
         for i in range(b - a):
@@ -300,7 +305,10 @@ def _potentials(
             as_lower = up[i] * higher[label + 1]
             total += scales[q] * as_higher
             out[a + i] = scales[q] * (as_higher - as_lower)
-    return total, out / total if total > 0.0 else out
+    if total > 0.0:
+        for i in range(len(out)):
+            out[i] /= total
+    return total, out
 
 
 @kernel
@@ -323,7 +331,8 @@ def _best_cuts(
             others[bins[k, i + 1]] += potential[i + 1]
         if len(potential) % 2:
             sums[bins[k, len(potential) - 1]] += potential[-1]
-        sums += others
+        for c in range(number + 1):
+            sums[c] += others[c]
         above = 0.0
         best[k] = 0.0
         for c in range(number - 1, -1, -1):

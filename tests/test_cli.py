@@ -192,7 +192,7 @@ def test_warmup_needs_a_process_and_a_folder(tmp_path):
 
 
 def test_a_call_of_warmup():
-    assert sys.modules["permdist.cli.warmup"]._warm("measures") >= 0
+    assert sys.modules["permdist.cli.warmup"].warm("measures") >= 0
 
 
 def test_warmup_fits_every_learner():

@@ -97,6 +97,61 @@ def test_kernels_work_without_a_cache(tmp_path):
     assert run(tmp_path, HOME=home, XDG_CACHE_HOME=home, NUMBA_CACHE_DIR="") == (6.0, False)
 
 
+PARTS = """
+import sys
+sys.path.insert(0, {folder!r})
+import helpers, program
+import numpy as np
+values = np.ones(3)
+if sys.argv[1] == "before":
+    helpers.inner(1.0)
+print(program.outer(values), program.outer.stats.cache_hits)
+print(helpers.inner(1.0), len(helpers.inner.overloads))
+"""
+
+
+def test_kernels_of_kernels_have_no_machine_code_until_python_calls_them(tmp_path):
+    """What is compiled inside a caller is another file than what Python calls; both work."""
+    write(tmp_path, 2.0)
+
+    def call(order):
+        return subprocess.run(
+            [sys.executable, "-c", PARTS.format(folder=str(tmp_path)), order],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        ).stdout.split("\n")
+
+    def names(what):
+        return sorted(path.name for path in (tmp_path / "__pycache__").glob(what))
+
+    assert run(tmp_path) == (6.0, False)
+    assert len(names("helpers.inner*.part.*.nbc")) == 1
+    assert names("helpers.inner*.nbc") == names("helpers.inner*.part.*.nbc")
+    (path,) = (tmp_path / "__pycache__").glob("program.outer*.nbi")
+    path.unlink()  # the caller is built again, of the part that is on the disk
+    assert run(tmp_path) == (6.0, False)
+    for order in ("after", "before"):
+        value, own, _ = call(order)
+        assert value.startswith("6.0 ")
+        assert own == "2.0 1"
+    assert len(names("helpers.inner*.nbc")) == 2
+
+
+def test_kernels_that_call_themselves():
+    @kernel
+    def factorial(n):
+        return 1 if n < 2 else n * factorial(n - 1)
+
+    @kernel
+    def twice(n):
+        return 2 * factorial(n)
+
+    assert twice(4) == 48
+    assert factorial(4) == 24
+
+
 def test_a_full_disk_does_not_stop_kernels(tmp_path):
     """A limit on the size of files stands for a disk that fills up."""
 
@@ -179,7 +234,7 @@ def kernels_of(path):
 
 
 def slow_to_compile(function):
-    """Find what takes a second to compile: numba's sorts, and arrays assigned to slices."""
+    """Find what takes a second to compile: numba's sorts, and arrays assigned to slices or rows."""
     for node in ast.walk(function):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr in ("sort", "argsort", "lexsort"):
@@ -196,8 +251,13 @@ def slow_to_compile(function):
             parts = [part for one in node.targets for part in getattr(one, "elts", [one])]
             subscripts = [one.slice for one in parts if isinstance(one, ast.Subscript)]
             indices = [part for one in subscripts for part in getattr(one, "elts", [one])]
-            if any(isinstance(part, ast.Slice) for part in indices) and not constant:
+            rows = bool(subscripts) and _is_slice(node.value)  # a row of a table is a slice, too
+            if (rows or any(isinstance(part, ast.Slice) for part in indices)) and not constant:
                 yield node
+
+
+def _is_slice(node):
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
 
 
 def test_kernels_do_without_what_is_slow_to_compile():

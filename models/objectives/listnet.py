@@ -125,8 +125,13 @@ def _cross_entropy(
     for q in range(first_query, last_query):
         a, n = ptr[q], ptr[q + 1] - ptr[q]
         s, wanted = scores[a : a + n], targets[a : a + n]
-        odds = np.exp(s - s.max())
-        logs = s - s.max()
+        largest = s[0]
+        for i in range(1, n):
+            largest = max(largest, s[i])
+        odds, logs = np.empty(n), np.empty(n)
+        for i in range(n):
+            logs[i] = s[i] - largest
+            odds[i] = np.exp(logs[i])
         depth = min(k, n)
         taken = np.zeros(n, np.bool_)
         path = np.full(depth + 1, -1)

@@ -44,7 +44,7 @@ def warmup(
     # What takes longest comes first, so that no process waits for another one at the end.
     with progress_bar("Compiling", len(CALLS), True) as show:
         pool = make_pool(min(jobs, len(CALLS)), return_as="generator_unordered", batch_size=1)
-        for done, compiled in enumerate(pool(delayed(_warm)(name) for name in CALLS), 1):
+        for done, compiled in enumerate(pool(delayed(warm)(name) for name in CALLS), 1):
             kernels += compiled
             show(done)
     seconds = time.perf_counter() - begin
@@ -56,7 +56,7 @@ def warmup(
         typer.echo(f"All kernels are compiled already (checked in {seconds:.0f} s).")
 
 
-def _warm(name: str) -> int:
+def warm(name: str) -> int:
     """Make one call, in a worker; return the number of kernels that it has compiled."""
     from permdist._compiling import COMPILING
 

@@ -9,7 +9,7 @@ import numpy as np
 from permdist._check import grades
 from permdist._inversions import count_inversions, different_pairs
 from permdist._kernels import kernel
-from permdist._loops import sort
+from permdist._loops import copy, sort
 from permdist.measures.base import Measure, Positional
 
 if TYPE_CHECKING:
@@ -104,10 +104,14 @@ def _pairs(ptr: IntArray, length: IntArray, grade: IntArray) -> IntArray:
         own = grade[ptr[q] : ptr[q + 1]]
         zeros = length[q] - len(own)
         equal = zeros * (zeros - 1) // 2
-        if len(own) and own.min() == own.max():
+        same = True
+        for i in range(1, len(own)):
+            same = same and own[i] == own[0]
+        if same:
             equal += len(own) * (len(own) - 1) // 2
         else:
-            ordered = own.copy()
+            ordered = np.empty(len(own), np.int64)
+            copy(own, ordered)
             sort(ordered)
             run = 0
             for i in range(1, len(ordered)):

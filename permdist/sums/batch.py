@@ -258,7 +258,7 @@ def _sum_queries(
                     _sort_down(members, scores, first[c], first[c + 1], who[k])
             else:
                 start = item_ptr[q] * orders + k * n
-                who[k] = arrangements[start : start + n]
+                copy(arrangements[start : start + n], who[k])
             for i in range(n):
                 scaled[i] = factor * scores[who[k, i]]
             if task == BEST:
@@ -290,9 +290,11 @@ def _sum_queries(
             if n_orders == 0:
                 _share_ties(scaled, first, slopes[k])
                 _share_ties(scaled, first, mean_slopes[k])
-        logs -= bases[q]
+        for k in range(orders):
+            logs[k] -= bases[q, k]
+            if task == LOGS:
+                each[q, k] = logs[k]
         if task == LOGS:
-            each[q] = logs
             continue
         values[q] = _mix(logs, means, slopes, mean_slopes, who, factor, task, gradient)
 
@@ -327,8 +329,10 @@ def _sum_blocks(
         who = arrangements[start : start + n_orders * n].reshape(n_orders, n)
         logs, means = np.zeros(n_orders), np.zeros(n_orders)
         slopes, mean_slopes = np.zeros((n_orders, n)), np.zeros((n_orders, n))
+        scaled = np.empty(n)
         for k in range(n_orders):
-            scaled = factor * scores[who[k]]
+            for i in range(n):
+                scaled[i] = factor * scores[who[k, i]]
             if task == LOGS:
                 each[q, k] = forward_blocks(scaled, size, steps, weight)[0] - bases[q, k]
                 continue
@@ -356,11 +360,16 @@ def _mix(
     factor.
     """
     orders, n = who.shape
-    largest = logs.max()
-    chances = np.exp(logs - largest)
-    total = chances.sum()
-    chances /= total
-    mean = (chances * means).sum()
+    largest = logs[0]
+    for k in range(1, orders):
+        largest = max(largest, logs[k])
+    chances, total, mean = np.empty(orders), 0.0, 0.0
+    for k in range(orders):
+        chances[k] = np.exp(logs[k] - largest)
+        total += chances[k]
+    for k in range(orders):
+        chances[k] /= total
+        mean += chances[k] * means[k]
     for k in range(orders):
         for i in range(n):
             more = factor * slopes[k, i]

@@ -12,6 +12,7 @@ from scipy.special import log_ndtr
 from permdist._interrupts import parts, patiently
 from permdist._kernels import kernel
 from permdist._limits import need_memory
+from permdist._loops import copy
 from permdist.sums.lattice import NotExactError
 
 if TYPE_CHECKING:
@@ -190,6 +191,12 @@ def _next_level(
 
 
 @kernel
+def _copy_panels(source: FloatArray, target: FloatArray) -> None:
+    for panel in range(len(source)):
+        copy(source[panel], target[panel])
+
+
+@kernel
 def _nested(
     orders: IntArray,
     means: FloatArray,
@@ -215,7 +222,7 @@ def _nested(
         while place >= 0:
             item = orders[row, place]
             if place == n - 1:
-                levels[place] = last[item]
+                _copy_panels(last[item], levels[place])
             else:
                 inner, outer = levels[place + 1], levels[place]
                 _next_level(inner, means[item], edges, unit, points, weights, matrix, outer)
@@ -250,11 +257,11 @@ def _posterior_means(
     flipped = -edges[::-1]
     width = edges[1] - edges[0]
     for row in range(rankings):
-        below[n - 1] = last[orders[row, n - 1]]
+        _copy_panels(last[orders[row, n - 1]], below[n - 1])
         for k in range(n - 2, -1, -1):
             mean = means[orders[row, k]]
             _next_level(below[k + 1], mean, edges, unit, points, weights, matrix, below[k])
-        above[0] = mirrored[orders[row, 0]]
+        _copy_panels(mirrored[orders[row, 0]], above[0])
         for k in range(1, n):
             mean = -means[orders[row, k]]
             _next_level(above[k - 1], mean, flipped, unit, points, weights, matrix, above[k])
