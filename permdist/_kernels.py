@@ -18,9 +18,13 @@ import numba
 from numba.core.caching import FunctionCache
 
 from permdist import _compiling  # noqa: F401  (listens to what is compiled from here on)
-from permdist._parts import Part, PartCache, Whole, show_as_part
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Versions of numba whose inside `permdist._parts` has been tested with. With any other, kernels
+# are compiled as numba does it, which takes a little longer.
+TESTED = (0, 65), (0, 68)
+HAS_PARTS = TESTED[0] <= numba.version_info[:2] <= TESTED[1]
 
 
 @overload
@@ -69,26 +73,43 @@ def kernel(
     options["fastmath"] = {"contract"} if fuse else False
     if inline:
         options |= {"forceinline": True, "_nrt": False}
-    compiled = numba.njit(pipeline_class=Whole, **options)(function)
-    if not hasattr(compiled, "py_func"):  # NUMBA_DISABLE_JIT is set
+    if not HAS_PARTS:
+        compiled = numba.njit(**options)(function)
+        _keep(compiled, FunctionCache, function, depends)
         return compiled
-    twin = numba.njit(pipeline_class=Part, **options)(function)
-    caches: tuple[tuple[Any, Any], ...] = (compiled, FunctionCache), (twin, PartCache)
-    for dispatcher, cache in caches:
-        # numba looks for a writable folder when it decorates: beside the source, then in the
-        # user's cache. With neither (a read-only container, say), speed must not depend on it.
-        with contextlib.suppress(RuntimeError):
-            dispatcher._cache = cache(function)
-        _stamp_with_helpers(dispatcher, function, depends)
-        _name_by_content(dispatcher)
-        _bear_full_disks(dispatcher)
-    show_as_part(compiled, twin)
+    from permdist._parts import Part, PartCache, Whole, show_as_part
+
+    compiled = numba.njit(pipeline_class=Whole, **options)(function)
+    if hasattr(compiled, "py_func"):  # it has none if NUMBA_DISABLE_JIT is set
+        twin = numba.njit(pipeline_class=Part, **options)(function)
+        _keep(compiled, FunctionCache, function, depends)
+        _keep(twin, PartCache, function, depends)
+        show_as_part(compiled, twin)
     return compiled
 
 
 def kernel_part(function: Callable[..., Any], **options: Any) -> Any:
     """Compile a function that only kernels call, with options of numba's, and do not cache it."""
+    if not HAS_PARTS:
+        return numba.jit(**options)(function)
+    from permdist._parts import Part
+
     return numba.jit(pipeline_class=Part, **options)(function)
+
+
+def _keep(compiled: Any, cache: Any, function: Callable[..., Any], depends: Sequence[Any]) -> None:
+    """Keep the machine code of a function on disk, if any folder allows it.
+
+    numba looks for a writable folder when it decorates: beside the source, then in the user's
+    cache. With neither (a read-only container, say), speed must not depend on it.
+    """
+    if not hasattr(compiled, "py_func"):  # NUMBA_DISABLE_JIT is set
+        return
+    with contextlib.suppress(RuntimeError):
+        compiled._cache = cache(function)
+    _stamp_with_helpers(compiled, function, depends)
+    _name_by_content(compiled)
+    _bear_full_disks(compiled)
 
 
 def _name_by_content(compiled: Any) -> None:
