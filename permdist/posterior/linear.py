@@ -196,6 +196,7 @@ class LinearPosterior(Smooth):
     def model(self, draw: FloatArray) -> Distribution | None:
         """Return None: every query has a distribution of its own."""
         del draw
+        return None
 
     @property
     def observed(self) -> dict[str, tuple[tuple[str, ...], Any]]:
@@ -217,7 +218,7 @@ class LinearPosterior(Smooth):
         if found is None:
             batch = self._objective.batch(self.labels, self.ptr)
             found = self._objective.bind(batch, 1)
-            sums = getattr(found, "sums", None)
+            sums: Any = getattr(found, "sums", None)
             if hasattr(sums, "resort"):
                 sums.resort(self._sorted_by)
             self._local.bound = found

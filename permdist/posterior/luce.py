@@ -18,6 +18,7 @@ from permdist.inference.fit import NoEstimateError, fit_ballots, named_features
 from permdist.inference.likelihood import Likelihood, check_design
 from permdist.posterior import luce_kernels as kernels
 from permdist.posterior.ellipse import Reference, times
+from permdist.posterior.luce_records import no_records, records_of
 from permdist.posterior.priors import Flat, Gamma, Normal, Prior, as_prior
 from permdist.posterior.problem import Variable
 from permdist.posterior.replicas import replicated
@@ -299,12 +300,10 @@ class LucePosterior(Smooth):
     def value(self, parameters: FloatArray) -> float:
         """Return the logarithm of prior times likelihood."""
         records, priors = self._records, self._compiled_priors
-        table = np.empty(len(records.linear))
+        found = kernels.log_likelihood(records, parameters, np.empty(len(records.linear)))
         if priors is None:
-            nothing = np.empty(0)
-            found = kernels.log_likelihood(records, parameters, table, False, nothing)
             return found + self._log_prior(parameters, self._chain_prior)
-        return kernels.log_posterior(records, priors, parameters, table)
+        return found + kernels.log_prior(priors, parameters)
 
     def _advance(
         self,
@@ -515,20 +514,12 @@ class LucePosterior(Smooth):
 
     @cached_property
     def _records(self) -> kernels.Records:
-        n, q, data = len(self.names), len(self.covariate_names), self._merged
         design = np.zeros((0, 0)) if self.design is None else np.ascontiguousarray(self.design)
-        sizes = np.array(self.sizes, dtype=np.int64)
-        most = max(self.sizes, default=1)
+        data, width = self._merged, len(self.covariate_names)
         if data is None:
-            none, empty = np.zeros(0, dtype=np.int64), np.zeros(0)
-            start = np.zeros(1, dtype=np.int64)
-            return kernels.Records(
-                none, start, none, start, empty, np.zeros(0, dtype=np.bool_), np.zeros(n),
-                np.zeros(most + 1), self.known, design, np.zeros((0, q)), empty, empty, none, 0,
-                sizes,
-            )  # fmt: skip
+            return no_records(self.known, design, width, self.sizes)
         weights = data.weights if self._importance is None else data.weights * self._importance
-        return _records(data, weights[data.ballot], self._shift, self.known, design, sizes, most)
+        return records_of(data, weights, self._shift, self.known, design, self.sizes)
 
     @cached_property
     def _compiled_priors(self) -> kernels.Priors | None:
@@ -570,72 +561,6 @@ class LucePosterior(Smooth):
         if self.free.shape[1] and not len(self._level.mode):
             return None
         return kernels.Priors(mean, precision, matrix, shape, rate, constant, centered, pooled)
-
-
-def _records(
-    data: Ballots,
-    weights: FloatArray,
-    shift: FloatArray | None,
-    known: FloatArray,
-    design: FloatArray,
-    sizes: Any,
-    most: int,
-) -> kernels.Records:
-    """Return what the kernels read."""
-    n, entries = data.n_items, len(data.items)
-    # Records of equal weights one after the other, so that logarithms are taken together.
-    order = np.argsort(weights, kind="stable")
-    lengths, stages = np.diff(data.ptr)[order], np.diff(data.stages)[order]
-    ptr, starts = _ends(lengths), _ends(stages)
-    at = np.repeat(data.ptr[:-1][order] - ptr[:-1], lengths) + np.arange(entries)
-    buckets = np.repeat(data.stages[:-1][order] - starts[:-1], stages)
-    chosen_sizes = data.sizes[buckets + np.arange(len(data.sizes))]
-    items, weights = data.items[at], np.ascontiguousarray(weights[order])
-    owner = np.repeat(np.arange(len(lengths)), lengths)
-    signs = data.signs[order][owner]
-    layout = 0 if (signs > 0.0).all() else 1
-    features = np.zeros((0, 0)) if data.features is None else data.features[at]
-    if data.features is not None or shift is not None:
-        layout = 2
-    extra = shift[at] if shift is not None else np.zeros(entries if layout == 2 else 0)
-    if layout == 2 and data.features is None:
-        features = np.zeros((entries, 0))
-    index = [items, items + n * (signs < 0.0), np.arange(entries)][layout]
-    # What utilities and log delta_t are multiplied with in numerators.
-    ends = np.bincount(np.repeat(np.arange(len(lengths)), stages), chosen_sizes, len(lengths))
-    place = np.arange(entries) - ptr[owner]
-    within = place < ends[owner]
-    share = np.zeros(entries)
-    share[within] = np.repeat(1.0 / chosen_sizes, chosen_sizes)
-    table = [n, 2 * n, entries][layout]
-    linear = np.bincount(index, share * weights[owner], table)
-    bucket_weights = np.repeat(weights, stages)
-    counts = np.bincount(chosen_sizes, bucket_weights, most + 1)
-    whole = (lengths == n) & (2 * ends < n) & (layout == 0)
-    return kernels.Records(
-        items=np.ascontiguousarray(index),
-        ptr=ptr,
-        sizes=np.ascontiguousarray(chosen_sizes),
-        stages=starts,
-        weights=weights,
-        whole=whole,
-        linear=linear,
-        tie_counts=counts.astype(np.float64),
-        offset=known,
-        design=design,
-        features=np.ascontiguousarray(features),
-        shift=np.ascontiguousarray(extra),
-        signs=np.ascontiguousarray(signs) if layout == 2 else np.zeros(0),
-        owners=np.ascontiguousarray(items) if layout == 2 else np.zeros(0, dtype=np.int64),
-        layout=layout,
-        tie_sizes=sizes,
-    )
-
-
-def _ends(lengths: Any) -> Any:
-    result = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=result[1:])
-    return result
 
 
 def _item_names(n_items: Any, names: Any, prior: Any) -> tuple[str, ...]:

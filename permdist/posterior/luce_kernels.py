@@ -19,8 +19,8 @@ from permdist.posterior.ellipse import Reference, outward
 if TYPE_CHECKING:
     from permdist._typing import BoolArray, FloatArray, IntArray
 
-# Utilities further apart than this are summed up relative to the largest of each ballot.
-PLAIN_SPREAD = 400.0
+# Utilities further apart than this count as impossible: products would leave the range of numbers.
+PLAIN_SPREAD = 600.0
 
 
 class Records(NamedTuple):
@@ -200,7 +200,7 @@ def utilities_of(records: Records, theta: FloatArray, table: FloatArray) -> None
 
 
 @kernel
-def _plain(records: Records, worths: FloatArray, each: bool, out: FloatArray) -> float:
+def _plain(records: Records, worths: FloatArray) -> float:
     """Add up weighted logarithms of sums, without ties; worths are exponentials of the table."""
     everything = 0.0
     for i in range(len(worths)):
@@ -209,10 +209,10 @@ def _plain(records: Records, worths: FloatArray, each: bool, out: FloatArray) ->
     for row in range(len(records.weights)):
         begin, end = records.ptr[row], records.ptr[row + 1]
         places = records.stages[row + 1] - records.stages[row]
-        if records.weights[row] != weight or each:
+        if records.weights[row] != weight:
             total += weight * np.log(product)
             product, weight = 1.0, records.weights[row]
-        before, rest, k = total, 0.0, end
+        rest, k = 0.0, end
         if records.whole[row]:
             listed = 0.0
             for at in range(begin, begin + places):
@@ -231,16 +231,11 @@ def _plain(records: Records, worths: FloatArray, each: bool, out: FloatArray) ->
             if product < 1e-120 or product > 1e120:
                 total += weight * np.log(product)
                 product = 1.0
-        if each:
-            out[row] = total - before + weight * np.log(product)
-            total, product = before, 1.0
     return total + weight * np.log(product)
 
 
 @kernel
-def _tied(
-    records: Records, table: FloatArray, deltas: FloatArray, each: bool, out: FloatArray
-) -> float:
+def _tied(records: Records, table: FloatArray, deltas: FloatArray) -> float:
     """Add up weighted logarithms of sums with ties; the table has utilities."""
     most = len(deltas)
     powers = np.empty((most, len(table)))
@@ -280,21 +275,13 @@ def _tied(
             stage -= 1
             end = low
             low -= records.sizes[stage]
-        part = weight * (part + np.log(product))
-        if each:
-            out[row] = part
-        total += part
+        total += weight * (part + np.log(product))
     return total
 
 
 @kernel
-def log_likelihood(
-    records: Records, theta: FloatArray, table: FloatArray, each: bool, out: FloatArray
-) -> float:
-    """Return the log-likelihood; NaN where utilities are too far apart.
-
-    With `each`, `out` gets the normalizers of all records, and the table relative utilities.
-    """
+def log_likelihood(records: Records, theta: FloatArray, table: FloatArray) -> float:
+    """Return the log-likelihood; NaN where utilities are too far apart. The table is filled in."""
     if len(records.weights) == 0:
         return 0.0
     utilities_of(records, theta, table)
@@ -312,7 +299,7 @@ def log_likelihood(
         worths = np.empty(len(table))
         for i in range(len(table)):
             worths[i] = np.exp(table[i])
-        return value - _plain(records, worths, each, out)
+        return value - _plain(records, worths)
     deltas = np.zeros(len(records.tie_counts))
     deltas[1] = 1.0
     first = len(theta) - len(records.tie_sizes)
@@ -320,14 +307,7 @@ def log_likelihood(
         size = records.tie_sizes[i]
         value += records.tie_counts[size] * theta[first + i]
         deltas[size] = np.exp(theta[first + i])
-    return value - _tied(records, table, deltas, each, out)
-
-
-@kernel
-def log_posterior(records: Records, priors: Priors, theta: FloatArray, table: FloatArray) -> float:
-    """Return the logarithm of prior times likelihood."""
-    nothing = np.empty(0)
-    return log_prior(priors, theta) + log_likelihood(records, theta, table, False, nothing)
+    return value - _tied(records, table, deltas)
 
 
 @kernel
@@ -366,7 +346,7 @@ def advance(
                 length += new[i] * new[i]
                 x[i] = reference.center[i] + (cosine * state[p + i] + sine * e[i])
             volume = outward(reference, x, theta)
-            value = log_posterior(records, priors, theta, table)
+            value = log_prior(priors, theta) + log_likelihood(records, theta, table)
             gain = value + log_level(level, theta) + volume + 0.5 * length
             if gain > height:
                 for i in range(p):
@@ -378,11 +358,8 @@ def advance(
                 break
             if high - low < 1e-14:  # as good as the state itself
                 for i in range(p):
-                    x[i] = reference.center[i] + state[p + i]
-                outward(reference, x, theta)
-                for i in range(p):
                     thetas[step, i] = theta[i]
-                values[step] = log_posterior(records, priors, theta, table)
+                values[step] = value
                 break
             if angle < 0.0:
                 low = angle

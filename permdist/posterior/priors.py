@@ -15,7 +15,7 @@ from permdist._check import finite
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from permdist._typing import FloatArray
+    from permdist._typing import FloatArray, IntArray
 
 
 class Prior(ABC):
@@ -329,7 +329,7 @@ class UniformCenter:
         """Return the log-probability of each ranking of so many items."""
         return -float(gammaln(n_items + 1.0))
 
-    def draw(self, size: int, n_items: int, rng: np.random.Generator) -> FloatArray:
+    def draw(self, size: int, n_items: int, rng: np.random.Generator) -> IntArray:
         """Draw orders, shape (size, n_items)."""
         return np.argsort(rng.random((size, n_items)), axis=1)
 
