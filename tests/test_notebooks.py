@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 import time
+from functools import cache
 from xml.etree import ElementTree
 
 import numpy as np
@@ -28,6 +29,7 @@ from permdist import (
     identities,
     inference,
     measures,
+    posterior,
     rankings,
 )
 from permdist._html import Shown, block, facts, frame_cells, shown, table
@@ -118,6 +120,12 @@ def rated():
     return rate(battles(), folds=0)
 
 
+@cache
+def sampled():
+    kept = ballots().without([name for name in NAMES if name not in (EVIL, "tea")])
+    return posterior.sample(PlackettLuce, kept, prior=1.0, draws=50, rng=0)
+
+
 def path():
     learner = type(EVIL, (), {"n_iter_": 3, "converged_": True})()
     values = np.array([0.5])
@@ -131,6 +139,7 @@ RESULTS = {
     "Bootstrap": lambda: PlackettLuce.fit(ballots()).fit_result.bootstrap(4, n_jobs=1),
     "ChainComparison": lambda: diagnostics.compare_to_exact(chains()),
     "Chains": chains,
+    "Check": lambda: sampled().check("top", draws=20),
     "Comparison": compared,
     "Consensus": lambda: rankings.consensus(ballots(), "borda"),
     "CriticalValue": lambda: inference.comparisons.CriticalValue(1.96, 0.0),
@@ -138,6 +147,9 @@ RESULTS = {
     "Deviance": lambda: inference.goodness.Deviance(3.0, 2, 0.2, 2.9, 0.0),
     "Difference": lambda: PlackettLuce.fit(ballots()).fit_result.compare(EVIL, "tea"),
     "Estimate": lambda: PlackettLuce(SCORES).expect("ap", LABELS),
+    "Evidence": lambda: posterior.Evidence(-3.0, 0.1, 200, 5),
+    "Expected": lambda: sampled().expect("ap", [1, 0], size=8),
+    "ExactPosterior": lambda: sampled().exact(),
     "Evaluation": lambda: measures.evaluate(SCORES, LABELS, None, ["map", "p@1"]),
     "FamilyComparison": lambda: compare_families(ballots(), ["uniform", "plackett-luce"], folds=2),
     "Fit": lambda: PlackettLuce.fit(ballots()).fit_result,
@@ -153,6 +165,8 @@ RESULTS = {
     "MallowsFit": lambda: Mallows.fit(ballots()).fit_result,
     "MixtureFit": lambda: Mixture.fit(ballots(), "mallows", k=2, rng=0, n_init=1).fit_result,
     "Overlap": lambda: rankings.rbo([0, 1], [1, 0]),
+    "Posterior": sampled,
+    "PosteriorSummary": lambda: sampled().summary(),
     "Preferences": lambda: data.Preferences(
         (EVIL, "tea"), (((0,), (1,)),), np.array([3]), "soc", EVIL
     ),

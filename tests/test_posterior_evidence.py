@@ -164,5 +164,5 @@ def test_mallows_posteriors_agree_with_sums_over_centers(distance, kind):
     table = posterior.summary().table.loc["theta"]
     assert abs(table["mean"] - grid.mean[-1]) < 5.0 * table["mcse"]
     assert np.isfinite(grid.log_evidence)
-    with pytest.raises(ValueError, match="exact.. has it for Mallows models"):
+    with pytest.raises(ValueError, match="has it for Mallows models"):
         posterior.log_evidence()

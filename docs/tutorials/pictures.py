@@ -176,11 +176,42 @@ def rate(page: SimpleNamespace) -> Pictures:
     yield "rate-graph", figure
 
 
+def leaderboard(page: SimpleNamespace) -> Pictures:
+    """Draw what `leaderboard.md` shows."""
+    figure = _figure(7.5, 3.2)
+    page.posterior.plot_scores(ax=figure.add_subplot())
+    yield "leaderboard-scores", figure
+
+    figure = _figure(6.2, 4.0)
+    page.posterior.plot_rank_probabilities(ax=figure.add_subplot())
+    yield "leaderboard-places", figure
+
+    figure = _figure(9.0, 3.0)
+    left, right = figure.subplots(1, 2)
+    for axes, values, name in (
+        (left, page.chances, "probability that model-a is best"),
+        (right, page.widths, "places in a credible set, on average"),
+    ):
+        axes.plot(page.sizes, values, "o-", color=BLUE)
+        axes.set(xlabel="battles", ylabel=name, xscale="log")
+        axes.set_xticks(page.sizes, [f"{size:,}" for size in page.sizes])
+        axes.minorticks_off()
+        _open(axes)
+    left.set_ylim(0.0, 1.0)
+    right.set_ylim(1.0, 8.0)
+    yield "leaderboard-more", figure
+
+    figure = _figure(7.0, 6.0)
+    page.check.plot(ax=figure.add_subplot())
+    yield "leaderboard-check", figure
+
+
 PAGES: dict[str, Callable[[SimpleNamespace], Pictures]] = {
     "inspect.md": inspect,
     "fit.md": fit,
     "lightgbm.md": lightgbm,
     "rate.md": rate,
+    "leaderboard.md": leaderboard,
     "test-your-own.md": test_your_own,
 }
 

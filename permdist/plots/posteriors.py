@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 FEWEST_ROWS, MOST_ROWS = 4, 40
 RED = "#c44e52"
+MEANINGS = {
+    "distance": "distance to the consensus, as a share of pairs",
+    "wins": "win rate",
+    "top": "share of ballots headed",
+    "ties": "share of tied pairs",
+}
 
 
 def plot_forest(
@@ -126,13 +132,13 @@ def plot_check(check: Check, *, ax: Axes | None = None) -> Axes:
     check : Check
     ax : Axes, optional
     """
-    frame = check.to_frame()
+    frame, meaning = check.to_frame(), MEANINGS.get(check.statistic, check.statistic)
     if len(frame) == 1:
         ax = ax or new_axes(6.0, 3.2)
         ax.hist(check.replicated[:, 0], bins="auto", color=BEST, alpha=0.6, label="replicated")
         ax.axvline(float(check.observed[0]), color=RED, linewidth=2.0, label="data")
         p_value = float(check.p_values[0])
-        ax.set(xlabel=check.labels[0], ylabel="replicates", title=f"p = {p_value:.3g}")
+        ax.set(xlabel=meaning, ylabel="replicates", title=f"p = {p_value:.3g}")
         ax.legend(frameon=False)
         return finished(ax)
     low, high, mean, data = (frame[name].to_numpy() for name in ("low", "high", "mean", "observed"))
@@ -144,14 +150,14 @@ def plot_check(check: Check, *, ax: Axes | None = None) -> Axes:
         ax.hlines(places, low, high, color=BEST, linewidth=3.0, alpha=0.6, label=interval)
         _dots(ax, data, places, inside)
         ax.set_yticks(places, [as_text(str(name)) for name in check.labels], fontsize=8)
-        ax.set(ylim=(len(frame) - 0.5, -0.5), xlabel=check.statistic)
+        ax.set(ylim=(len(frame) - 0.5, -0.5), xlabel=meaning)
     else:
         ax = ax or new_axes(5.2, 4.8)
         ax.vlines(data, low, high, color=BEST, linewidth=1.0, alpha=0.5, label=interval)
         _dots(ax, data, mean, inside)
         ends = [float(min(low.min(), data.min())), float(max(high.max(), data.max()))]
         ax.plot(ends, ends, color=OTHERS, linewidth=0.8, linestyle="--", zorder=0)
-        ax.set(xlabel=f"{check.statistic}: data", ylabel=f"{check.statistic}: replicates")
+        ax.set(xlabel=f"{meaning}: data", ylabel=f"{meaning}: replicates")
     ax.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
     return finished(ax)
 

@@ -10,6 +10,7 @@ from permdist.posterior.expectations import Expected
 from permdist.posterior.families import problem_of, register_family
 from permdist.posterior.files import load
 from permdist.posterior.generalized import GeneralizedMallowsPosterior
+from permdist.posterior.interop import to_jax, to_pytensor
 from permdist.posterior.mallows import MallowsPosterior, MallowsPrior
 from permdist.posterior.mixtures import MixturePosterior
 from permdist.posterior.priors import Flat, Gamma, Normal, Prior, UniformCenter
@@ -48,4 +49,6 @@ __all__ = [
     "register_family",
     "sample",
     "simulation_based_calibration",
+    "to_jax",
+    "to_pytensor",
 ]

@@ -103,8 +103,9 @@ def check_evidence(problem: Problem) -> Smooth:
         problem.prior_draws(1, np.random.default_rng(0))
     except ValueError as error:
         raise ValueError(
-            "evidence: with an improper prior there is no marginal likelihood; set a proper one, "
-            "such as prior=1.0"
+            "evidence: with an improper prior there is no marginal likelihood; set a proper one for "
+            "every parameter, such as prior=1.0, or with ties {'scores': Normal(0, 4), 'log_ties': "
+            "Normal(0, 4)}"
         ) from error
     return problem
 
