@@ -9,6 +9,7 @@ from permdist.posterior.exact import ExactPosterior, exact
 from permdist.posterior.expectations import Expected
 from permdist.posterior.families import problem_of, register_family
 from permdist.posterior.files import load
+from permdist.posterior.generalized import GeneralizedMallowsPosterior
 from permdist.posterior.interop import to_jax, to_pytensor
 from permdist.posterior.mallows import MallowsPosterior, MallowsPrior
 from permdist.posterior.mixtures import MixturePosterior
@@ -26,6 +27,7 @@ __all__ = [
     "Expected",
     "Flat",
     "Gamma",
+    "GeneralizedMallowsPosterior",
     "ImproperPosteriorError",
     "MallowsPosterior",
     "MallowsPrior",

@@ -17,6 +17,7 @@ FAMILIES: dict[str, Maker | str] = {
     "PlackettLuce": "permdist.posterior.luce:luce_problem",
     "DavidsonLuce": "permdist.posterior.luce:luce_problem",
     "GaussianScores": "permdist.posterior.gaussian_scores:gaussian_problem",
+    "GeneralizedMallows": "permdist.posterior.generalized:generalized_problem",
     "Mallows": "permdist.posterior.mallows:mallows_problem",
     "Mixture": "permdist.posterior.mixtures:mixture_problem",
     "MLE": "permdist.posterior.linear:linear_problem",
