@@ -16,7 +16,7 @@ SCRIPTS = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
 
 def libraries_of(script):
     used = re.findall(r"^import (\w+)", script, re.MULTILINE)
-    return {*LIBRARIES} & {*used, *re.findall(r"\.(\w+)\(\)\.train\(", script)}
+    return {*LIBRARIES} & {*used, *re.findall(r"\.(\w+)\(\)\s*\.train\(", script)}
 
 
 def test_there_is_a_script_for_each_library():
