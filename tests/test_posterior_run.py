@@ -1,7 +1,7 @@
 """The driver of posterior draws: threads, checkpoints, Ctrl-C, problems of one's own."""
 
-import sys
 import signal
+import sys
 import threading
 import time
 
