@@ -117,7 +117,7 @@ class Relative(Prior):
 
     def draw(self, size: int, length: int, rng: np.random.Generator) -> FloatArray:
         """Refuse to draw: levels belong to it."""
-        raise NotImplementedError
+        raise TypeError("prior: what gamma priors say beside the level has no draws of its own")
 
 
 @dataclass(frozen=True, eq=False)
