@@ -122,6 +122,16 @@ class Problem(ABC):
     def observed(self) -> dict[str, tuple[tuple[str, ...], Any]]:
         """The data as variables of the group ``observed_data``: dims and values by name."""
 
+    @property
+    def weights(self) -> FloatArray | None:
+        """How often each observation was made, by which its log-likelihood is multiplied.
+
+        None if each was made once. By default, the variable ``weight`` of `observed`, if its dims
+        are ``("observation",)``.
+        """
+        dims, values = self.observed.get("weight", ((), None))
+        return np.asarray(values, np.float64) if tuple(dims) == ("observation",) else None
+
     def split(self, draws: FloatArray) -> dict[str, FloatArray]:
         """Return the variables of draws, each of shape ``draws.shape[:-1] + variable.shape``."""
         result, begin = {}, 0

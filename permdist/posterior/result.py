@@ -418,6 +418,9 @@ class Posterior(Shown):
     def loo(self, **options: Any) -> Any:
         """Return arviz's estimate of the predictive accuracy by leaving out each observation.
 
+        Of a ballot that was cast w times, one is left out at a time; weights that are no whole
+        numbers are refused. The log-likelihoods of `to_arviz` are those of all w together.
+
         Parameters
         ----------
         **options
