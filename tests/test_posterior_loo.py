@@ -56,7 +56,7 @@ def test_what_is_refused(both):
     with pytest.raises(ValueError, match="got other weights"):
         compare({"one": both[0], "two": both[1]})
     half = sample(PlackettLuce, Ballots.from_orders(ORDERS, weights=[1, 2.5, 1]), 1.0, draws=20)
-    with pytest.raises(ValueError, match="whole numbers of ballots.*2.5 for observation 1"):
+    with pytest.raises(ValueError, match=r"whole numbers of ballots.*2.5 for observation 1"):
         half.loo()
     timed = Ballots.from_orders(ORDERS, times=[0.0, 1.0, 2.0])
     faded = sample(PlackettLuce, timed, 1.0, draws=20, half_life=1.0)
