@@ -198,6 +198,11 @@ class Posterior(Shown):
         return self._summary.verdict
 
     @property
+    def converged(self) -> bool:
+        """Whether the chains agree and there are enough effective draws; as in `summary`."""
+        return self._summary.converged
+
+    @property
     def caption(self) -> str:
         """What was sampled."""
         size = f"{plural(self.n_chains, 'chain')} of {plural(self.n_draws, 'draw')}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from permdist.rating.bayes import facts as facts_of
+from permdist.rating.notes import agree
 from permdist.rating.wording import coefficient_heads
 from permdist.report.document import Report
 from permdist.report.table import Cell
@@ -68,11 +69,16 @@ def rating_report(
     (True, 4)
     """
     best = rating.leaderboard.to_frame().iloc[0]
-    report = Report(
-        title,
+    lead = (
         f"{best['name']} has the highest score; it is the best one with probability "
-        f"{best['prob_best']:.2f}, as far as the {_source(rating)} tell.",
+        f"{best['prob_best']:.2f}, as far as the {_source(rating)} tell."
     )
+    warnings = [note for note in rating.notes if note.kind == "warning"]
+    if rating.posterior is not None and not agree(rating.posterior):
+        lead = "This leaderboard is not settled: there are too few posterior draws."
+    report = Report(title, lead)
+    for note in warnings:
+        report.note(note.text, note.kind)
     report.facts(_tiles(rating))
     _leaderboard_section(report, rating)
     if rating.posterior is not None:
@@ -123,6 +129,9 @@ def _leaderboard_section(report: Report, rating: Rating) -> None:
         f"them together are right with probability {percent}.",
     )
     _board_table(report, board, "Best first")
+    for note in rating.notes:
+        if note.kind != "warning":
+            report.note(note.text, note.kind)
     report.picture(
         plots.plot_intervals(board),
         "Scores with intervals",
@@ -330,5 +339,7 @@ def _slices_section(
         report.table(["competitor", "all", *boards], rows, caption="Places by slice")
     for name, one in slices.items():
         _board_table(report, one.leaderboard, f"{name}: {one.fit.n_ballots:,.6g} battles")
+        for note in one.notes:
+            report.note(f"{name}: {note.text}", note.kind)
     for name, reason in failures.items():
         report.note(f"{name}: {reason}", "warning")
