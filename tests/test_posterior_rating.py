@@ -185,3 +185,21 @@ def test_the_command_warns(table, tmp_path):
     assert "permdist: warning: do not use these numbers yet" in told
     assert "permdist: warning: battles are taken as independent" in told
     assert "Note: newbie never lost" in ran.stdout
+
+
+def test_the_report_checks_the_model(rating, monkeypatch):
+    page = rating_report(rating).html()
+    assert "Does the model fit?" in page
+    wins = rating.posterior.check("wins")
+    assert wins.caption in page
+    assert "Check of ties: p = " in page
+    strict = rate([["a", "b"], ["b", "a"], ["a", "b"]], bayes=True, draws=200)
+    page = rating_report(strict).html()
+    assert "Check of wins: " in page
+    assert "Check of ties" not in page
+    assert (
+        "Does the model fit?"
+        not in rating_report(rate([["a", "b"], ["b", "a"], ["a", "b"]])).html()
+    )
+    monkeypatch.setattr("permdist.report.leaderboard.MOST_CASTS", 30)
+    assert "too many to draw again" in rating_report(strict).html()

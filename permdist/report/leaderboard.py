@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
+    from permdist.ballots import Ballots
     from permdist.data import Battles
     from permdist.inference.leaderboard import Leaderboard
     from permdist.posterior import Posterior
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 DASH = "\N{EN DASH}"
 MOST_PAIRS = 30
+# Replicates of the data, and results that are drawn again in about a second.
+MOST_REPLICATES, FEWEST_REPLICATES, MOST_CASTS = 200, 20, 1_000_000
 EXPLAINED = {
     "observed": "the information of the data",
     "penalized": "the information of the data and the prior",
@@ -83,6 +86,7 @@ def rating_report(
     _leaderboard_section(report, rating)
     if rating.posterior is not None:
         _places_section(report, rating.posterior)
+        _checks_section(report, rating.posterior, rating.fit.ballots)
     if rating.battles is not None:
         _win_rates_section(report, rating, rating.battles)
     covariates = rating.covariates()
@@ -155,6 +159,37 @@ def _places_section(report: Report, posterior: Posterior) -> None:
         "Probabilities of the places",
         "Rows are competitors, the best first; a wide row is an open question.",
     )
+
+
+def _checks_section(report: Report, posterior: Posterior, ballots: Ballots) -> None:
+    """Compare the data with data that the posterior makes."""
+    casts, pairs = float(ballots.weights.sum()), ballots.n_items * (ballots.n_items - 1) // 2
+    size = min(MOST_REPLICATES, int(MOST_CASTS / max(casts, float(pairs), 1.0)))
+    report.section(
+        "Does the model fit?",
+        "A posterior is sure of what follows from its model, right or wrong. Here results are "
+        "drawn again from the posterior, and compared with the data. Small p-values, and many "
+        "crosses outside their intervals, say that the model does not make data like these.",
+    )
+    if size < FEWEST_REPLICATES:
+        report.note(
+            f"{casts:,.0f} results of {ballots.n_items:,} competitors are too many to draw again "
+            "for a report; in Python, rating.posterior.check('wins', draws=20) does it."
+        )
+        return
+    wins = posterior.check("wins", draws=size)
+    report.picture(
+        wins.plot(),
+        "Check of the win rates of all pairs",
+        f"{wins.caption}. The share of wins of each pair, a tie as half, and {size} replicates.",
+    )
+    if ballots.tie_sizes:
+        ties = posterior.check("ties", draws=size)
+        report.picture(
+            ties.plot(),
+            "Check of the share of ties",
+            f"{ties.caption}. The share of tied pairs, and {size} replicates.",
+        )
 
 
 def _board_table(report: Report, board: Leaderboard, caption: str) -> None:
