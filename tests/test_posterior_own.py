@@ -5,6 +5,7 @@ import pytest
 
 from permdist import Ballots, Mallows
 from permdist.posterior import (
+    Calibration,
     Normal,
     Problem,
     exact,
@@ -168,3 +169,21 @@ def test_checks_need_the_names_of_items(problem, name):
     posterior = sample(Nameless(problem), draws=20, rng=0)
     with pytest.raises(ValueError, match=r"coords: expected 'item'.*Nameless.coords"):
         posterior.check(name, draws=5)
+
+
+def test_calibration_prints_a_verdict():
+    names = ("scores[tea]", "log_likelihood")
+    rng = np.random.default_rng(0)
+    fine = Calibration(rng.integers(0, 32, (320, 2)), 31, names)
+    assert fine.verdict.startswith("No sign of errors in 320 replications")
+    text = str(fine)
+    assert "scores[tea]" in text
+    assert fine.verdict in text
+    assert "array" not in repr(fine)
+    assert fine.verdict.partition("'")[0] in fine._repr_html_()
+    assert abs(fine.to_frame()["z"]).max() < 4.5
+    wrong = Calibration(rng.integers(0, 32, (320, 2)) // [1, 2], 31, names)
+    assert wrong.verdict.startswith("Not calibrated: the smallest p-value is that of log_likeli")
+    assert wrong.to_frame()["z"].iloc[1] < -5
+    assert "no verdict" in Calibration(rng.integers(0, 32, (4, 2)), 31, names).verdict
+    assert "no verdict" in Calibration(rng.integers(0, 31, (40, 2)), 30, names).verdict
