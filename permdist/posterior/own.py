@@ -39,7 +39,7 @@ class OwnPosterior(Smooth):
         log_likelihood: Callable[[FloatArray, Any], ArrayLike],
         prior: Any,
         data: Any,
-        names: Sequence[str],
+        names: Sequence[str] | str,
         *,
         model: Callable[[FloatArray], Distribution] | None,
         replicate: Callable[[FloatArray, np.random.Generator], Any] | None,
@@ -47,12 +47,11 @@ class OwnPosterior(Smooth):
         start: ArrayLike | None,
         family: str,
     ) -> None:
-        for name, function in (("model", model), ("replicate", replicate)):
-            if function is not None and not callable(function):
+        functions = {"log_likelihood": log_likelihood, "model": model, "replicate": replicate}
+        for name, function in functions.items():
+            optional = name != "log_likelihood" and function is None
+            if not (optional or callable(function)):
                 raise TypeError(f"{name}: expected a function, got {type(function).__name__}")
-        if not callable(log_likelihood):
-            kind = type(log_likelihood).__name__
-            raise TypeError(f"log_likelihood: expected a function, got {kind}")
         self.parameter_names = (names,) if isinstance(names, str) else tuple(map(str, names))
         p = len(self.parameter_names)
         if not 0 < p <= MOST_PARAMETERS or len(set(self.parameter_names)) < p:
@@ -290,7 +289,7 @@ def from_functions(
         log_likelihood,
         prior,
         data,
-        names if not isinstance(names, str) else (names,),
+        names,
         model=model,
         replicate=replicate,
         items=items,
