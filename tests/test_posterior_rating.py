@@ -1,12 +1,14 @@
 """Leaderboards from posterior draws: `rate(..., bayes=True)` and `permdist rate --bayes`."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from test_cli import permdist
 
-from permdist import data
+from permdist import Ballots, data
 from permdist.inference import PseudoWins, Ridge
 from permdist.rating import rate
 from permdist.report.leaderboard import rating_report
@@ -107,3 +109,97 @@ def test_the_command(frame, tmp_path):
     for option in (["--errors", "sandwich"], ["--bootstrap", "5"], ["--prior", "wins=0.5"]):
         failed = permdist("rate", path, "--bayes", *option, code=2)
         assert "--bayes: errors come from the posterior" in failed
+
+
+# ---- what a reader must know ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Battles with judges, dates, and a newcomer that won its only battle."""
+    frame = data.make_battles(300, 4, rng=3)[["model_a", "model_b", "winner"]]
+    frame["judge"] = [f"j{k % 7}" for k in range(len(frame))]
+    frame["day"] = range(len(frame))
+    frame.loc[len(frame)] = ["newbie", "model-d", "model_a", "j1", 300]
+    return frame
+
+
+def texts(found, kind):
+    return [note.text for note in found.notes if note.kind == kind]
+
+
+def test_too_few_draws_are_no_leaderboard(table):
+    battles = data.load_battles(table)
+    found = rate(battles, bayes=True, draws=20, folds=0)
+    (warning,) = texts(found, "warning")
+    assert "too few posterior draws" in warning
+    assert "--draws 4000 (in Python, draws=4000)" in warning
+    page = rating_report(found).html()
+    assert "This leaderboard is not settled" in page
+    assert "has the highest score" not in page
+    assert page.index("note warning") < page.index("<table")
+    assert "tune" not in page
+    assert found.to_dict()["posterior"]["converged"] is False
+    settled = rate(battles, bayes=True, draws=1000, folds=0)
+    (warning,) = texts(settled, "warning")
+    assert warning.startswith("there are few posterior draws. The chains agree, but scores[newbie]")
+    assert warning.endswith("Remedy: --draws 2000 (in Python, draws=2000)")
+    assert "has the highest score" in rating_report(settled).html()
+    settled = rate(battles, bayes=True, draws=2000, folds=0)
+    assert not texts(settled, "warning")
+    assert settled.to_dict()["posterior"]["converged"] is True
+
+
+def test_who_never_lost_is_named(table):
+    found = rate(data.load_battles(table), bayes=True, draws=1000, folds=0)
+    (text,) = texts(found, "info")
+    assert text.startswith("newbie never lost: its place rests on the prior; --without newbie")
+    assert f"Note: {text}" in str(found)
+    assert "newbie never lost" in rating_report(found).html()
+    rest = data.load_battles(table).without(["newbie"])
+    assert not rate(rest, bayes=True, draws=1000, folds=0).notes
+    assert not rate(rest, folds=0).notes
+    pairs = [["a", "b"], ["b", "a"], ["a", "c"], ["c", "d"], ["d", "c"]]
+    group = rate(Ballots.from_orders(pairs, subset=True), bayes=True)
+    assert texts(group, "info") == ["always above the others: a, b; their places rest on the prior"]
+
+
+def test_clusters_and_weights_are_told(table):
+    battles = data.load_battles(table, cluster="judge", time="day").without(["newbie"])
+    found = rate(battles, bayes=True, draws=1000, folds=0, half_life=90.0)
+    assert "battles are taken as independent" in texts(found, "warning")[0]
+    assert "weights temper the likelihood" in texts(found, "info")[0]
+    page = rating_report(found).html()
+    assert "battles are taken as independent" in page
+    assert "weights temper" in page
+    assert "has the highest score" in page
+
+
+def test_the_command_warns(table, tmp_path):
+    path = tmp_path / "battles.csv"
+    table.to_csv(path, index=False)
+    options = ["--bayes", "--draws", "30", "--folds", "0", "--cluster", "judge"]
+    command = [sys.executable, "-m", "permdist", "rate", path, *options]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    told = ran.stderr
+    assert "permdist: warning: do not use these numbers yet" in told
+    assert "permdist: warning: battles are taken as independent" in told
+    assert "Note: newbie never lost" in ran.stdout
+
+
+def test_the_report_checks_the_model(rating, monkeypatch):
+    page = rating_report(rating).html()
+    assert "Does the model fit?" in page
+    wins = rating.posterior.check("wins")
+    assert wins.caption in page
+    assert "Check of ties: p = " in page
+    strict = rate([["a", "b"], ["b", "a"], ["a", "b"]], bayes=True, draws=200)
+    page = rating_report(strict).html()
+    assert "Check of wins: " in page
+    assert "Check of ties" not in page
+    assert (
+        "Does the model fit?"
+        not in rating_report(rate([["a", "b"], ["b", "a"], ["a", "b"]])).html()
+    )
+    monkeypatch.setattr("permdist.report.leaderboard.MOST_CASTS", 30)
+    assert "too many to draw again" in rating_report(strict).html()

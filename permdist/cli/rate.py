@@ -126,6 +126,7 @@ def rate(
     from permdist import rating
     from permdist._text import split_list
     from permdist.data.preflib import FILE_TYPES
+    from permdist.rating.notes import text_of
 
     if output is not None and output.suffix.lower() not in SUFFIXES:
         raise ValueError(f"--output: expected a file {', '.join(SUFFIXES)}, got {output}")
@@ -168,6 +169,7 @@ def rate(
                     f"{by!r} has {len(battles.groups):,}"
                 )
             slices, failures = rating.rate_slices(battles, **options)
+    _tell_warnings(found, slices)
     if output is not None:
         _write(output, data, found, slices, failures, {"seed": str(seed)})
     if as_json:
@@ -176,10 +178,21 @@ def rate(
     typer.echo(f"{found}")
     for name, one in slices.items():
         typer.echo(f"\n{by} = {name}, {one.fit.n_ballots:,.6g} battles\n{one.leaderboard}")
+        for note in one.notes:
+            typer.echo(text_of(note))
     for name, reason in failures.items():
         typer.echo(f"\n{by} = {name}: {reason}")
     if output is not None:
         typer.echo(f"\nWritten: {output}")
+
+
+def _tell_warnings(found: "Rating", slices: dict[str, "Rating"]) -> None:
+    """Print on stderr what a reader must know before the table, also if that goes to a file."""
+    for name, one in [("", found), *slices.items()]:
+        where = f"{name}: " if name else ""
+        for note in one.notes:
+            if note.kind == "warning":
+                typer.echo(f"permdist: warning: {where}{note.text}", err=True)
 
 
 def _prior(text: str | None) -> Any:

@@ -13,6 +13,7 @@ from permdist.posterior.generalized import GeneralizedMallowsPosterior
 from permdist.posterior.interop import to_jax, to_pytensor
 from permdist.posterior.mallows import MallowsPosterior, MallowsPrior
 from permdist.posterior.mixtures import MixturePosterior
+from permdist.posterior.own import from_functions
 from permdist.posterior.priors import Flat, Gamma, Normal, Prior, UniformCenter
 from permdist.posterior.problem import Problem, Variable
 from permdist.posterior.result import Posterior
@@ -44,6 +45,7 @@ __all__ = [
     "compare",
     "compare_evidence",
     "exact",
+    "from_functions",
     "load",
     "problem_of",
     "register_family",

@@ -14,17 +14,26 @@ import numpy as np
 from scipy.stats import chi2
 
 from permdist._check import as_rng, count
+from permdist._html import Shown, frame_cells
+from permdist._text import plural, text_table
+from permdist.posterior.diagnose import labels_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pandas as pd
+
     from permdist._typing import FloatArray, IntArray, RandomState
     from permdist.posterior.problem import Problem
 
+MOST_PRINTED = 20
+# The p-value, corrected for the number of quantities, below which something is wrong.
+WRONG = 0.01
 
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """The ranks of true values among posterior draws.
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Shown):
+    """The ranks of true values among posterior draws. Prints as a table with a verdict.
 
     Parameters
     ----------
@@ -39,6 +48,74 @@ class Calibration:
     ranks: IntArray
     draws: int
     names: tuple[str, ...]
+
+    @property
+    def verdict(self) -> str:
+        """Whether the ranks are uniform, in words, at a level of 1% for all quantities together."""
+        bins = self._usual_bins
+        if not bins:
+            return (
+                f"{plural(len(self.ranks), 'replication')} of {plural(self.draws, 'draw')}: no "
+                "verdict; take at least 10 replications, and a number of draws such as 31, so that "
+                "draws + 1 has divisors."
+            )
+        name, value = self.worst(bins)
+        number = plural(len(self.names), "quantity", "quantities")
+        told = f"the smallest p-value is that of {name}, {value:.2g}, adjusted for {number}"
+        if value < WRONG:
+            return f"Not calibrated: {told}. The sampler, the prior or the simulation is wrong."
+        return f"No sign of errors in {plural(len(self.ranks), 'replication')}: {told}."
+
+    @property
+    def caption(self) -> str:
+        """What was compared."""
+        size = f"{plural(len(self.ranks), 'replication')} of {plural(self.draws, 'draw')}"
+        return f"Simulation-based calibration, {size}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with a row per quantity.
+
+        Returns
+        -------
+        DataFrame
+            The mean of the ranks as a share of the draws, 0.5 if all is right, its ``z`` (a
+            truth that is mostly above the draws has a high one), and the ``p_value`` of a uniform
+            histogram, NaN with too few replications.
+        """
+        import pandas as pd
+
+        shares = (self.ranks + 0.5) / (self.draws + 1.0)
+        number = self.draws + 1.0
+        error = np.sqrt((1.0 - 1.0 / number**2) / 12.0 / len(self.ranks))
+        bins = self._usual_bins
+        values = self.p_values(bins) if bins else np.full(len(self.names), np.nan)
+        mean = shares.mean(axis=0)
+        return pd.DataFrame(
+            {"mean": mean, "z": (mean - 0.5) / error, "p_value": values},
+            index=pd.Index(self.names, name="quantity"),
+        )
+
+    @property
+    def _usual_bins(self) -> int:
+        """The most bins, up to 16, for which there are p-values; 0 if there are none."""
+        most = min(16, len(self.ranks) // 5)
+        fitting = [bins for bins in range(2, most + 1) if (self.draws + 1) % bins == 0]
+        return max(fitting, default=0)
+
+    def _cells(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
+        return frame_cells(self.to_frame().iloc[:most])
+
+    def _remarks(self) -> list[str]:
+        return [self.verdict]
+
+    def __repr__(self) -> str:
+        return f"Calibration({len(self.names)} quantities, {len(self.ranks)} replications)"
+
+    def __str__(self) -> str:
+        head, rows = self._cells(MOST_PRINTED)
+        more = len(self.names) - len(rows)
+        rest = f"\n... and {more:,} more, in to_frame()" if more > 0 else ""
+        return f"{self.caption}\n{text_table(head, rows)}{rest}\n{self.verdict}"
 
     def histogram(self, bins: int = 16) -> IntArray:
         """Return how many ranks fall into each of equal ranges, shape (quantities, bins).
@@ -135,6 +212,8 @@ def simulation_based_calibration(
     ... )
     >>> found.worst(bins=8)[1] > 1e-4
     True
+    >>> found.verdict[:17], found.names[0]
+    ('No sign of errors', 'scores[0]')
     """
     replications, draws = count("replications", replications), count("draws", draws)
     thin = count("thin", thin)
@@ -142,9 +221,7 @@ def simulation_based_calibration(
     template = make_problem(data)
     total = draws * thin
     discard = template.default_tune(total) if tune is None else count("tune", tune, minimum=0)
-    names: list[str] = []
-    for variable in template.variables:
-        names += [f"{variable.name}[{i}]" for i in range(variable.size)]
+    names = labels_of(template)
     if quantities is not None:
         width = quantities(template.prior_draws(1, generator)).shape[1]
         names = [f"quantity {i}" for i in range(width)]

@@ -201,11 +201,17 @@ def _values(function: Callable[[Any], Any], data: Any, name: str) -> FloatArray:
 def _labels(
     problem: Problem, name: str, shape: tuple[int, ...], names: tuple[str, ...]
 ) -> list[str]:
-    if name == "wins":
-        return [f"{one} over {two}" for one, two in combinations(names, 2)]
-    if name == "top":
-        return list(names)
-    del problem
+    if name in ("wins", "top"):
+        labels = list(names)
+        if name == "wins":
+            labels = [f"{one} over {two}" for one, two in combinations(names, 2)]
+        if len(labels) != shape[0]:
+            raise ValueError(
+                f"coords: expected 'item', the names of all items, for a check of {name!r}, got "
+                f"{len(names)} names in {type(problem).__name__}.coords; with from_functions, "
+                "pass items="
+            )
+        return labels
     return [name] if shape == (1,) else [f"{name}[{k}]" for k in range(shape[0])]
 
 

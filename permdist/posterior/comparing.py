@@ -6,29 +6,100 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import logsumexp
 
+from permdist._limits import need_memory
 from permdist.diagnostics.summary import load_arviz
+from permdist.posterior.groups import groups_of, to_arviz
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
 
-    from permdist._typing import RandomState
+    from permdist._typing import IntArray, RandomState
     from permdist.posterior.result import Posterior
 
 
 def loo(posterior: Posterior, **options: Any) -> Any:
-    """Return ``arviz.loo`` of a posterior.
+    """Return ``arviz.loo`` of a posterior, where one of w equal ballots is left out at a time.
 
     Parameters
     ----------
     posterior : Posterior
+        A weight says how often an observation was made, a whole number.
     **options
         Passed on.
     """
-    data = posterior.to_arviz(["posterior", "log_likelihood"])
-    return _quiet("loo", data, **options)
+    copies = _copies(posterior)
+    if (copies == 1).all():
+        data = posterior.to_arviz(["posterior", "log_likelihood"])
+        return _quiet("loo", data, **options)
+    if not hasattr(load_arviz(), "InferenceData"):
+        return _quiet("loo", _units(posterior, copies), **options)
+    # Equal observations have equal importance weights: arviz smooths them once.
+    distinct = _units(posterior, np.minimum(copies, 1))
+    found = _quiet("loo", distinct, **(options | {"pointwise": True}))
+    return _counted(found, distinct, copies[copies > 0])
+
+
+def _copies(posterior: Posterior) -> IntArray:
+    """Return how often each observation was made; refuse what is no number of times."""
+    weights = posterior.problem.weights
+    if weights is None:
+        weights = np.ones(posterior.problem.log_likelihood(posterior.flat[:1]).shape[1])
+    copies = np.rint(weights)
+    wrong = np.flatnonzero(copies != weights)
+    if len(wrong):
+        raise ValueError(
+            "weights: expected whole numbers of ballots, of which one is left out at a time, got "
+            f"{weights[wrong[0]]:.4g} for observation {wrong[0]}; pass whole weights and no "
+            "half_life, or compare models by log_evidence()"
+        )
+    if not copies.any():
+        raise ValueError("weights: expected some observations to leave out, got none")
+    result: IntArray = copies.astype(np.int64)
+    return result
+
+
+def _units(posterior: Posterior, copies: IntArray) -> Any:
+    """Return data for arviz with the log-likelihood of single ballots, repeated."""
+    weights = posterior.problem.weights
+    values = posterior.log_likelihood()
+    if weights is not None:
+        values = values / np.where(weights > 0.0, weights, 1.0)
+    need_memory(
+        f"loo: {len(posterior.flat):,} draws of {int(copies.sum()):,} observations",
+        24.0 * len(posterior.flat) * float(copies.sum()),
+        "keep fewer draws",
+    )
+    both = groups_of(posterior, ["posterior"], 1, 0)
+    repeated = np.repeat(values, copies, axis=2)
+    likelihood = both["posterior"].drop_vars(list(both["posterior"].data_vars))
+    both["log_likelihood"] = likelihood.assign(y=(("chain", "draw", "observation"), repeated))
+    return to_arviz(both)
+
+
+def _counted(found: Any, data: Any, copies: IntArray) -> Any:
+    """Count each pointwise value of arviz's result as often as its observation was made."""
+    signs = {"log": 1.0, "negative_log": -1.0, "deviance": -2.0}
+    sign = signs[found["scale"]]
+    values = found["loo_i"].values
+    total = float(copies @ values)
+    likelihood = data["log_likelihood"]["y"].values
+    likelihood = likelihood.reshape(-1, likelihood.shape[-1])
+    fitted = logsumexp(likelihood, axis=0) - np.log(len(likelihood))
+    result = found.copy()
+    result["elpd_loo"] = total
+    number = int(copies.sum())
+    mean = total / number
+    result["se"] = float(np.sqrt(copies @ (values - mean) ** 2))
+    result["p_loo"] = float(copies @ fitted) - total / sign
+    result["n_data_points"] = number
+    which = np.repeat(np.arange(len(copies)), copies)
+    for name in ("loo_i", "pareto_k"):
+        result[name] = found[name].isel(observation=which)
+    return result
 
 
 def _quiet(name: str, data: Any, **options: Any) -> Any:
@@ -44,7 +115,8 @@ def compare(posteriors: Mapping[str, Posterior], **options: Any) -> pd.DataFrame
     """Compare posteriors by how well they predict each observation from the others.
 
     ``arviz.compare``: the expected log predictive density by Pareto-smoothed leave-one-out, with
-    differences, their errors and stacking weights. The posteriors need the same observations.
+    differences, their errors and stacking weights. The posteriors need the same observations; one
+    of weight w counts as w equal ones, of which one is left out at a time.
 
     Parameters
     ----------
@@ -59,19 +131,28 @@ def compare(posteriors: Mapping[str, Posterior], **options: Any) -> pd.DataFrame
     """
     if len(posteriors) < 2:
         raise ValueError(f"posteriors: expected two or more, got {len(posteriors)}")
-    data = {
-        name: each.to_arviz(["posterior", "log_likelihood"]) for name, each in posteriors.items()
-    }
-    sizes = {name: _observations(each) for name, each in data.items()}
-    if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{name} {size}" for name, size in sizes.items())
+    copies = {name: _copies(each) for name, each in posteriors.items()}
+    first = next(iter(copies.values()))
+    told = ", ".join(f"{name} {each.sum():,}" for name, each in copies.items())
+    if any(each.sum() != first.sum() for each in copies.values()):
         raise ValueError(f"posteriors: expected the same observations, got numbers: {told}")
+    if any(not np.array_equal(each, first) for each in copies.values()):
+        raise ValueError(
+            "posteriors: expected the same observations, got other weights; pass the same ballots "
+            "to all models, also merged or not"
+        )
+    if (first == 1).all():
+        data = {
+            name: each.to_arviz(["posterior", "log_likelihood"])
+            for name, each in posteriors.items()
+        }
+    elif options.get("ic", "loo") == "loo" and hasattr(load_arviz(), "InferenceData"):
+        scale = {key: options[key] for key in ("scale",) if key in options}
+        data = {name: loo(each, **scale) for name, each in posteriors.items()}
+    else:
+        data = {name: _units(each, first) for name, each in posteriors.items()}
     table: pd.DataFrame = _quiet("compare", data, **options)
     return table
-
-
-def _observations(data: Any) -> int:
-    return int(data["log_likelihood"]["y"].shape[-1])
 
 
 def compare_evidence(posteriors: Mapping[str, Posterior], *, rng: RandomState = 0) -> pd.DataFrame:

@@ -79,8 +79,9 @@ def problem_of(model: Any, data: Any = None, prior: Any = None, **options: Any) 
     known = ", ".join(name.rpartition(".")[2] for name in FAMILIES)
     what = model.__name__ if isinstance(model, type) else type(model).__name__
     raise TypeError(
-        f"model: no posterior is known for {what}, expected one of {known}; pass a "
-        "permdist.posterior.Problem of your own, or register one by register_family"
+        f"model: no posterior is known for {what}, expected one of {known}; make a "
+        "posterior of your own by permdist.posterior.from_functions (see 'A posterior of your own' "
+        "in docs/posterior.md), or register one by register_family"
     )
 
 

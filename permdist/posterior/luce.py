@@ -413,6 +413,14 @@ class LucePosterior(Smooth):
             "weight": (("observation",), np.asarray(data.weights)),
         }
 
+    @property
+    def weights(self) -> FloatArray | None:
+        """How much each ballot counts: the number of times it was cast, less with a half-life."""
+        if self.ballots is None:
+            return None
+        faded = 1.0 if self._importance is None else self._importance
+        return np.asarray(self.ballots.weights * faded, dtype=np.float64)
+
     # ---- parts -------------------------------------------------------------------------------
 
     @cached_property

@@ -51,6 +51,8 @@ class Problem(ABC):
     is a vector of floats, too, so that it can be written to a checkpoint; it may be longer than a
     draw. Nothing may be kept elsewhere: a chain that goes on from its state and its generator
     draws the same bits as one that was never interrupted.
+
+    `permdist.posterior.from_functions` makes one from a log-likelihood and a prior.
     """
 
     @property
@@ -61,7 +63,12 @@ class Problem(ABC):
     @property
     @abstractmethod
     def coords(self) -> dict[str, Sequence[Any]]:
-        """The coordinates of the dims of the variables and of `observation`."""
+        """The coordinates of the dims of the variables and of `observation`: a dict of sequences.
+
+        Such as ``{"item": ("tea", "milk"), "observation": range(24)}``. The names of the items
+        belong under ``"item"``: `Posterior.best`, and the checks ``"top"`` and ``"wins"``, need
+        them.
+        """
 
     @property
     def family(self) -> str:
@@ -103,7 +110,12 @@ class Problem(ABC):
 
     @abstractmethod
     def log_likelihood(self, draws: FloatArray) -> FloatArray:
-        """Return the log-likelihood of each observation, shape (draws, observations)."""
+        """Return the log-likelihood of each observation, shape (draws, observations).
+
+        Parameters
+        ----------
+        draws : array of float, shape (draws, size)
+        """
 
     @abstractmethod
     def prior_draws(self, size: int, rng: np.random.Generator) -> FloatArray:
@@ -120,7 +132,23 @@ class Problem(ABC):
     @property
     @abstractmethod
     def observed(self) -> dict[str, tuple[tuple[str, ...], Any]]:
-        """The data as variables of the group ``observed_data``: dims and values by name."""
+        """The data as variables of the group ``observed_data``: dims and values by name.
+
+        A dict from names to pairs of dims, a tuple of str, and values, an array, such as
+        ``{"orders": (("observation", "place"), orders)}`` for orders of shape (24, 4). ``{}`` if
+        there are no data. Checks compare the attribute ``data`` with what `replicate` returns; or
+        else the only one of these values, or a dict of all of them.
+        """
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """How often each observation was made, by which its log-likelihood is multiplied.
+
+        None if each was made once. By default, the variable ``weight`` of `observed`, if its dims
+        are ``("observation",)``.
+        """
+        dims, values = self.observed.get("weight", ((), None))
+        return np.asarray(values, np.float64) if tuple(dims) == ("observation",) else None
 
     def split(self, draws: FloatArray) -> dict[str, FloatArray]:
         """Return the variables of draws, each of shape ``draws.shape[:-1] + variable.shape``."""

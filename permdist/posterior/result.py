@@ -198,6 +198,11 @@ class Posterior(Shown):
         return self._summary.verdict
 
     @property
+    def converged(self) -> bool:
+        """Whether the chains agree and there are enough effective draws; as in `summary`."""
+        return self._summary.converged
+
+    @property
     def caption(self) -> str:
         """What was sampled."""
         size = f"{plural(self.n_chains, 'chain')} of {plural(self.n_draws, 'draw')}"
@@ -417,6 +422,9 @@ class Posterior(Shown):
 
     def loo(self, **options: Any) -> Any:
         """Return arviz's estimate of the predictive accuracy by leaving out each observation.
+
+        Of a ballot that was cast w times, one is left out at a time; weights that are no whole
+        numbers are refused. The log-likelihoods of `to_arviz` are those of all w together.
 
         Parameters
         ----------

@@ -134,4 +134,9 @@ def facts(posterior: Posterior) -> dict[str, str]:
     if prior is not None and getattr(prior, "centered", False):
         told = f"normal, of precision {1.0 / float(prior.covariance):g} around the mean score"
     size = f"{plural(posterior.n_chains, 'chain')} of {plural(posterior.n_draws, 'draw')}"
-    return {"prior": told, "draws": size, "chains": posterior.verdict}
+    return {"prior": told, "draws": size, "chains": _told(posterior.verdict)}
+
+
+def _told(verdict: str) -> str:
+    """Leave out the advice that is about an option of `permdist.posterior.sample`."""
+    return verdict.replace("; take more, or a longer tune", "; take more")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from permdist.inference.goodness import pair_chances
 from permdist.inference.leaderboard import make
 from permdist.rating import bayes as posteriors
 from permdist.rating.checks import check_fit, log_tie_of, tie_share
+from permdist.rating.notes import as_facts, notes_of, text_of
 from permdist.rating.wording import chances_text, coefficients_text, goodness_rows, worst_text
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from permdist.inference.results import Fit
     from permdist.posterior import Posterior
     from permdist.rating.checks import Goodness
+    from permdist.rating.notes import Note
 
 ERRORS = ("observed", "penalized", "sandwich", "bootstrap", "profile")
 FOLDS = 5
@@ -64,6 +67,15 @@ class Rating(Shown):
         """The chance that two equal competitors tie; None if there are no ties of two."""
         log_tie = log_tie_of(self.fit)
         return None if log_tie is None else float(1.0 / (1.0 + 2.0 * np.exp(-log_tie)))
+
+    @cached_property
+    def notes(self) -> list[Note]:
+        """Remarks about a posterior leaderboard, each with its ``kind`` and ``text``.
+
+        Warnings where there are too few draws, and which places rest on the prior; empty without
+        a posterior.
+        """
+        return [] if self.posterior is None else notes_of(self.posterior, self.fit.ballots)
 
     def covariates(self) -> pd.DataFrame | None:
         """Return the coefficients of the covariates with their errors; None without covariates."""
@@ -128,6 +140,9 @@ class Rating(Shown):
     def _facts(self) -> dict[str, str]:
         return self.summary()
 
+    def _remarks(self) -> list[str]:
+        return [text_of(note) for note in self.notes]
+
     def _cells(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
         return self.leaderboard._cells(most)  # noqa: SLF001
 
@@ -135,7 +150,7 @@ class Rating(Shown):
         return f"Rating({self.fit!r})"
 
     def __str__(self) -> str:
-        parts = [str(self.leaderboard)]
+        parts = [str(self.leaderboard), *self._remarks()]
         table = self.covariates()
         if table is not None:
             parts.append(coefficients_text(table))
@@ -180,6 +195,8 @@ class Rating(Shown):
         if self.posterior is not None:
             facts["posterior"] = {
                 **posteriors.facts(self.posterior),
+                "converged": self.posterior.converged,
+                "notes": as_facts(self.notes),
                 "rank_probabilities": {
                     name: row.tolist()
                     for name, row in zip(
@@ -242,8 +259,10 @@ def rate(
         The number of bootstrap replicates; 0 is 1,000 if `errors` asks for the bootstrap.
     bayes : bool
         Whether the leaderboard is that of a posterior: means, credible intervals and places. The
-        prior is then normal by default, with precision 0.1 around the mean score. Clusters are
-        not taken into account.
+        prior is then normal by default, with precision 0.1 around the mean score. Battles are
+        taken as independent, also those of one cluster; weights, and those by `half_life`, temper
+        the likelihood. The draws are ``Rating.posterior``, with ``best()``: the probability that
+        each competitor is the best one.
     draws : int
         The number of posterior draws in each of four chains.
     level : float

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from permdist.rating.bayes import facts as facts_of
+from permdist.rating.notes import agree
 from permdist.rating.wording import coefficient_heads
 from permdist.report.document import Report
 from permdist.report.table import Cell
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
+    from permdist.ballots import Ballots
     from permdist.data import Battles
     from permdist.inference.leaderboard import Leaderboard
     from permdist.posterior import Posterior
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 DASH = "\N{EN DASH}"
 MOST_PAIRS = 30
+# Replicates of the data, and results that are drawn again in about a second.
+MOST_REPLICATES, FEWEST_REPLICATES, MOST_CASTS = 200, 20, 1_000_000
 EXPLAINED = {
     "observed": "the information of the data",
     "penalized": "the information of the data and the prior",
@@ -68,15 +72,21 @@ def rating_report(
     (True, 4)
     """
     best = rating.leaderboard.to_frame().iloc[0]
-    report = Report(
-        title,
+    lead = (
         f"{best['name']} has the highest score; it is the best one with probability "
-        f"{best['prob_best']:.2f}, as far as the {_source(rating)} tell.",
+        f"{best['prob_best']:.2f}, as far as the {_source(rating)} tell."
     )
+    warnings = [note for note in rating.notes if note.kind == "warning"]
+    if rating.posterior is not None and not agree(rating.posterior):
+        lead = "This leaderboard is not settled: there are too few posterior draws."
+    report = Report(title, lead)
+    for note in warnings:
+        report.note(note.text, note.kind)
     report.facts(_tiles(rating))
     _leaderboard_section(report, rating)
     if rating.posterior is not None:
         _places_section(report, rating.posterior)
+        _checks_section(report, rating.posterior, rating.fit.ballots)
     if rating.battles is not None:
         _win_rates_section(report, rating, rating.battles)
     covariates = rating.covariates()
@@ -123,6 +133,9 @@ def _leaderboard_section(report: Report, rating: Rating) -> None:
         f"them together are right with probability {percent}.",
     )
     _board_table(report, board, "Best first")
+    for note in rating.notes:
+        if note.kind != "warning":
+            report.note(note.text, note.kind)
     report.picture(
         plots.plot_intervals(board),
         "Scores with intervals",
@@ -146,6 +159,37 @@ def _places_section(report: Report, posterior: Posterior) -> None:
         "Probabilities of the places",
         "Rows are competitors, the best first; a wide row is an open question.",
     )
+
+
+def _checks_section(report: Report, posterior: Posterior, ballots: Ballots) -> None:
+    """Compare the data with data that the posterior makes."""
+    casts, pairs = float(ballots.weights.sum()), ballots.n_items * (ballots.n_items - 1) // 2
+    size = min(MOST_REPLICATES, int(MOST_CASTS / max(casts, float(pairs), 1.0)))
+    report.section(
+        "Does the model fit?",
+        "A posterior is sure of what follows from its model, right or wrong. Here results are "
+        "drawn again from the posterior, and compared with the data. Small p-values, and many "
+        "crosses outside their intervals, say that the model does not make data like these.",
+    )
+    if size < FEWEST_REPLICATES:
+        report.note(
+            f"{casts:,.0f} results of {ballots.n_items:,} competitors are too many to draw again "
+            "for a report; in Python, rating.posterior.check('wins', draws=20) does it."
+        )
+        return
+    wins = posterior.check("wins", draws=size)
+    report.picture(
+        wins.plot(),
+        "Check of the win rates of all pairs",
+        f"{wins.caption}. The share of wins of each pair, a tie as half, and {size} replicates.",
+    )
+    if ballots.tie_sizes:
+        ties = posterior.check("ties", draws=size)
+        report.picture(
+            ties.plot(),
+            "Check of the share of ties",
+            f"{ties.caption}. The share of tied pairs, and {size} replicates.",
+        )
 
 
 def _board_table(report: Report, board: Leaderboard, caption: str) -> None:
@@ -330,5 +374,7 @@ def _slices_section(
         report.table(["competitor", "all", *boards], rows, caption="Places by slice")
     for name, one in slices.items():
         _board_table(report, one.leaderboard, f"{name}: {one.fit.n_ballots:,.6g} battles")
+        for note in one.notes:
+            report.note(f"{name}: {note.text}", note.kind)
     for name, reason in failures.items():
         report.note(f"{name}: {reason}", "warning")
