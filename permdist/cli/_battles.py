@@ -40,6 +40,14 @@ class Columns:
             "--missing", help="What becomes of rows without a competitor or winner: error or drop."
         ),
     ] = "error"
+    invalid: Annotated[
+        str,
+        typer.Option(
+            "--invalid",
+            help="What becomes of rows with one competitor on both sides, a winner that cannot be "
+            "read, or too many fields: error or drop.",
+        ),
+    ] = "error"
 
     def load(self, file: Path, **others: object) -> "Battles":
         """Read a file."""

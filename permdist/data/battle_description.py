@@ -12,6 +12,7 @@ from scipy.sparse import csgraph
 from permdist._html import Shown
 from permdist._text import aligned, plural, text_table
 from permdist.data.battle_columns import BOTH_BAD, listed
+from permdist.data.battle_values import left_out
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -45,6 +46,9 @@ class BattleDescription(Shown):
         Those without a win, and without a defeat.
     comparable : bool
         Whether maximum likelihood estimates exist: wins and ties lead from everyone to everyone.
+    left_out : dict
+        How many rows of the file were left out because they lack something (``"missing"``) or
+        cannot be used (``"invalid"``).
     table : DataFrame
         Battles, wins, ties, losses and the share of points, for each competitor.
     """
@@ -63,6 +67,7 @@ class BattleDescription(Shown):
     never_won: tuple[str, ...]
     never_lost: tuple[str, ...]
     comparable: bool
+    left_out: dict[str, int]
     table: DataFrame
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,7 +99,7 @@ class BattleDescription(Shown):
     def _facts(self) -> dict[str, str]:
         decided = self.first_wins + self.second_wins
         share = self.first_wins / decided if decided else np.nan
-        return {
+        facts = {
             "battles": _amount(self.n_battles)
             + (f"  ({self.n_rows:,} rows)" if self.n_rows != self.n_battles else ""),
             "competitors": f"{self.n_items:,}",
@@ -107,6 +112,9 @@ class BattleDescription(Shown):
             "connected": self._connected(),
             "columns": ", ".join(f"{role}: {name}" for role, name in self.columns.items()),
         }
+        if self.left_out:
+            facts["left out"] = left_out(self.left_out)
+        return facts
 
     def _cells(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
         shown = self.table.iloc[:most]
@@ -161,6 +169,7 @@ def describe_battles(battles: Battles) -> BattleDescription:
         tuple(names[won == 0]),
         tuple(names[lost == 0]),
         n_strong == 1,
+        dict(battles.dropped),
         table,
     )
 

@@ -12,6 +12,7 @@ from permdist._html import Shown
 from permdist._text import aligned
 from permdist.ballots import Ballots
 from permdist.data import BattleBlocks, Battles
+from permdist.data.battle_values import left_out
 from permdist.inference.fit import NoEstimateError, fit_ballots
 from permdist.inference.goodness import pair_chances
 from permdist.inference.leaderboard import make
@@ -150,6 +151,8 @@ class Rating(Shown):
         """Return the facts below the leaderboard: sizes, ties, goodness of fit."""
         noun = "battles" if self.battles is not None else "ballots"
         rows = {noun: f"{self.fit.n_ballots:,.6g}"}
+        if self.battles is not None and self.battles.dropped:
+            rows["left out"] = left_out(self.battles.dropped)
         if self.battles is not None:
             rows["pairs that met"] = _pairs_met(self)
         if self.tie_chance is not None:
@@ -168,6 +171,7 @@ class Rating(Shown):
             "errors": self.errors,
             "level": self.leaderboard.level,
             "n_ballots": self.fit.n_ballots,
+            "left_out": {} if self.battles is None else dict(self.battles.dropped),
             "log_likelihood": self.fit.log_likelihood,
             "log_tie": log_tie_of(self.fit),
             "tie_chance": self.tie_chance,
