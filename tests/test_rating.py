@@ -333,14 +333,18 @@ def test_preflib_files_are_rated(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--by", "langage"), "by: there is no column 'langage'; did you mean 'language'?"),
+        (("--by", "langage"), ": --by: there is no column 'langage'; did you mean 'language'?"),
         (("--prior", "wins"), "--prior: expected a positive number, ridge=NUMBER or wins=NUMBER"),
         (("--prior", "gauss=1"), "--prior: expected a positive number"),
         (("--half-life", "3"), "--half-life: pass the column with the times by --time"),
         (("-o", "r.pdf"), "--output: expected a file .html"),
-        (("--errors", "normal"), "errors: expected one of observed"),
-        (("--level", "2"), "level: expected"),
-        (("--anchor", "model-x"), "anchor: expected one of"),
+        (("--errors", "normal"), "permdist: --errors: expected one of observed"),
+        (("--level", "2"), "permdist: --level: expected"),
+        (("--anchor", "model-x"), "permdist: --anchor: expected one of"),
+        (("--without", "model-x"), "permdist: --without: expected one of"),
+        (("--missing", "skip"), "permdist: --missing: expected one of error, drop, got 'skip'"),
+        (("--first", "voter"), "permdist: --first, --second: pass both columns or none"),
+        (("--loser", "voter", "--first", "a", "--second", "b"), "or --first, --second and --win"),
         (("--covariates", "winner"), "line 2: winner: expected a finite number, got 'model_"),
         (("--by", "length_a"), "--by: expected a column with at most 200 different values"),
     ],
@@ -349,6 +353,25 @@ def test_mistakes_are_one_line(file, arguments, message):
     text = permdist("rate", file, *arguments, code=2)
     assert message in text
     assert len(text.splitlines()) == 1
+
+
+def test_dirty_tables_on_the_command_line(tmp_path):
+    (tmp_path / "b.csv").write_text(
+        "model_a,model_b,winner\nx,y,a\nx,,a\nz,z,a\ny,x,y\nx,y,modle_b\ny,x,a\n"
+    )
+    text = permdist("rate", "b.csv", cwd=tmp_path, code=2)
+    assert "3 rows cannot be used (--missing drop leaves out rows without a competitor" in text
+    assert "--invalid drop the others): line 3: model_b is missing; line 4: 'z'" in text
+    assert text.endswith("got 'modle_b'; did you mean 'model_b'?\n")
+    clean = ("--missing", "drop", "--invalid", "drop")
+    said = "1 row without a competitor or a winner, 2 invalid rows"
+    assert f"left out               {said}" in permdist("rate", "b.csv", *clean, cwd=tmp_path)
+    assert f"left out                {said}" in permdist("describe", "b.csv", *clean, cwd=tmp_path)
+    facts = json.loads(permdist("rate", "b.csv", *clean, "--json", cwd=tmp_path))
+    assert facts["left_out"] == {"missing": 1, "invalid": 2}
+    (tmp_path / "b.csv").write_text("this,that\nx,y\n")
+    text = permdist("describe", "b.csv", cwd=tmp_path, code=2)
+    assert text.endswith("got this, that; name them by --first, --second and --winner\n")
 
 
 def test_remedies_are_named(tmp_path):

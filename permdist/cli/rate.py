@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from permdist.cli._battles import Columns
+from permdist.cli._battles import Columns, in_options
 from permdist.cli._shared import AsJson, Seed, command_line, need_files, print_json, without_nan
 
 if TYPE_CHECKING:
@@ -15,6 +15,18 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".html", ".htm", ".csv", ".json", ".tex")
 MOST_SLICES = 200
+ARGUMENTS = (
+    "prior",
+    "half_life",
+    "errors",
+    "bootstrap",
+    "bayes",
+    "draws",
+    "level",
+    "elo",
+    "anchor",
+    "folds",
+)
 
 
 def rate(
@@ -156,10 +168,11 @@ def rate(
     if any(suffix[1:] in FILE_TYPES for suffix in data.suffixes):
         if by or covariates or cluster or time:
             raise ValueError("--by, --covariates, --cluster, --time: only for tables of battles")
-        found = rating.rate(_preflib(data, gone), anchor=anchor, **options)
+        ballots = _preflib(data, gone)
+        found = _rated(lambda: rating.rate(ballots, anchor=anchor, **options))
     else:
         battles = columns.load(data, by=by, covariates=covariates or (), cluster=cluster, time=time)
-        battles = battles.without(gone) if gone else battles
+        battles = battles.without(_known(gone, battles.names)) if gone else battles
         found = _rated(lambda: rating.rate(battles, anchor=anchor, **options))
         if by is not None:
             if len(battles.groups) > MOST_SLICES:
@@ -203,7 +216,14 @@ def _preflib(data: Path, gone: list[str]) -> Any:
     from permdist.data import load_preflib
 
     ballots = Ballots.of(load_preflib(data))
-    return ballots.without(gone) if gone else ballots
+    return ballots.without(_known(gone, ballots.names)) if gone else ballots
+
+
+def _known(gone: list[str], names: tuple[str, ...]) -> list[str]:
+    """Check that competitors to leave out are there."""
+    from permdist._check import choice
+
+    return [choice("--without", name, names) for name in gone]
 
 
 def _rated(call: Any) -> Any:
@@ -211,7 +231,8 @@ def _rated(call: Any) -> Any:
     from permdist.inference.fit import NoEstimateError
 
     try:
-        return call()
+        with in_options(ARGUMENTS):
+            return call()
     except NoEstimateError as error:
         raise ValueError(f"{error}: --without NAMES, or --prior wins=0.5") from error
 

@@ -53,7 +53,8 @@ def incomplete(frame: DataFrame, roles: Roles) -> tuple[BoolArray, Callable[[int
     """Return which rows lack a competitor or the winner, and the reason of such a row."""
     columns = [c for c in (roles.first, roles.second, roles.winner) if c is not None]
     lacks = np.stack([frame[column].isna().to_numpy() for column in columns])
-    return lacks.any(axis=0), lambda row: f"{columns[int(lacks[:, row].argmax())]} is missing"
+    bad: BoolArray = np.asarray(lacks.any(axis=0))
+    return bad, lambda row: f"{columns[int(lacks[:, row].argmax())]} is missing"
 
 
 def items_of(frame: DataFrame, roles: Roles) -> tuple[tuple[str, ...], IntArray, IntArray]:
