@@ -98,14 +98,14 @@ def rate(
         ),
     ] = False,
     draws: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--draws",
-            help="Posterior draws in each of four chains, for --bayes.",
+            help="Posterior draws in each of four chains, for --bayes; 1000 by default.",
             min=20,
             max=10**6,
         ),
-    ] = 1000,
+    ] = None,
     level: Annotated[float, typer.Option("--level", help="Of intervals and rank sets.")] = 0.95,
     elo: Annotated[
         bool, typer.Option("--elo", help="Add scores on the Elo scale, 1000 for the mean.")
@@ -143,6 +143,12 @@ def rate(
         raise ValueError(f"--output: expected a file {', '.join(SUFFIXES)}, got {output}")
     if half_life is not None and time is None:
         raise ValueError("--half-life: pass the column with the times by --time")
+    if time is not None and half_life is None:
+        raise ValueError("--time: without --half-life times are not used; pass it, too")
+    if draws is not None and not bayes:
+        raise ValueError("--draws: these are draws of a posterior; pass --bayes, too")
+    if bootstrap and not bayes and errors not in (None, "bootstrap"):
+        raise ValueError(f"--bootstrap: --errors {errors} has no use for it; leave one of them out")
     need_files(output)
     gone = split_list(without or "", "--without")
     options = {
@@ -151,7 +157,7 @@ def rate(
         "errors": errors,
         "bootstrap": bootstrap,
         "bayes": bayes,
-        "draws": draws,
+        "draws": 1000 if draws is None else draws,
         "level": level,
         "elo": elo or anchor is not None,
         "folds": folds,
