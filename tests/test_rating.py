@@ -336,6 +336,9 @@ def test_preflib_files_are_rated(tmp_path):
         (("--by", "langage"), ": --by: there is no column 'langage'; did you mean 'language'?"),
         (("--prior", "wins"), "--prior: expected a positive number, ridge=NUMBER or wins=NUMBER"),
         (("--prior", "gauss=1"), "--prior: expected a positive number"),
+        (("--draws", "200"), "--draws: these are draws of a posterior; pass --bayes, too"),
+        (("--time", "date"), "--time: without --half-life times are not used; pass it, too"),
+        (("--bootstrap", "9", "--errors", "observed"), "--bootstrap: --errors observed has no use"),
         (("--half-life", "3"), "--half-life: pass the column with the times by --time"),
         (("-o", "r.pdf"), "--output: expected a file .html"),
         (("--errors", "normal"), "permdist: --errors: expected one of observed"),
@@ -353,6 +356,24 @@ def test_mistakes_are_one_line(file, arguments, message):
     text = permdist("rate", file, *arguments, code=2)
     assert message in text
     assert len(text.splitlines()) == 1
+
+
+def test_files_and_tables_are_loaded(file, tmp_path):
+    board = rate(data.load_battles(file), folds=0).leaderboard.to_frame()
+    frame = pd.read_csv(file)
+    for given in (file, str(file), frame, frame.to_dict(orient="list")):
+        pd.testing.assert_frame_equal(rate(given, folds=0).leaderboard.to_frame(), board)
+    (tmp_path / "v.soc").write_text("# NUMBER ALTERNATIVES: 3\n3: 2,1,3\n2: 1,2,3\n2: 3,2,1\n")
+    assert rate(tmp_path / "v.soc").fit.n_ballots == 7
+    # A data frame of orders stays one.
+    assert rate(pd.DataFrame([[0, 1, 2], [1, 2, 0], [2, 0, 1]])).fit.n_ballots == 3
+    with pytest.raises(ValueError, match=r"data: expected battles, ballots or a file \.csv, "):
+        rate("clean.txt")
+    with pytest.raises(FileNotFoundError, match=r"none\.csv: no such file"):
+        rate("none.csv")
+    odd = frame.rename(columns={"winner": "better", "model_a": "this", "model_b": "that"})
+    with pytest.raises((ValueError, TypeError), match=r"is read by permdist\.data\.load_b"):
+        rate(odd)
 
 
 def test_dirty_tables_on_the_command_line(tmp_path):

@@ -10,7 +10,6 @@ import numpy as np
 from permdist._check import choice, count
 from permdist._html import Shown
 from permdist._text import aligned
-from permdist.ballots import Ballots
 from permdist.data import BattleBlocks, Battles
 from permdist.data.battle_values import left_out
 from permdist.inference.fit import NoEstimateError, fit_ballots
@@ -18,6 +17,7 @@ from permdist.inference.goodness import pair_chances
 from permdist.inference.leaderboard import make
 from permdist.rating import bayes as posteriors
 from permdist.rating.checks import check_fit, log_tie_of, tie_share
+from permdist.rating.inputs import ballots_of, loaded
 from permdist.rating.wording import chances_text, coefficients_text, goodness_rows, worst_text
 
 if TYPE_CHECKING:
@@ -232,8 +232,10 @@ def rate(
     Parameters
     ----------
     data : Battles, BattleBlocks, or ballots of any kind that `Ballots.of` takes
-        Davidson's model of ties is fitted if there are any, else that of Bradley and Terry or of
-        Plackett and Luce.
+        Also the name of a file, or a data frame or mapping whose columns have usual names, which
+        `permdist.data.load_battles` (PrefLib files: `load_preflib`) then reads; call that yourself
+        for its options. Davidson's model of ties is fitted if there are any, else that of Bradley
+        and Terry or of Plackett and Luce.
     prior : float, Ridge, Normal, PseudoWins or None
         As in `PlackettLuce.fit`; needed if a competitor only won or only lost.
     half_life : float, optional
@@ -278,11 +280,12 @@ def rate(
     >>> round(found.tie_chance, 3)
     0.238
     """
+    data = loaded(data)
     if isinstance(data, BattleBlocks):
         data = data.merged()
     battles = data.merged() if isinstance(data, Battles) and half_life is None else data
     whole = isinstance(battles, Battles)
-    ballots = battles.ballots if whole else Ballots.of(battles)
+    ballots = battles.ballots if whole else ballots_of(battles)
     if half_life is not None and ballots.times is None:
         raise ValueError("half_life: the battles have no times; pass time=COLUMN to load_battles")
     if errors is not None:
