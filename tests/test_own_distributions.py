@@ -127,6 +127,9 @@ def test_weights_beyond_eight_items():
         (lambda: model.top_k(3), "rank_marginals"),
     ):
         naive.refuses(call, NotExactError, f"{what}: exact up to 8 items, this distribution has 12")
+    naive.refuses(model.rank_marginals, NotExactError, "pass sample= to Distribution.from_func")
+    naive.refuses(lambda: model.log_prob(order), NotExactError, "log_weight has log-weights")
+    naive.refuses(lambda: identities.check_distribution(model), ValueError, "or give it draws")
     # With draws there are estimates of everything but log-probabilities.
     drawn = Distribution.from_functions(12, one_weight, sample, normalized=False)
     assert close(drawn.rank_marginals(draws=2000, rng=0), truth(12).rank_marginals())

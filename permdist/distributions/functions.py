@@ -167,6 +167,15 @@ class FromFunctions(WeightedOrders):
     def _normalizer(self) -> float | None:
         return 0.0 if self._is_normalized else super()._normalizer()
 
+    def _refusal(self, what: str) -> str:
+        text = super()._refusal(what)
+        if what == "log_partition" and self._has_weights:
+            return f"{text.partition(';')[0]}; log_weight has log-weights, which need no sum"
+        if self._draw is not None or not self._has_weights:
+            return text
+        told, _, remedy = text.partition("; ")
+        return f"{told}; pass sample= to Distribution.from_functions for estimates, or {remedy}"
+
     def __repr__(self) -> str:
         given = {"log_prob": self._given, "sample": self._draw}
         shown = [
