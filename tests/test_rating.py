@@ -376,6 +376,28 @@ def test_files_and_tables_are_loaded(file, tmp_path):
         rate(odd)
 
 
+def test_names_that_differ_by_case_are_noted():
+    frame = {"a": ["GPT-X", "gpt-x", "m", "GPT-X", "m"], "b": ["m", "m", "gpt-x", "gpt-x", "GPT-X"]}
+    battles = data.load_battles(frame | {"winner": list("aaaba")})
+    said = "names that differ only by case count as different competitors: GPT-X and gpt-x"
+    assert re.search(rf"^note +{said}$", str(battles.describe()), re.M)
+    assert battles.describe().to_dict()["alike"] == [["GPT-X", "gpt-x"]]
+    assert rate(battles, prior=0.1, folds=0).summary()["note"] == said
+    other = {"a": ["x", "y"], "b": ["y", "x"], "winner": ["a", "a"]}
+    assert "note" not in rate(data.load_battles(other), folds=0).summary()
+    many = [f"m{k}" for k in range(6)]
+    many = {"a": many, "b": [name.upper() for name in many], "winner": ["tie"] * 6}
+    assert str(data.load_battles(many).describe()).count("; and 1 more name\n") == 1
+
+
+def test_times_have_two_names(file):
+    with pytest.raises(ValueError, match=r"pass time=COLUMN to load_battles, or times= to Ballots"):
+        rate(file, half_life=3.0)
+    ballots = data.load_battles(file).ballots
+    with pytest.raises(ValueError, match=r"pass times= to fit or Ballots, or time=COLUMN to load"):
+        fit_ballots(ballots, ballots.tie_sizes, half_life=3.0)
+
+
 def test_dirty_tables_on_the_command_line(tmp_path):
     (tmp_path / "b.csv").write_text(
         "model_a,model_b,winner\nx,y,a\nx,,a\nz,z,a\ny,x,y\nx,y,modle_b\ny,x,a\n"

@@ -280,7 +280,8 @@ def load_battles(
     cluster : str, optional
         A column whose equal values are not independent: a voter, a prompt.
     time : str, optional
-        A column with dates, or with numbers that grow with time.
+        A column with dates, or with numbers that grow with time; `Ballots` and ``fit`` take the
+        numbers themselves, as ``times``.
     covariates : str or sequence of str
         Columns that may have influenced the outcome besides the competitors; several are separated
         by commas. ``length`` is the column of this name, with the difference first minus second, or

@@ -11,6 +11,7 @@ from permdist._check import choice, count
 from permdist._html import Shown
 from permdist._text import aligned
 from permdist.data import BattleBlocks, Battles
+from permdist.data.battle_description import alike_names, alike_text
 from permdist.data.battle_values import left_out
 from permdist.inference.fit import NoEstimateError, fit_ballots
 from permdist.inference.goodness import pair_chances
@@ -163,6 +164,9 @@ class Rating(Shown):
             rows |= goodness_rows(self.goodness)
         if self.posterior is not None:
             rows |= posteriors.facts(self.posterior)
+        alike = alike_names(self.fit.names)
+        if self.battles is not None and alike:
+            rows["note"] = alike_text(alike)
         return rows
 
     def to_dict(self) -> dict[str, Any]:
@@ -287,7 +291,10 @@ def rate(
     whole = isinstance(battles, Battles)
     ballots = battles.ballots if whole else ballots_of(battles)
     if half_life is not None and ballots.times is None:
-        raise ValueError("half_life: the battles have no times; pass time=COLUMN to load_battles")
+        raise ValueError(
+            "half_life: the battles have no times; pass time=COLUMN to load_battles, or times= to "
+            "Ballots"
+        )
     if errors is not None:
         choice("errors", errors, ERRORS)
     bootstrap = count("bootstrap", bootstrap, minimum=0)
