@@ -251,7 +251,7 @@ def test_all_bad_rows_are_told_at_once(tmp_path):
     assert str(caught.value) == (
         f"{path}: 6 rows cannot be used (missing='drop' leaves out rows without a competitor or a "
         "winner, invalid='drop' the others): line 3: 'z' is matched against itself; line 5: "
-        "model_b is missing; line 6: expected the winner 'x' or 'y', a side or a tie, got "
+        "model_b is missing; line 6: expected a competitor, a side or a tie as the winner, got "
         "'nobody'; line 7: expected 3 fields, got more; line 8: the winner 'x' is neither 'y' nor "
         "'z'; line 9: 'only' is matched against itself"
     )
@@ -260,7 +260,7 @@ def test_all_bad_rows_are_told_at_once(tmp_path):
     with pytest.raises(ValueError, match=r"5 rows .*\(invalid='drop' leaves such rows out\)"):
         load_battles(path, missing="drop")
     path.write_text(HEAD + "x,y,a\n" + "z,z,a\n" * 12)
-    with pytest.raises(ValueError, match=r"line 3: .* line 12: 'z' is .* itself; and 2 more$"):
+    with pytest.raises(ValueError, match=r"lines 3, 4, .*, 12: 'z' is .* itself; and 2 more$"):
         load_battles(path)
     with pytest.raises(ValueError, match="2 rows cannot be used: row 1: n: expected a finite num"):
         load_battles(table(["a", "b", "a"], n=[1, "p", "q"]), weight="n")

@@ -348,7 +348,7 @@ def test_preflib_files_are_rated(tmp_path):
         (("--missing", "skip"), "permdist: --missing: expected one of error, drop, got 'skip'"),
         (("--first", "voter"), "permdist: --first, --second: pass both columns or none"),
         (("--loser", "voter", "--first", "a", "--second", "b"), "or --first, --second and --win"),
-        (("--covariates", "winner"), "line 2: winner: expected a finite number, got 'model_"),
+        (("--covariates", "winner"), ": winner: expected a finite number, got 'model_"),
         (("--by", "length_a"), "--by: expected a column with at most 200 different values"),
     ],
 )
@@ -410,6 +410,8 @@ def test_dirty_tables_on_the_command_line(tmp_path):
     said = "1 row without a competitor or a winner, 2 invalid rows"
     assert f"left out               {said}" in permdist("rate", "b.csv", *clean, cwd=tmp_path)
     assert f"left out                {said}" in permdist("describe", "b.csv", *clean, cwd=tmp_path)
+    permdist("rate", "b.csv", *clean, "--folds", "0", "-o", "b.html", cwd=tmp_path)
+    assert said in (tmp_path / "b.html").read_text()
     facts = json.loads(permdist("rate", "b.csv", *clean, "--json", cwd=tmp_path))
     assert facts["left_out"] == {"missing": 1, "invalid": 2}
     (tmp_path / "b.csv").write_text("this,that\nx,y\n")

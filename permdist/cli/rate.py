@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".html", ".htm", ".csv", ".json", ".tex")
 MOST_SLICES = 200
+TOLD = ("left out", "note")  # what a report says of the data besides its pictures
 ARGUMENTS = (
     "prior",
     "half_life",
@@ -188,7 +189,8 @@ def rate(
                 )
             slices, failures = rating.rate_slices(battles, **options)
     if output is not None:
-        _write(output, data, found, slices, failures, {"seed": str(seed)})
+        told = {name: text for name, text in found.summary().items() if name in TOLD}
+        _write(output, data, found, slices, failures, {"seed": str(seed), **told})
     if as_json:
         print_json(_facts(found, slices, failures))
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 POSITION = "position"
 MISSING = "(missing)"
 MOST_TOLD = 10  # rows that one error names
+# A reason in a list of several.
+LONG = re.compile(r"expected the winner .* or .*, a side \(.*\) or a tie, got ")
+SHORT = "expected a competitor, a side or a tie as the winner, got "
 
 
 # ---- columns -----------------------------------------------------------------------------------
@@ -256,15 +260,21 @@ def told(
         between = " " if told_so.endswith("?") else "; "
         return f"{told_so}{between}{remedy}" if remedy else told_so
     name = where.table.name
-    # Longer spellings of the same reason would hide that there are more.
-    short = [reason.replace(" (model_a, b, left, 1 ...)", "") for reason in reasons]
-    listed = "; ".join(
-        f"{place.removeprefix(f'{name}, ')}: {reason}"
-        for place, reason in zip(places, short, strict=True)
-    )
+    by_reason: dict[str, list[str]] = {}
+    for place, reason in zip(places, reasons, strict=True):
+        by_reason.setdefault(LONG.sub(SHORT, reason), []).append(place.removeprefix(f"{name}, "))
+    listed = "; ".join(f"{_joined(same)}: {reason}" for reason, same in by_reason.items())
     rest = f"; and {total - len(places):,} more" if total > len(places) else ""
     how = f" ({remedy})" if remedy else ""
     return f"{name}: {total:,} rows cannot be used{how}: {listed}{rest}"
+
+
+def _joined(places: list[str]) -> str:
+    """Join places: ``lines 3, 5``."""
+    if len(places) == 1:
+        return places[0]
+    word, _, first = places[0].rpartition(" ")
+    return f"{word}s {', '.join([first, *(place.rpartition(' ')[2] for place in places[1:])])}"
 
 
 def refuse(bad: BoolArray, where: Places, reason: Callable[[int], str]) -> None:
