@@ -328,6 +328,8 @@ def test_preflib_files_are_rated(tmp_path):
     assert "alternative 2" in permdist("rate", "v.toc", cwd=tmp_path).splitlines()[2]
     shown = permdist("rate", "v.toc", "--without", "alternative 1", cwd=tmp_path)
     assert "2 items" in shown
+    text = permdist("rate", "v.toc", "--invalid", "drop", cwd=tmp_path, code=2)
+    assert text == "permdist: --invalid: only for tables of battles\n"
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,12 @@ class Columns:
         ),
     ] = "error"
 
+    def refuse(self) -> None:
+        """Refuse all of these options, where the file is not a table of battles."""
+        for one in dataclasses.fields(self):
+            if getattr(self, one.name) != one.default:
+                raise ValueError(f"--{one.name}: only for tables of battles")
+
     def load(self, file: Path, **others: object) -> "Battles":
         """Read a file."""
         from permdist.data import load_battles

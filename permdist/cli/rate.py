@@ -175,6 +175,7 @@ def rate(
     if any(suffix[1:] in FILE_TYPES for suffix in data.suffixes):
         if by or covariates or cluster or time:
             raise ValueError("--by, --covariates, --cluster, --time: only for tables of battles")
+        columns.refuse()
         ballots = _preflib(data, gone)
         found = _rated(lambda: rating.rate(ballots, anchor=anchor, **options))
     else:
