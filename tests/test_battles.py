@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from permdist.data import load_battles
+from permdist.data import load_battles, read_battles
 from permdist.data.battles import Battles
 
 HEAD = "model_a,model_b,winner\n"
@@ -129,7 +129,7 @@ def test_files(suffix, tmp_path):
     [
         ("x,y,z\n", "line 2: expected the winner 'x' or 'y', a side .* or a tie, got 'z'"),
         ("x,y,x\ny,z,x\n", "line 3: the winner 'x' is neither 'y' nor 'z'"),
-        ("x,y,modle_a\n", "line 2: .* got 'modle_a'; did you mean 'modela'?"),
+        ("x,y,modle_a\n", "line 2: .* got 'modle_a'; did you mean 'model_a'\\? invalid='drop'"),
         ("x,y,a\nz,z,a\n", "line 3: 'z' is matched against itself"),
         ("x,y,a\nz,,a\n", "line 3: model_b is missing; missing='drop' leaves such rows out"),
         ("x,y,a\nNaN,z,a\n", "line 3: model_a is missing"),
@@ -194,6 +194,7 @@ def test_bad_files(tmp_path):
         ({"first": "model_a", "second": "model_b", "loser": "x"}, "pass winner and loser, or"),
         ({"loser": "model_c"}, "loser: there is no column 'model_c'"),
         ({"missing": "skip"}, "missing: expected one of error, drop, got 'skip'"),
+        ({"invalid": "skip"}, "invalid: expected one of error, drop, got 'skip'"),
     ],
 )
 def test_unknown_columns_are_told_what_there_is(options, message):
@@ -237,6 +238,63 @@ def test_incomplete_rows_can_be_dropped_and_lines_stay_right(tmp_path):
     assert (battles.names, battles.outcome.tolist()) == (("x", "y"), [0])
     with pytest.raises(ValueError, match="every row lacks a competitor or the winner"):
         load_battles(table([None]), missing="drop")
+
+
+DIRTY = "x,y,a\nz,z,a\nx,y,b\nx,,a\nx,y,nobody\nx,y,a,b\ny,z,x\nonly,only,-1\nx,y,0\n"
+
+
+def test_all_bad_rows_are_told_at_once(tmp_path):
+    path = tmp_path / "battles.csv"
+    path.write_text(HEAD + DIRTY)
+    with pytest.raises(ValueError, match="6 rows cannot be used") as caught:
+        load_battles(path)
+    assert str(caught.value) == (
+        f"{path}: 6 rows cannot be used (missing='drop' leaves out rows without a competitor or a "
+        "winner, invalid='drop' the others): line 3: 'z' is matched against itself; line 5: "
+        "model_b is missing; line 6: expected a competitor, a side or a tie as the winner, got "
+        "'nobody'; line 7: expected 3 fields, got more; line 8: the winner 'x' is neither 'y' nor "
+        "'z'; line 9: 'only' is matched against itself"
+    )
+    with pytest.raises(ValueError, match=r"battles.csv, line 5: model_b is missing; missing='dr"):
+        load_battles(path, invalid="drop")
+    with pytest.raises(ValueError, match=r"5 rows .*\(invalid='drop' leaves such rows out\)"):
+        load_battles(path, missing="drop")
+    path.write_text(HEAD + "x,y,a\n" + "z,z,a\n" * 12)
+    with pytest.raises(ValueError, match=r"lines 3, 4, .*, 12: 'z' is .* itself; and 2 more$"):
+        load_battles(path)
+    with pytest.raises(ValueError, match="2 rows cannot be used: row 1: n: expected a finite num"):
+        load_battles(table(["a", "b", "a"], n=[1, "p", "q"]), weight="n")
+
+
+def test_bad_rows_can_be_left_out_and_are_counted(tmp_path):
+    path = tmp_path / "battles.csv"
+    path.write_text(HEAD + DIRTY)
+    battles = load_battles(path, missing="drop", invalid="drop")
+    # The -1 of a row that is left out does not make a tie of 0.
+    assert (battles.names, battles.outcome.tolist()) == (("x", "y"), [0, 1, 1])
+    assert battles.dropped == {"invalid": 5, "missing": 1}
+    said = "1 row without a competitor or a winner, 5 invalid rows"
+    assert f"left out                {said}" in str(battles.describe())
+    assert battles.describe().to_dict()["left_out"] == battles.dropped
+    assert battles.merged().dropped == battles.without([]).dropped == battles.dropped
+    blocks = read_battles(path, block=2, missing="drop", invalid="drop")
+    assert sum(map(len, blocks)) == 3
+    assert blocks.merged().dropped == battles.dropped
+    path.write_text(HEAD + "z,z,a\nx,,a\n")
+    with pytest.raises(ValueError, match=r"no row is left; left out: 1 row without .*, 1 inv"):
+        load_battles(path, missing="drop", invalid="drop")
+
+
+def test_a_winner_that_cannot_be_read_does_not_change_the_others():
+    frame = {"a": list("aba"), "b": list("bab"), "winner": ["a", "a", "?"]}
+    assert load_battles(frame, invalid="drop").outcome.tolist() == [0, 1]
+    assert load_battles(
+        {"won": ["x", "y"], "lost": ["y", "x"], "even": ["no", "?"]},
+        winner="won",
+        loser="lost",
+        ties="even",
+        invalid="drop",
+    ).outcome.tolist() == [0]
 
 
 def test_the_same_battle_has_one_winner(tmp_path):

@@ -86,6 +86,34 @@ def test_probabilities_must_add_up_to_one():
     assert failed[0].identity.name == "probabilities sum to one"
 
 
+def test_probabilities_instead_of_logarithms():
+    exact = truth(4)
+
+    def chance(order):
+        return np.exp(exact.log_prob(order))
+
+    model = Distribution.from_functions(4, chance)
+    for call in (model.rank_marginals, model.sample, model.entropy):
+        naive.refuses(call, ValueError, "these look like probabilities: return their logarithms")
+    weighted = Distribution.from_functions(4, chance, normalized=False)
+    with pytest.warns(UserWarning, match="add up to 1; these look like probabilities"):
+        weighted.rank_marginals()
+    # A log-weight may be an indicator, or a constant.
+    for weight in (lambda order: float(order[0] == 0), lambda order: 0.5):
+        Distribution.from_functions(2, weight, normalized=False).rank_marginals()
+
+
+def test_functions_that_return_nothing():
+    with pytest.raises(ValueError, match=r"log_prob: expected a number .* it returned None"):
+        Distribution.from_functions(4, lambda order: None)
+    for given in (None, "x"):
+        some = Distribution.from_functions(
+            4, lambda order, given=given: given if order[0] == 3 else 0.0, batched=False
+        )
+        with pytest.raises(TypeError, match=r"log_prob: expected a number for the order \[3, 0, 1"):
+            some.log_prob([3, 0, 1, 2])
+
+
 def test_weights_beyond_eight_items():
     model = Distribution.from_functions(12, one_weight, normalized=False)
     order = rankings.random_orders(12, rng=0)
@@ -99,6 +127,9 @@ def test_weights_beyond_eight_items():
         (lambda: model.top_k(3), "rank_marginals"),
     ):
         naive.refuses(call, NotExactError, f"{what}: exact up to 8 items, this distribution has 12")
+    naive.refuses(model.rank_marginals, NotExactError, "pass sample= to Distribution.from_func")
+    naive.refuses(lambda: model.log_prob(order), NotExactError, "log_weight has log-weights")
+    naive.refuses(lambda: identities.check_distribution(model), ValueError, "or give it draws")
     # With draws there are estimates of everything but log-probabilities.
     drawn = Distribution.from_functions(12, one_weight, sample, normalized=False)
     assert close(drawn.rank_marginals(draws=2000, rng=0), truth(12).rank_marginals())

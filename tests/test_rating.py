@@ -328,20 +328,29 @@ def test_preflib_files_are_rated(tmp_path):
     assert "alternative 2" in permdist("rate", "v.toc", cwd=tmp_path).splitlines()[2]
     shown = permdist("rate", "v.toc", "--without", "alternative 1", cwd=tmp_path)
     assert "2 items" in shown
+    text = permdist("rate", "v.toc", "--invalid", "drop", cwd=tmp_path, code=2)
+    assert text == "permdist: --invalid: only for tables of battles\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--by", "langage"), "by: there is no column 'langage'; did you mean 'language'?"),
+        (("--by", "langage"), ": --by: there is no column 'langage'; did you mean 'language'?"),
         (("--prior", "wins"), "--prior: expected a positive number, ridge=NUMBER or wins=NUMBER"),
         (("--prior", "gauss=1"), "--prior: expected a positive number"),
+        (("--draws", "200"), "--draws: these are draws of a posterior; pass --bayes, too"),
+        (("--time", "date"), "--time: without --half-life times are not used; pass it, too"),
+        (("--bootstrap", "9", "--errors", "observed"), "--bootstrap: --errors observed has no use"),
         (("--half-life", "3"), "--half-life: pass the column with the times by --time"),
         (("-o", "r.pdf"), "--output: expected a file .html"),
-        (("--errors", "normal"), "errors: expected one of observed"),
-        (("--level", "2"), "level: expected"),
-        (("--anchor", "model-x"), "anchor: expected one of"),
-        (("--covariates", "winner"), "line 2: winner: expected a finite number, got 'model_"),
+        (("--errors", "normal"), "permdist: --errors: expected one of observed"),
+        (("--level", "2"), "permdist: --level: expected"),
+        (("--anchor", "model-x"), "permdist: --anchor: expected one of"),
+        (("--without", "model-x"), "permdist: --without: expected one of"),
+        (("--missing", "skip"), "permdist: --missing: expected one of error, drop, got 'skip'"),
+        (("--first", "voter"), "permdist: --first, --second: pass both columns or none"),
+        (("--loser", "voter", "--first", "a", "--second", "b"), "or --first, --second and --win"),
+        (("--covariates", "winner"), ": winner: expected a finite number, got 'model_"),
         (("--by", "length_a"), "--by: expected a column with at most 200 different values"),
     ],
 )
@@ -349,6 +358,67 @@ def test_mistakes_are_one_line(file, arguments, message):
     text = permdist("rate", file, *arguments, code=2)
     assert message in text
     assert len(text.splitlines()) == 1
+
+
+def test_files_and_tables_are_loaded(file, tmp_path):
+    board = rate(data.load_battles(file), folds=0).leaderboard.to_frame()
+    frame = pd.read_csv(file)
+    for given in (file, str(file), frame, frame.to_dict(orient="list")):
+        pd.testing.assert_frame_equal(rate(given, folds=0).leaderboard.to_frame(), board)
+    (tmp_path / "v.soc").write_text("# NUMBER ALTERNATIVES: 3\n3: 2,1,3\n2: 1,2,3\n2: 3,2,1\n")
+    assert rate(tmp_path / "v.soc").fit.n_ballots == 7
+    # A data frame of orders stays one.
+    assert rate(pd.DataFrame([[0, 1, 2], [1, 2, 0], [2, 0, 1]])).fit.n_ballots == 3
+    with pytest.raises(ValueError, match=r"data: expected battles, ballots or a file \.csv, "):
+        rate("clean.txt")
+    with pytest.raises(FileNotFoundError, match=r"none\.csv: no such file"):
+        rate("none.csv")
+    odd = frame.rename(columns={"winner": "better", "model_a": "this", "model_b": "that"})
+    with pytest.raises((ValueError, TypeError), match=r"is read by permdist\.data\.load_b"):
+        rate(odd)
+
+
+def test_names_that_differ_by_case_are_noted():
+    frame = {"a": ["GPT-X", "gpt-x", "m", "GPT-X", "m"], "b": ["m", "m", "gpt-x", "gpt-x", "GPT-X"]}
+    battles = data.load_battles(frame | {"winner": list("aaaba")})
+    said = "names that differ only by case count as different competitors: GPT-X and gpt-x"
+    assert re.search(rf"^note +{said}$", str(battles.describe()), re.M)
+    assert battles.describe().to_dict()["alike"] == [["GPT-X", "gpt-x"]]
+    assert rate(battles, prior=0.1, folds=0).summary()["note"] == said
+    other = {"a": ["x", "y"], "b": ["y", "x"], "winner": ["a", "a"]}
+    assert "note" not in rate(data.load_battles(other), folds=0).summary()
+    many = [f"m{k}" for k in range(6)]
+    many = {"a": many, "b": [name.upper() for name in many], "winner": ["tie"] * 6}
+    assert str(data.load_battles(many).describe()).count("; and 1 more name\n") == 1
+
+
+def test_times_have_two_names(file):
+    with pytest.raises(ValueError, match=r"pass time=COLUMN to load_battles, or times= to Ballots"):
+        rate(file, half_life=3.0)
+    ballots = data.load_battles(file).ballots
+    with pytest.raises(ValueError, match=r"pass times= to fit or Ballots, or time=COLUMN to load"):
+        fit_ballots(ballots, ballots.tie_sizes, half_life=3.0)
+
+
+def test_dirty_tables_on_the_command_line(tmp_path):
+    (tmp_path / "b.csv").write_text(
+        "model_a,model_b,winner\nx,y,a\nx,,a\nz,z,a\ny,x,y\nx,y,modle_b\ny,x,a\n"
+    )
+    text = permdist("rate", "b.csv", cwd=tmp_path, code=2)
+    assert "3 rows cannot be used (--missing drop leaves out rows without a competitor" in text
+    assert "--invalid drop the others): line 3: model_b is missing; line 4: 'z'" in text
+    assert text.endswith("got 'modle_b'; did you mean 'model_b'?\n")
+    clean = ("--missing", "drop", "--invalid", "drop")
+    said = "1 row without a competitor or a winner, 2 invalid rows"
+    assert f"left out               {said}" in permdist("rate", "b.csv", *clean, cwd=tmp_path)
+    assert f"left out                {said}" in permdist("describe", "b.csv", *clean, cwd=tmp_path)
+    permdist("rate", "b.csv", *clean, "--folds", "0", "-o", "b.html", cwd=tmp_path)
+    assert said in (tmp_path / "b.html").read_text()
+    facts = json.loads(permdist("rate", "b.csv", *clean, "--json", cwd=tmp_path))
+    assert facts["left_out"] == {"missing": 1, "invalid": 2}
+    (tmp_path / "b.csv").write_text("this,that\nx,y\n")
+    text = permdist("describe", "b.csv", cwd=tmp_path, code=2)
+    assert text.endswith("got this, that; name them by --first, --second and --winner\n")
 
 
 def test_remedies_are_named(tmp_path):

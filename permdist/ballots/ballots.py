@@ -58,7 +58,7 @@ class Ballots(Makers, BallotsView):
     clusters : array of int, shape (ballots,), optional
         Ballots of one cluster (a voter's, say) need not be independent.
     times : array of float, shape (ballots,), optional
-        When each ballot was cast, in any unit.
+        When each ballot was cast, in any unit; ``time=COLUMN`` of `permdist.data.load_battles`.
     features : array of float, shape (len(items), q), optional
         Covariates of an alternative on a ballot.
     feature_names : tuple of str

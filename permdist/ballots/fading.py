@@ -33,5 +33,8 @@ def fading(times: FloatArray | None, half_life: float | None) -> FloatArray | No
     if value <= 0.0:
         raise ValueError(f"half_life: expected a positive number, got {value:g}")
     if times is None:
-        raise ValueError("half_life: expected ballots with times")
+        raise ValueError(
+            "half_life: expected ballots with times; pass times= to fit or Ballots, or time=COLUMN "
+            "to load_battles"
+        )
     return np.exp2((times - times.max()) / value)

@@ -62,6 +62,8 @@ class Makers(ABC):
         clusters : array of shape (ballots,), optional
             Labels of any kind; ballots with one label need not be independent.
         times : array of float, shape (ballots,), optional
+            When each ballot was cast, in any unit; a column of `permdist.data.load_battles` is
+            named by ``time``.
 
         Examples
         --------

@@ -1,6 +1,9 @@
 """Options for tables of battles, which several commands read."""
 
+import contextlib
 import dataclasses
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,6 +11,8 @@ import typer
 
 if TYPE_CHECKING:
     from permdist.data import Battles
+
+OTHERS = ("by", "covariates", "cluster", "time")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,9 +45,64 @@ class Columns:
             "--missing", help="What becomes of rows without a competitor or winner: error or drop."
         ),
     ] = "error"
+    invalid: Annotated[
+        str,
+        typer.Option(
+            "--invalid",
+            help="What becomes of rows with one competitor on both sides, a winner that cannot be "
+            "read, or too many fields: error or drop.",
+        ),
+    ] = "error"
+
+    def refuse(self) -> None:
+        """Refuse all of these options, where the file is not a table of battles."""
+        for one in dataclasses.fields(self):
+            if getattr(self, one.name) != one.default:
+                raise ValueError(f"--{one.name}: only for tables of battles")
 
     def load(self, file: Path, **others: object) -> "Battles":
         """Read a file."""
         from permdist.data import load_battles
 
-        return load_battles(file, **dataclasses.asdict(self), **others)  # type: ignore[arg-type]
+        own = dataclasses.asdict(self)
+        with in_options([*own, *OTHERS]):
+            return load_battles(file, **own, **others)  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def in_options(names: Sequence[str]) -> Iterator[None]:
+    """Name arguments in the message of an error as the command line has them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The arguments that are options of the same name.
+    """
+    try:
+        yield
+    except ValueError as error:
+        error.args = (as_options(str(error), names), *error.args[1:])
+        raise
+
+
+def as_options(text: str, names: Sequence[str]) -> str:
+    """Return a message with arguments written as options.
+
+    Examples
+    --------
+    >>> as_options("half_life: expected days; missing='drop' helps", ["half_life", "missing"])
+    '--half-life: expected days; --missing drop helps'
+    """
+    name = f"(?:{'|'.join(names)})"
+
+    def dashed(found: re.Match[str]) -> str:
+        return re.sub(rf"\b{name}\b", lambda one: "--" + one[0].replace("_", "-"), found[0])
+
+    # What stands before the first colon, or after a file's name; columns may have the same names.
+    text = re.sub(rf"^{name}(?:, {name})*: ", dashed, text)
+    text = re.sub(rf": {name}: (?=there is no column)", dashed, text)
+    text = re.sub(rf"(?:(?<=them by)|(?<=: pass)) (?:(?:{name}|columns|and|or),? ?)+", dashed, text)
+    text = re.sub(rf"\b({name})='(\w+)'", lambda one: dashed(one).replace("='", " ")[:-1], text)
+    return text.replace(
+        "pass for example spellings=", "in Python, pass load_battles for example spellings="
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from permdist.cli._battles import Columns
+from permdist.cli._battles import Columns, in_options
 from permdist.cli._shared import AsJson, Seed, command_line, need_files, print_json, without_nan
 
 if TYPE_CHECKING:
@@ -15,6 +15,19 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".html", ".htm", ".csv", ".json", ".tex")
 MOST_SLICES = 200
+TOLD = ("left out", "note")  # what a report says of the data besides its pictures
+ARGUMENTS = (
+    "prior",
+    "half_life",
+    "errors",
+    "bootstrap",
+    "bayes",
+    "draws",
+    "level",
+    "elo",
+    "anchor",
+    "folds",
+)
 
 
 def rate(
@@ -86,14 +99,14 @@ def rate(
         ),
     ] = False,
     draws: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--draws",
-            help="Posterior draws in each of four chains, for --bayes.",
+            help="Posterior draws in each of four chains, for --bayes; 1000 by default.",
             min=20,
             max=10**6,
         ),
-    ] = 1000,
+    ] = None,
     level: Annotated[float, typer.Option("--level", help="Of intervals and rank sets.")] = 0.95,
     elo: Annotated[
         bool, typer.Option("--elo", help="Add scores on the Elo scale, 1000 for the mean.")
@@ -132,6 +145,12 @@ def rate(
         raise ValueError(f"--output: expected a file {', '.join(SUFFIXES)}, got {output}")
     if half_life is not None and time is None:
         raise ValueError("--half-life: pass the column with the times by --time")
+    if time is not None and half_life is None:
+        raise ValueError("--time: without --half-life times are not used; pass it, too")
+    if draws is not None and not bayes:
+        raise ValueError("--draws: these are draws of a posterior; pass --bayes, too")
+    if bootstrap and not bayes and errors not in (None, "bootstrap"):
+        raise ValueError(f"--bootstrap: --errors {errors} has no use for it; leave one of them out")
     need_files(output)
     gone = split_list(without or "", "--without")
     options = {
@@ -140,7 +159,7 @@ def rate(
         "errors": errors,
         "bootstrap": bootstrap,
         "bayes": bayes,
-        "draws": draws,
+        "draws": 1000 if draws is None else draws,
         "level": level,
         "elo": elo or anchor is not None,
         "folds": folds,
@@ -157,10 +176,12 @@ def rate(
     if any(suffix[1:] in FILE_TYPES for suffix in data.suffixes):
         if by or covariates or cluster or time:
             raise ValueError("--by, --covariates, --cluster, --time: only for tables of battles")
-        found = rating.rate(_preflib(data, gone), anchor=anchor, **options)
+        columns.refuse()
+        ballots = _preflib(data, gone)
+        found = _rated(lambda: rating.rate(ballots, anchor=anchor, **options))
     else:
         battles = columns.load(data, by=by, covariates=covariates or (), cluster=cluster, time=time)
-        battles = battles.without(gone) if gone else battles
+        battles = battles.without(_known(gone, battles.names)) if gone else battles
         found = _rated(lambda: rating.rate(battles, anchor=anchor, **options))
         if by is not None:
             if len(battles.groups) > MOST_SLICES:
@@ -171,7 +192,8 @@ def rate(
             slices, failures = rating.rate_slices(battles, **options)
     _tell_warnings(found, slices)
     if output is not None:
-        _write(output, data, found, slices, failures, {"seed": str(seed)})
+        told = {name: text for name, text in found.summary().items() if name in TOLD}
+        _write(output, data, found, slices, failures, {"seed": str(seed), **told})
     if as_json:
         print_json(_facts(found, slices, failures))
         return
@@ -216,7 +238,14 @@ def _preflib(data: Path, gone: list[str]) -> Any:
     from permdist.data import load_preflib
 
     ballots = Ballots.of(load_preflib(data))
-    return ballots.without(gone) if gone else ballots
+    return ballots.without(_known(gone, ballots.names)) if gone else ballots
+
+
+def _known(gone: list[str], names: tuple[str, ...]) -> list[str]:
+    """Check that competitors to leave out are there."""
+    from permdist._check import choice
+
+    return [choice("--without", name, names) for name in gone]
 
 
 def _rated(call: Any) -> Any:
@@ -224,7 +253,8 @@ def _rated(call: Any) -> Any:
     from permdist.inference.fit import NoEstimateError
 
     try:
-        return call()
+        with in_options(ARGUMENTS):
+            return call()
     except NoEstimateError as error:
         raise ValueError(f"{error}: --without NAMES, or --prior wins=0.5") from error
 

@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+from collections import Counter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ import numpy as np
 from permdist._check import choice, count, frozen
 from permdist._files import reading
 from permdist.data.battle_columns import FIRST, TIE, Earlier, find_column, find_roles
-from permdist.data.battle_files import EXCESS, Frame, Separated, line_of, readable, refuse_excess
+from permdist.data.battle_files import EXCESS, Frame, Separated, lines_of, readable
+from permdist.data.battle_values import NoRowsError
 from permdist.data.battles import Battles, battles_in
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class BattleBlocks:
 
     def __init__(self, source: Any, block: int, options: dict[str, Any]) -> None:
         self.source, self.block, self._options = source, block, options
+        self._dropped: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return f"BattleBlocks({_name(self.source)}, {self.block:,} rows at a time)"
@@ -51,8 +54,20 @@ class BattleBlocks:
                 found.append(find_column(columns, weight, "weight", source))
             return list(dict.fromkeys(filter(None, found)))
 
+        dropped: Counter[str] = Counter()
+        some = False
         for table in _tables(self.source, self.block, wanted):
-            yield battles_in(table, **options, earlier=earlier)
+            try:
+                battles = battles_in(table, **options, earlier=earlier)
+            except NoRowsError as error:  # others may be left in other blocks
+                dropped.update(error.counts)
+                continue
+            dropped.update(battles.dropped)
+            some = True
+            yield battles
+        if dropped and not some:
+            raise NoRowsError(_name(self.source), dict(dropped))
+        self._dropped = dict(dropped)
 
     def merged(self) -> Battles:
         """Return the different battles, with their weights added up; see `Battles.merged`."""
@@ -68,6 +83,7 @@ class BattleBlocks:
             frozen(outcome.astype(np.int64)),
             ballots.weights,
             source=_name(self.source),
+            dropped=self._dropped,
         ).merged()
 
 
@@ -82,6 +98,7 @@ def read_battles(
     ties: str | None = None,
     weight: str | None = None,
     missing: str = "error",
+    invalid: str = "error",
     spellings: Mapping[str, str] | None = None,
 ) -> BattleBlocks:
     r"""Read battles in blocks, with memory for one block at a time.
@@ -98,7 +115,7 @@ def read_battles(
         which takes the package pyarrow; or data frames, one for each block.
     block : int
         Rows of a block.
-    first, second, winner, loser, ties, weight, missing, spellings
+    first, second, winner, loser, ties, weight, missing, invalid, spellings
         As in `load_battles`.
 
     Returns
@@ -121,6 +138,7 @@ def read_battles(
     Battles(5 of 3 competitors)
     """
     choice("missing", missing, ("error", "drop"))
+    choice("invalid", invalid, ("error", "drop"))
     options = {
         "first": first,
         "second": second,
@@ -129,6 +147,7 @@ def read_battles(
         "ties": ties,
         "weight": weight,
         "missing": missing,
+        "invalid": invalid,
         "spellings": spellings,
     }
     return BattleBlocks(source, count("block", block), options)
@@ -140,13 +159,32 @@ def read_battles(
 class _Block(Frame):
     """Some rows of a table."""
 
-    def __init__(self, frame: DataFrame, name: str, where: Callable[[int], str]) -> None:
+    def __init__(
+        self,
+        frame: DataFrame,
+        name: str,
+        places: Callable[[Sequence[int]], list[str]],
+        fields: int | None = None,
+    ) -> None:
         super().__init__(frame)
-        self.name, self._where = name, where
+        self.columns = [column for column in self.columns if column != EXCESS]
+        self.name, self._places = name, places
+        self.fields = len(self.columns) if fields is None else fields
+
+    def read(self, columns: Sequence[str], words: Sequence[str]) -> DataFrame:
+        """Return some columns, and the one that tells of too much in a line."""
+        found = super().read(columns, words)
+        if EXCESS in self.frame:
+            found[EXCESS] = self.frame[EXCESS].to_numpy()
+        return found
 
     def where(self, row: int) -> str:
         """Return the place of a row."""
-        return self._where(row)
+        return self._places([row])[0]
+
+    def places(self, rows: Sequence[int]) -> list[str]:
+        """Return the places of several rows, in ascending order."""
+        return self._places(rows)
 
 
 def _name(source: Any) -> str:
@@ -182,10 +220,10 @@ def _frames(source: Any) -> Iterator[Frame]:
                 f"source: expected a file name or data frames, got {type(frame).__name__}"
             )
 
-        def where(row: int, start: int = start) -> str:
-            return f"battles, row {start + row}"
+        def places(rows: Sequence[int], start: int = start) -> list[str]:
+            return [f"battles, row {start + row}" for row in rows]
 
-        yield _Block(frame, "battles", where)
+        yield _Block(frame, "battles", places)
         start += len(frame)
 
 
@@ -198,12 +236,12 @@ class _Header(Separated):
             head = next((line for line in source if line.strip(b"\xef\xbb\xbf\r\n ")), b"")
         return _decoded(self.path, head).encode()
 
-    def where(self, row: int) -> str:
-        """Return the place of a row: the line where it begins."""
+    def places(self, rows: Sequence[int]) -> list[str]:
+        """Return the places of several rows, in ascending order."""
         with reading(self.path) as (source, _):
             text = io.TextIOWrapper(source, "utf-8-sig", newline="")
             lines = csv.reader(text, delimiter=self.separator)
-            return f"{self.name}, line {line_of(lines, row)}"
+            return [f"{self.name}, line {line}" for line in lines_of(lines, rows)]
 
 
 def _separated(path: Path, size: int, wanted: Any) -> Iterator[Frame]:
@@ -236,11 +274,10 @@ def _separated(path: Path, size: int, wanted: Any) -> Iterator[Frame]:
             if frame is None:
                 return
 
-            def where(row: int, start: int = start) -> str:
-                return head.where(start + row)
+            def places(rows: Sequence[int], start: int = start) -> list[str]:
+                return head.places([start + row for row in rows])
 
-            refuse_excess(frame, len(head.columns), where)
-            yield _Block(frame.reset_index(drop=True), head.name, where)
+            yield _Block(frame.reset_index(drop=True), head.name, places, len(head.columns))
             start += len(frame)
 
 
@@ -270,10 +307,10 @@ def _records(path: Path, size: int) -> Iterator[Frame]:
             numbers = [number for number, _ in block]
             records = [_record(path, number, line) for number, line in block]
 
-            def where(row: int, numbers: list[int] = numbers) -> str:
-                return f"{path}, line {numbers[row]}"
+            def places(rows: Sequence[int], numbers: list[int] = numbers) -> list[str]:
+                return [f"{path}, line {numbers[row]}" for row in rows]
 
-            yield _Block(DataFrame.from_records(records), str(path), where)
+            yield _Block(DataFrame.from_records(records), str(path), places)
 
 
 def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
@@ -299,10 +336,10 @@ def _parquet(path: Path, size: int, wanted: Any) -> Iterator[Frame]:
             start = 0
             for batch in file.iter_batches(batch_size=size, columns=columns):
 
-                def where(row: int, start: int = start) -> str:
-                    return f"{path}, row {start + row}"
+                def places(rows: Sequence[int], start: int = start) -> list[str]:
+                    return [f"{path}, row {start + row}" for row in rows]
 
-                yield _Block(batch.to_pandas(), str(path), where)
+                yield _Block(batch.to_pandas(), str(path), places)
                 start += batch.num_rows
     except ArrowInvalid as error:
         raise ValueError(f"{path}: cannot be read as a Parquet file ({error})") from None

@@ -159,8 +159,10 @@ def read_outcomes(
     spellings: Mapping[str, str] | None,
     where: Callable[[int], str],
     earlier: Earlier | None = None,
-) -> IntArray:
-    """Return who won each battle, from the winner as it is spelled.
+) -> tuple[IntArray, Callable[[int], str]]:
+    """Return who won each battle, from the winner as it is spelled; -1 where that is unknown.
+
+    The second of the results returns the reason of such a row.
 
     Parameters
     ----------
@@ -181,6 +183,8 @@ def read_outcomes(
     earlier : Earlier, optional
         How the blocks of the table before this one spelled the winner.
     """
+    used = np.unique(codes)  # rows that were left out say nothing about the spelling
+    labels, codes = [labels[code] for code in used], np.searchsorted(used, codes)
     words = _words_for(labels, sides, spellings)
     if earlier is not None:
         before = _words_for(sorted(earlier.labels), sides, spellings)
@@ -193,7 +197,8 @@ def read_outcomes(
     meant = np.array([words.get(_key(label), -1) for label in labels], dtype=np.int64)[codes]
     by_name = np.where(named == first, FIRST, np.where(named == second, SECOND, -1))
     # A model may be called "a" or "1": names count where they explain every row.
-    names_first = bool(((by_name >= 0) | (meant >= TIE)).all())
+    unknown = (by_name < 0) & (meant < 0)
+    names_first = bool(((by_name >= 0) | (meant >= TIE) | unknown).all())
     if earlier is not None:
         unclear = (by_name >= 0) & (meant >= 0) & (meant < TIE) & (by_name != meant)
         unclear_label = labels[codes[int(np.argmax(unclear))]] if unclear.any() else ""
@@ -201,17 +206,23 @@ def read_outcomes(
     if not names_first:
         by_name, meant = meant, by_name
     outcome = np.where(by_name >= 0, by_name, meant)
-    if (outcome < 0).any():
-        row = int(np.argmax(outcome < 0))
+    # A suggestion is spelled as in the table, if it is there.
+    seen = [label for label in labels if label in number or _key(label) in words]
+    seen += [*sides, *(f"{stem}_{side}" for stem in _STEMS if stem for side in "ab12")]
+    there = {_key(label) for label in seen}
+    seen += [word for word in words if word not in there]
+
+    def reason(row: int) -> str:
         one, two, got = names[first[row]], names[second[row]], labels[codes[row]]
         if got in number:
-            raise ValueError(f"{where(row)}: the winner {got!r} is neither {one!r} nor {two!r}")
-        near = hint(got, [one, two, *words])
-        raise ValueError(
-            f"{where(row)}: expected the winner {one!r} or {two!r}, a side (model_a, b, left, 1 "
-            f"...) or a tie, got {got[:80]!r}{near}"
+            return f"the winner {got!r} is neither {one!r} nor {two!r}"
+        near = hint(got[:80], [one, two, *seen])
+        return (
+            f"expected the winner {one!r} or {two!r}, a side (model_a, b, left, 1 ...) or a tie, "
+            f"got {got[:80]!r}{near}"
         )
-    return outcome
+
+    return outcome.astype(np.int64), reason
 
 
 @dataclass

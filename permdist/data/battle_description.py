@@ -12,13 +12,17 @@ from scipy.sparse import csgraph
 from permdist._html import Shown
 from permdist._text import aligned, plural, text_table
 from permdist.data.battle_columns import BOTH_BAD, listed
+from permdist.data.battle_values import left_out
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pandas import DataFrame
 
     from permdist.data.battles import Battles
 
 MOST_ROWS = 40
+MOST_ALIKE = 5  # groups of names that differ only by case
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +49,11 @@ class BattleDescription(Shown):
         Those without a win, and without a defeat.
     comparable : bool
         Whether maximum likelihood estimates exist: wins and ties lead from everyone to everyone.
+    left_out : dict
+        How many rows of the file were left out because they lack something (``"missing"``) or
+        cannot be used (``"invalid"``).
+    alike : tuple of tuples of str
+        Names that differ only by case.
     table : DataFrame
         Battles, wins, ties, losses and the share of points, for each competitor.
     """
@@ -63,12 +72,15 @@ class BattleDescription(Shown):
     never_won: tuple[str, ...]
     never_lost: tuple[str, ...]
     comparable: bool
+    left_out: dict[str, int]
+    alike: tuple[tuple[str, ...], ...]
     table: DataFrame
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with the table as a list of records."""
         facts = {name: value for name, value in vars(self).items() if name != "table"}
         facts["parts"] = [list(part) for part in self.parts]
+        facts["alike"] = [list(group) for group in self.alike]
         table = self.table.reset_index(names="name").to_dict(orient="records")
         return (
             facts
@@ -94,7 +106,7 @@ class BattleDescription(Shown):
     def _facts(self) -> dict[str, str]:
         decided = self.first_wins + self.second_wins
         share = self.first_wins / decided if decided else np.nan
-        return {
+        facts = {
             "battles": _amount(self.n_battles)
             + (f"  ({self.n_rows:,} rows)" if self.n_rows != self.n_battles else ""),
             "competitors": f"{self.n_items:,}",
@@ -107,6 +119,11 @@ class BattleDescription(Shown):
             "connected": self._connected(),
             "columns": ", ".join(f"{role}: {name}" for role, name in self.columns.items()),
         }
+        if self.left_out:
+            facts["left out"] = left_out(self.left_out)
+        if self.alike:
+            facts["note"] = alike_text(self.alike)
+        return facts
 
     def _cells(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
         shown = self.table.iloc[:most]
@@ -161,8 +178,42 @@ def describe_battles(battles: Battles) -> BattleDescription:
         tuple(names[won == 0]),
         tuple(names[lost == 0]),
         n_strong == 1,
+        dict(battles.dropped),
+        alike_names(battles.names),
         table,
     )
+
+
+def alike_names(names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return groups of names that differ only by case.
+
+    Parameters
+    ----------
+    names : sequence of str
+
+    Examples
+    --------
+    >>> alike_names(["GPT-X", "gpt-x", "other"])
+    (('GPT-X', 'gpt-x'),)
+    """
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(name.casefold(), []).append(name)
+    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+
+
+def alike_text(groups: Sequence[Sequence[str]]) -> str:
+    """Return a note about names that differ only by case.
+
+    Parameters
+    ----------
+    groups : sequence of sequences of str
+        As `alike_names` returns them.
+    """
+    shown = "; ".join(" and ".join(group) for group in groups[:MOST_ALIKE])
+    rest = len(groups) - MOST_ALIKE
+    more = f"; and {plural(rest, 'more name')}" if rest > 0 else ""
+    return f"names that differ only by case count as different competitors: {shown}{more}"
 
 
 def _amount(value: float) -> str:

@@ -16,9 +16,11 @@ from permdist._files import read_bytes
 from permdist._limits import need_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pandas import DataFrame
+
+    from permdist._typing import IntArray
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 EXCESS = "too much in a line"
@@ -37,6 +39,7 @@ class Frame:
     def __init__(self, frame: DataFrame) -> None:
         self.frame = frame
         self.columns = [str(column) for column in frame.columns]
+        self.fields = len(self.columns)
 
     def read(self, columns: Sequence[str], _words: Sequence[str]) -> DataFrame:
         """Return some columns."""
@@ -48,6 +51,10 @@ class Frame:
     def where(self, row: int) -> str:
         """Return the place of a row."""
         return f"{self.name}, row {row}"
+
+    def places(self, rows: Sequence[int]) -> list[str]:
+        """Return the places of several rows, in ascending order."""
+        return [self.where(row) for row in rows]
 
 
 class Records(Frame):
@@ -113,19 +120,26 @@ class Separated:
         """The names in the header."""
         return [str(column) for column in self._read(b"").columns[:-1]]
 
+    @property
+    def fields(self) -> int:
+        """The number of fields of a line."""
+        return len(self.columns)
+
     def read(self, columns: Sequence[str], words: Sequence[str]) -> DataFrame:
         """Return some columns; `words` are those that hold no numbers."""
         kinds: Any = dict.fromkeys(words, "category")
         # One more column holds what is too much in a line, which pandas would drop.
-        frame = self._read(self._parts[1], usecols=[*columns, EXCESS], dtype=kinds)
-        refuse_excess(frame, len(self.columns), self.where)
-        return frame
+        return self._read(self._parts[1], usecols=[*columns, EXCESS], dtype=kinds)
 
     def where(self, row: int) -> str:
         """Return the place of a row: the line where it begins; texts may span several lines."""
+        return self.places([row])[0]
+
+    def places(self, rows: Sequence[int]) -> list[str]:
+        """Return the places of several rows, in ascending order."""
         lines = csv.reader(io.StringIO(self.text.decode(), newline=""), delimiter=self.separator)
         csv.field_size_limit(max(csv.field_size_limit(), len(self.text)))
-        return f"{self.name}, line {line_of(lines, row)}"
+        return [f"{self.name}, line {line}" for line in lines_of(lines, rows)]
 
     def _read(self, rest: bytes, **options: Any) -> DataFrame:
         from pandas import read_csv
@@ -137,12 +151,27 @@ class Separated:
             )
 
 
-def refuse_excess(frame: DataFrame, fields: int, where: Callable[[int], str]) -> None:
-    """Refuse rows with more fields than the header has; drop the column that tells."""
-    excess = frame.pop(EXCESS).notna().to_numpy()
-    if excess.any():
-        place = where(int(excess.argmax()))
-        raise ValueError(f"{place}: expected {fields} fields, got more")
+class Places:
+    """The places of the rows of a table, or of those that were kept, for errors.
+
+    Parameters
+    ----------
+    table : Frame or Separated
+    kept : array of int, shape (rows,), optional
+        The rows of the table that are left; all by default.
+    """
+
+    def __init__(self, table: Frame | Separated, kept: IntArray | None = None) -> None:
+        self.table, self.kept = table, kept
+
+    def __call__(self, row: int) -> str:
+        """Return the place of a row."""
+        return self.many([row])[0]
+
+    def many(self, rows: Sequence[int]) -> list[str]:
+        """Return the places of several rows, in ascending order."""
+        kept = self.kept
+        return self.table.places([int(row if kept is None else kept[row]) for row in rows])
 
 
 @contextlib.contextmanager
@@ -197,12 +226,18 @@ def _record(path: Path, number: int, line: str) -> Any:
         raise ValueError(f"{path}, line {number}: expected a JSON object ({error})") from None
 
 
-def line_of(lines: Any, row: int) -> int:
-    """Return the line where a row begins, of a `csv.reader` at the head; -1 is the head's row."""
+def lines_of(lines: Any, rows: Sequence[int]) -> list[int]:
+    """Return the lines where rows begin, of a `csv.reader` at the head; -1 is the head's row.
+
+    The rows are in ascending order.
+    """
+    found: list[int] = []
     seen, before = -2, 0
     for fields in lines:
         seen += bool(fields)
-        if seen == row:
-            break
+        while len(found) < len(rows) and bool(fields) and rows[len(found)] == seen:
+            found.append(before + 1)
+        if len(found) == len(rows):
+            return found
         before = lines.line_num
-    return before + 1
+    return found + [before + 1] * (len(rows) - len(found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from permdist.data.battle_columns import (
     find_column,
     read_outcomes,
 )
+from permdist.data.battle_files import Places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,9 +27,14 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
     from permdist._typing import BoolArray, FloatArray, IntArray
+    from permdist.data.battle_files import Frame, Separated
 
 POSITION = "position"
 MISSING = "(missing)"
+MOST_TOLD = 10  # rows that one error names
+# A reason in a list of several.
+LONG = re.compile(r"expected the winner .* or .*, a side \(.*\) or a tie, got ")
+SHORT = "expected a competitor, a side or a tie as the winner, got "
 
 
 # ---- columns -----------------------------------------------------------------------------------
@@ -46,22 +53,12 @@ def covariate(columns: Sequence[str], name: str, source: str) -> tuple[str, ...]
     raise AssertionError  # the line above has found the column, or raised
 
 
-def complete(
-    frame: DataFrame, roles: Roles, where: Callable[[int], str], missing: str
-) -> BoolArray:
-    """Return which rows have both competitors and a winner; refuse the others unless dropped."""
-    complete = np.ones(len(frame), dtype=np.bool_)
-    for column in (roles.first, roles.second, roles.winner):
-        if column is None:
-            continue
-        bad = frame[column].isna().to_numpy()
-        if missing == "error":
-            text = f"{column} is missing; missing='drop' leaves such rows out"
-            refuse(bad, where, lambda _, text=text: text)  # type: ignore[misc]
-        complete &= ~bad
-    if not complete.any():
-        raise ValueError("battles: every row lacks a competitor or the winner")
-    return complete
+def incomplete(frame: DataFrame, roles: Roles) -> tuple[BoolArray, Callable[[int], str]]:
+    """Return which rows lack a competitor or the winner, and the reason of such a row."""
+    columns = [c for c in (roles.first, roles.second, roles.winner) if c is not None]
+    lacks = np.stack([frame[column].isna().to_numpy() for column in columns])
+    bad: BoolArray = np.asarray(lacks.any(axis=0))
+    return bad, lambda row: f"{columns[int(lacks[:, row].argmax())]} is missing"
 
 
 def items_of(frame: DataFrame, roles: Roles) -> tuple[tuple[str, ...], IntArray, IntArray]:
@@ -111,10 +108,10 @@ def outcomes(
     one: IntArray,
     two: IntArray,
     spellings: Mapping[str, str] | None,
-    where: Callable[[int], str],
+    where: Places,
     earlier: Earlier | None = None,
-) -> IntArray:
-    """Return who won each battle."""
+) -> tuple[IntArray, Callable[[int], str]]:
+    """Return who won each battle, -1 where that is unknown, and the reason of such a row."""
     if roles.winner is not None:
         codes, labels = coded(frame[roles.winner])
         sides = (roles.first, roles.second)
@@ -123,19 +120,18 @@ def outcomes(
         shares = np.stack([numbers(frame, c, where) if c else 0 * one for c in roles.shares])
         bad = (np.sort(shares, axis=0) != [[0], [0], [1]]).any(axis=0)
         shown = ", ".join(filter(None, roles.shares))
-        refuse(bad, where, lambda _: f"expected one 1 and zeros in the columns {shown}")
-        return np.argmax(shares, axis=0).astype(np.int64)
+        won = np.where(bad, -1, np.argmax(shares, axis=0))
+        return won.astype(np.int64), lambda _: f"expected one 1 and zeros in the columns {shown}"
     if not roles.ties:
-        return np.full(len(frame), FIRST, dtype=np.int64)
+        return np.full(len(frame), FIRST, dtype=np.int64), str
     codes, labels = coded(frame[roles.ties])
     meaning = {"true": TIE, "1": TIE, "yes": TIE, "tie": TIE, "draw": TIE, "bothbad": BOTH_BAD}
     meaning |= dict.fromkeys(("false", "0", "no", "", MISSING), FIRST)
     meant = np.array([meaning.get(label.lower(), -1) for label in labels])[codes]
-    refuse(meant < 0, where, lambda row: f"expected true or false, got {labels[codes[row]]!r}")
-    return meant.astype(np.int64)
+    return meant.astype(np.int64), lambda row: f"expected true or false, got {labels[codes[row]]!r}"
 
 
-def numbers(frame: DataFrame, column: str, where: Callable[[int], str]) -> FloatArray:
+def numbers(frame: DataFrame, column: str, where: Places) -> FloatArray:
     """Return a column of finite numbers."""
     from pandas import to_numeric
 
@@ -149,7 +145,7 @@ def numbers(frame: DataFrame, column: str, where: Callable[[int], str]) -> Float
     return values
 
 
-def times(frame: DataFrame, column: str, where: Callable[[int], str]) -> FloatArray:
+def times(frame: DataFrame, column: str, where: Places) -> FloatArray:
     """Return times: numbers as they are, dates in days."""
     from pandas import Timedelta, Timestamp, to_datetime, to_numeric
 
@@ -167,7 +163,7 @@ def times(frame: DataFrame, column: str, where: Callable[[int], str]) -> FloatAr
 
 
 def features(
-    frame: DataFrame, covariates: Sequence[tuple[str, ...]], where: Callable[[int], str]
+    frame: DataFrame, covariates: Sequence[tuple[str, ...]], where: Places
 ) -> tuple[FloatArray, FloatArray]:
     """Return the covariates of the first and of the second competitor, a column for each."""
     first, second = (np.zeros((len(frame), len(covariates))) for _ in range(2))
@@ -181,14 +177,115 @@ def features(
 # ---- faults ------------------------------------------------------------------------------------
 
 
-def refuse(bad: BoolArray, where: Callable[[int], str], reason: Callable[[int], str]) -> None:
-    """Raise an error about the first row that is bad, if there is one."""
+class NoRowsError(ValueError):
+    """All rows of a table, or of one block of it, were left out; `counts` says how many."""
+
+    def __init__(self, name: str, counts: dict[str, int]) -> None:
+        if "invalid" in counts:
+            super().__init__(f"{name}: no row is left; left out: {left_out(counts)}")
+        else:
+            super().__init__(f"{name}: every row lacks a competitor or the winner")
+        self.counts = counts
+
+
+class Faults:
+    """Rows of a table that cannot be used: those that lack something, and invalid ones.
+
+    Parameters
+    ----------
+    table : Frame or Separated
+    policies : dict
+        For each kind, "error" or "drop".
+    """
+
+    def __init__(self, table: Frame | Separated, policies: dict[str, str]) -> None:
+        self._table, self._policies = table, policies
+        self._found: list[tuple[str, IntArray, IntArray, Callable[[int], str]]] = []
+
+    def sieve(
+        self, kind: str, bad: BoolArray, kept: IntArray, reason: Callable[[int], str]
+    ) -> BoolArray:
+        """Take note of the bad ones among the kept rows of the table; return which are good."""
+        rows = np.flatnonzero(bad)
+        if rows.size:
+            self._found.append((kind, kept[rows], rows, reason))
+            if rows.size == len(kept):
+                self.settle()
+                raise NoRowsError(self._table.name, self.counts())
+        return ~bad
+
+    def counts(self) -> dict[str, int]:
+        """Return how many rows of each kind there are."""
+        kinds = dict.fromkeys(kind for kind, *_ in self._found)
+        return {k: sum(len(rows) for kind, rows, *_ in self._found if kind == k) for k in kinds}
+
+    def settle(self) -> None:
+        """Refuse the rows of the kinds that are errors, all at once."""
+        refused = [part for part in self._found if self._policies[part[0]] == "error"]
+        if not refused:
+            return
+        rows = np.concatenate([part[1] for part in refused])
+        first = np.argsort(rows, kind="stable")[:MOST_TOLD]
+        ends = np.cumsum([len(part[1]) for part in refused])
+        reasons = []
+        for place in first.tolist():
+            which = int(np.searchsorted(ends, place, side="right"))
+            _, own, numbers, reason = refused[which]
+            reasons.append(reason(int(numbers[place - ends[which] + len(own)])))
+        kinds = list(dict.fromkeys(part[0] for part in refused))
+        if len(kinds) == 2:
+            remedy = (
+                "missing='drop' leaves out rows without a competitor or a winner, invalid='drop' "
+                "the others"
+            )
+        else:
+            remedy = f"{kinds[0]}='drop' leaves such rows out"
+        raise ValueError(told(Places(self._table), rows[first], reasons, len(rows), remedy))
+
+
+def left_out(counts: Mapping[str, int]) -> str:
+    """Say how many rows were left out."""
+    lacking, invalid = counts.get("missing", 0), counts.get("invalid", 0)
+    parts = [f"{plural(lacking, 'row')} without a competitor or a winner"] if lacking else []
+    return ", ".join(parts + ([plural(invalid, "invalid row")] if invalid else []))
+
+
+def told(
+    where: Places, rows: Sequence[int] | IntArray, reasons: list[str], total: int, remedy: str = ""
+) -> str:
+    """Return an error about rows, the first of them in ascending order, with their places."""
+    places = where.many([int(row) for row in rows])
+    if total == 1:
+        told_so = f"{places[0]}: {reasons[0]}"
+        between = " " if told_so.endswith("?") else "; "
+        return f"{told_so}{between}{remedy}" if remedy else told_so
+    name = where.table.name
+    by_reason: dict[str, list[str]] = {}
+    for place, reason in zip(places, reasons, strict=True):
+        by_reason.setdefault(LONG.sub(SHORT, reason), []).append(place.removeprefix(f"{name}, "))
+    listed = "; ".join(f"{_joined(same)}: {reason}" for reason, same in by_reason.items())
+    rest = f"; and {total - len(places):,} more" if total > len(places) else ""
+    how = f" ({remedy})" if remedy else ""
+    return f"{name}: {total:,} rows cannot be used{how}: {listed}{rest}"
+
+
+def _joined(places: list[str]) -> str:
+    """Join places: ``lines 3, 5``."""
+    if len(places) == 1:
+        return places[0]
+    word, _, first = places[0].rpartition(" ")
+    return f"{word}s {', '.join([first, *(place.rpartition(' ')[2] for place in places[1:])])}"
+
+
+def refuse(bad: BoolArray, where: Places, reason: Callable[[int], str]) -> None:
+    """Raise an error about the rows that are bad, if there are any."""
     if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(f"{where(row)}: {reason(row)}")
+        rows = np.flatnonzero(bad)
+        first = rows[:MOST_TOLD].tolist()
+        raise ValueError(told(where, first, [reason(row) for row in first], len(rows)))
 
 
-def refuse_nested(frame: DataFrame, where: Callable[[int], str]) -> None:
+def refuse_nested(frame: DataFrame, where: Places) -> None:
     """Refuse lists and objects, which JSON has, where texts and numbers are expected."""
     for column in frame.columns:
         given = frame[column]
@@ -223,10 +320,13 @@ def check_repeats(
     start = np.array([first_of[int(number)] for number in group])
     differs = outcome[rows] != outcome[start]
     if differs.any():
-        at = int(np.argmax(differs))
-        place, before = table.where(int(kept[rows[at]])), table.where(int(kept[start[at]]))
-        same = before.removeprefix(f"{table.name}, ")
-        raise ValueError(f"{place}: the same battle as {same}, with another winner")
+        at = np.flatnonzero(differs)
+        bad = rows[at[:MOST_TOLD]]
+        reasons = []
+        for place in at[:MOST_TOLD].tolist():
+            same = table.where(int(kept[start[place]])).removeprefix(f"{table.name}, ")
+            reasons.append(f"the same battle as {same}, with another winner")
+        raise ValueError(told(Places(table, kept), bad, reasons, len(at)))
     repeats = start != rows
     if repeats.any():
         place = table.where(int(kept[rows[int(np.argmax(repeats))]]))

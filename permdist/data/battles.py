@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from permdist._check import choice, frozen
 from permdist._text import plural, split_list
 from permdist.data import battle_values as values
 from permdist.data.battle_columns import IDS, SECOND, TIE, find_column, find_roles
-from permdist.data.battle_files import Frame, open_table
+from permdist.data.battle_files import EXCESS, Frame, Places, open_table
 from permdist.data.view import BattlesView
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ class Battles(BattlesView):
         The column that was used for each role.
     source : str
         The file's name.
+    dropped : dict of str to int
+        How many rows ``missing="drop"`` and ``invalid="drop"`` left out, under ``"missing"`` and
+        ``"invalid"``.
     """
 
     names: tuple[str, ...]
@@ -70,6 +73,7 @@ class Battles(BattlesView):
     groups: tuple[str, ...] = ()
     columns: dict[str, str] = field(default_factory=dict)
     source: str = "battles"
+    dropped: dict[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -191,6 +195,7 @@ class Battles(BattlesView):
             frozen(np.bincount(which, weights).astype(np.float64)),
             columns=self.columns,
             source=self.source,
+            dropped=self.dropped,
         )
 
     def without(self, names: Sequence[str]) -> Battles:
@@ -202,7 +207,7 @@ class Battles(BattlesView):
         """
         gone = {self.names.index(choice("names", name, self.names)) for name in names}
         out = np.array([item in gone for item in range(self.n_items)])
-        return self.take(~(out[self.first] | out[self.second]))
+        return replace(self.take(~(out[self.first] | out[self.second])), dropped=self.dropped)
 
     def slices(self) -> dict[str, Battles]:
         """Return the battles of each value of the column `by`, the largest slice first.
@@ -245,6 +250,7 @@ def load_battles(
     covariates: str | Sequence[str] = (),
     id: str | None = None,
     missing: str = "error",
+    invalid: str = "error",
     spellings: Mapping[str, str] | None = None,
 ) -> Battles:
     r"""Read battles: a row names two competitors and says which of them won.
@@ -274,7 +280,8 @@ def load_battles(
     cluster : str, optional
         A column whose equal values are not independent: a voter, a prompt.
     time : str, optional
-        A column with dates, or with numbers that grow with time.
+        A column with dates, or with numbers that grow with time; `Ballots` and ``fit`` take the
+        numbers themselves, as ``times``.
     covariates : str or sequence of str
         Columns that may have influenced the outcome besides the competitors; several are separated
         by commas. ``length`` is the column of this name, with the difference first minus second, or
@@ -286,6 +293,9 @@ def load_battles(
         winners are refused; if the winner is the same, too, a warning counts them.
     missing : {"error", "drop"}
         What becomes of rows without a competitor or a winner.
+    invalid : {"error", "drop"}
+        What becomes of rows that match a competitor against itself, whose winner cannot be read,
+        or that have more fields than the header. `Battles.dropped` counts what was left out.
     spellings : mapping of str to str, optional
         Other spellings of the winner, as ``"first"``, ``"second"``, ``"tie"`` or ``"both bad"``.
 
@@ -296,7 +306,8 @@ def load_battles(
     Raises
     ------
     ValueError
-        With the file and the line (of a data frame: the row, from 0) and the reason.
+        With the file, the lines (of a data frame: the rows, from 0), up to ten of them, and the
+        reasons.
 
     Examples
     --------
@@ -309,7 +320,7 @@ def load_battles(
     >>> load_battles({"model_a": ["x"], "model_b": ["x"], "winner": ["tie"]})
     Traceback (most recent call last):
     ...
-    ValueError: battles, row 0: 'x' is matched against itself
+    ValueError: battles, row 0: 'x' is matched against itself; invalid='drop' leaves such rows out
     """
     return battles_in(
         open_table(source),
@@ -325,6 +336,7 @@ def load_battles(
         covariates=covariates,
         id=id,
         missing=missing,
+        invalid=invalid,
         spellings=spellings,
     )
 
@@ -344,6 +356,7 @@ def battles_in(
     covariates: str | Sequence[str] = (),
     id: str | None = None,
     missing: str = "error",
+    invalid: str = "error",
     spellings: Mapping[str, str] | None = None,
     earlier: Earlier | None = None,
 ) -> Battles:
@@ -352,6 +365,7 @@ def battles_in(
     `earlier` is what the blocks before this one have said about the winner.
     """
     choice("missing", missing, ("error", "drop"))
+    choice("invalid", invalid, ("error", "drop"))
     roles = find_roles(
         table.columns,
         first=first,
@@ -379,19 +393,36 @@ def battles_in(
     frame = table.read(list(dict.fromkeys([*words, *filter(None, others)])), words)
     if frame.empty:
         raise ValueError(f"{table.name}: expected at least one battle, there is none")
+    kept = np.arange(len(frame))
     if isinstance(table, Frame):
-        values.refuse_nested(frame, table.where)
-    complete = values.complete(frame, roles, table.where, missing)
-    kept = np.flatnonzero(complete)
-    if len(kept) < len(frame):
-        frame = frame.iloc[kept].reset_index(drop=True)
+        values.refuse_nested(frame, Places(table))
+    faults = values.Faults(table, {"missing": missing, "invalid": invalid})
 
-    def where(row: int) -> str:
-        return table.where(int(kept[row]))
+    def sieve(kind: str, bad: BoolArray, reason: Any, *more: IntArray) -> tuple[Any, ...]:
+        """Leave out what is bad, from the frame, the numbers of its rows, and other arrays."""
+        good = faults.sieve(kind, bad, kept, reason)
+        if good.all():
+            return frame, kept, *more
+        return frame[good].reset_index(drop=True), kept[good], *(part[good] for part in more)
 
+    if EXCESS in frame:
+        excess = frame.pop(EXCESS).notna().to_numpy()
+        fields = f"expected {table.fields} fields, got more"
+        frame, kept = sieve("invalid", excess, lambda _: fields)
+    frame, kept = sieve("missing", *values.incomplete(frame, roles))
     items, one, two = values.items_of(frame, roles)
-    values.refuse(one == two, where, lambda row: f"{items[one[row]]!r} is matched against itself")
-    outcome = values.outcomes(frame, roles, items, one, two, spellings, where, earlier)
+    itself, same = one, items
+    frame, kept, one, two = sieve(
+        "invalid", one == two, lambda r: f"{same[itself[r]]!r} is matched against itself", one, two
+    )
+    where = Places(table, kept)
+    outcome, reason = values.outcomes(frame, roles, items, one, two, spellings, where, earlier)
+    frame, kept, one, two, outcome = sieve("invalid", outcome < 0, reason, one, two, outcome)
+    faults.settle()
+    dropped = faults.counts()
+    if "invalid" in dropped:
+        items, one, two = values.items_of(frame, roles)
+    where = Places(table, kept)
     if wanted["id"] is not None:
         values.check_repeats(table, frame[wanted["id"]], one, two, outcome, roles, kept)
     weights = None if wanted["weight"] is None else values.numbers(frame, wanted["weight"], where)
@@ -415,4 +446,5 @@ def battles_in(
         () if slices is None else tuple(slices[1]),
         {role: name for role, name in given.items() if isinstance(name, str) and name},
         table.name,
+        dropped,
     )

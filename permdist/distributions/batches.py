@@ -110,16 +110,30 @@ def is_batched(function: Callable[[IntArray], Any], n_items: int, name: str) -> 
     return takes_many
 
 
-def one_by_one(function: Callable[[IntArray], Any]) -> Callable[[IntArray], FloatArray]:
+def one_by_one(
+    function: Callable[[IntArray], Any], name: str = "log_prob"
+) -> Callable[[IntArray], FloatArray]:
     """Return a function of orders (batch, n) that calls one of a single order for each.
 
     Parameters
     ----------
     function : callable
+    name : str
+        Of the function, for errors.
     """
 
+    def number(order: IntArray) -> float:
+        value = function(order)
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            got = "None" if value is None else f"{type(value).__name__} {value!r}"[:80]
+            raise TypeError(
+                f"{name}: expected a number for the order {order.tolist()}, got {got}"
+            ) from None
+
     def batched(orders: IntArray) -> FloatArray:
-        return np.array([float(function(order)) for order in orders], dtype=np.float64)
+        return np.array([number(order) for order in orders], dtype=np.float64)
 
     return batched
 
@@ -127,7 +141,10 @@ def one_by_one(function: Callable[[IntArray], Any]) -> Callable[[IntArray], Floa
 def _try(function: Callable[[IntArray], Any], orders: IntArray) -> Any:
     """Return the numbers of a function, or what it raises."""
     try:
-        return np.asarray(function(orders.copy()), dtype=np.float64)
+        values = function(orders.copy())
+        if values is None:  # which numpy would take for NaN
+            return TypeError("it returned None")
+        return np.asarray(values, dtype=np.float64)
     except Exception as error:
         return error
 

@@ -209,11 +209,7 @@ class WeightedOrders(Distribution):
         """The largest log-weight, and the log of the sum of all weights relative to it."""
         if not self._can_list:
             raise NotExactError(self._refusal("log_partition"))
-        weights = self.log_weight(enumerate_orders(self.n_items))
-        best = float(weights.max())
-        if not np.isfinite(best):
-            raise ValueError("log_weight: no order has a positive weight")
-        return best, float(logsumexp(weights - best))
+        return partition_of(self.log_weight(enumerate_orders(self.n_items)))
 
     @property
     def _is_additive(self) -> bool:
@@ -281,6 +277,20 @@ class WeightedOrders(Distribution):
             exact=exact,
             log_weights=self._relative_weight if wide else self.log_weight,
         )
+
+
+def partition_of(weights: FloatArray) -> tuple[float, float]:
+    """Return the largest log-weight, and the log of the sum of all weights relative to it.
+
+    Parameters
+    ----------
+    weights : array of float, shape (orders,)
+        The log-weights of all orders.
+    """
+    best = float(weights.max())
+    if not np.isfinite(best):
+        raise ValueError("log_weight: no order has a positive weight")
+    return best, float(logsumexp(weights - best))
 
 
 @kernel

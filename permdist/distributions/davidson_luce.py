@@ -291,7 +291,8 @@ class DavidsonLuce(TiedRankings):
         offset : array of float, shape (n,) or (ballots, n), optional
             Known parts of the scores; those of single ballots are beside the scores.
         times : array of float, shape (ballots,), optional
-            When each ballot was cast, in any unit.
+            When each ballot was cast, in any unit; ``time=COLUMN`` of
+            `permdist.data.load_battles`.
         half_life : float, optional
             The time after which a ballot counts half.
         prior : float, Ridge, Normal or PseudoWins, optional

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from permdist.distributions.base import NotExactError
 from permdist.distributions.batches import is_batched, one_by_one
-from permdist.distributions.custom import WeightedOrders
+from permdist.distributions.custom import WeightedOrders, partition_of
 from permdist.rankings import check_orders, enumerate_orders
 
 if TYPE_CHECKING:
@@ -105,14 +106,34 @@ class FromFunctions(WeightedOrders):
     @cached_property
     def _listing(self) -> tuple[IntArray, FloatArray]:
         orders = enumerate_orders(self.n_items)
-        chances = np.exp(self.listed_log_prob(orders))
+        logs = self.listed_log_prob(orders)
+        chances = np.exp(logs)
         total = float(chances.sum())
         if abs(total - 1.0) > ROUNDING:
+            if _like_probabilities(logs):
+                raise ValueError(
+                    "log_prob: expected log-probabilities, got numbers from 0 to 1 that add up to "
+                    f"1 for all {len(orders):,} orders; these look like probabilities: return "
+                    "their logarithms"
+                )
             raise ValueError(
                 f"log_prob: expected probabilities that add up to 1, got {total:.6g} for all "
                 f"{len(orders):,} orders; pass normalized=False if these are weights"
             )
         return orders, chances
+
+    @cached_property
+    def _listed_partition(self) -> tuple[float, float]:
+        if not self._can_list:
+            raise NotExactError(self._refusal("log_partition"))
+        weights = self.log_weight(enumerate_orders(self.n_items))
+        if _like_probabilities(weights):
+            warnings.warn(
+                "log_prob: expected log-weights, got numbers from 0 to 1 that add up to 1; these "
+                "look like probabilities: return their logarithms",
+                stacklevel=2,
+            )
+        return partition_of(weights)
 
     def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
         if self._draw is None:
@@ -146,6 +167,15 @@ class FromFunctions(WeightedOrders):
     def _normalizer(self) -> float | None:
         return 0.0 if self._is_normalized else super()._normalizer()
 
+    def _refusal(self, what: str) -> str:
+        text = super()._refusal(what)
+        if what == "log_partition" and self._has_weights:
+            return f"{text.partition(';')[0]}; log_weight has log-weights, which need no sum"
+        if self._draw is not None or not self._has_weights:
+            return text
+        told, _, remedy = text.partition("; ")
+        return f"{told}; pass sample= to Distribution.from_functions for estimates, or {remedy}"
+
     def __repr__(self) -> str:
         given = {"log_prob": self._given, "sample": self._draw}
         shown = [
@@ -155,6 +185,15 @@ class FromFunctions(WeightedOrders):
         ]
         shown += [] if self._is_normalized else ["normalized=False"]
         return f"Distribution.from_functions({self.n_items}, {', '.join(shown)})"
+
+
+def _like_probabilities(values: FloatArray) -> bool:
+    """Check whether numbers are probabilities of all orders, rather than logarithms of them.
+
+    Zeros and a one are not: that is a log-weight, too, which favors one order. Nor is a constant.
+    """
+    inside = bool(((values >= 0.0) & (values <= 1.0)).all() and ((values % 1.0) > 0.0).any())
+    return inside and abs(float(values.sum()) - 1.0) <= ROUNDING and bool(np.ptp(values) > ROUNDING)
 
 
 def _takes_rng_alone(sample: Callable[..., Any]) -> bool:

@@ -308,7 +308,8 @@ class PlackettLuce(RandomUtility):
         offset : array of float, shape (n,) or (rankings, n), optional
             Known parts of the scores; those of single rankings are beside the scores.
         times : array of float, shape (rankings,), optional
-            When each ranking was made, in any unit.
+            When each ranking was made, in any unit; ``time=COLUMN`` of
+            `permdist.data.load_battles`.
         half_life : float, optional
             The time after which a ranking counts half; errors are best of kind ``"sandwich"``
             then.

@@ -86,7 +86,8 @@ def check_distribution(
     if not offered & {"log-probabilities", "draws are orders"}:
         raise ValueError(
             f"dist: expected log-probabilities or draws, got neither at {given.n} items: "
-            f"{results[0].note}"
+            f"{results[0].note.partition(';')[0]}; check it with fewer items, or give it draws "
+            "(sample= of Distribution.from_functions, _sample of a class); chains are not enough"
         )
     return results
 

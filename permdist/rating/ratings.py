@@ -11,13 +11,15 @@ import numpy as np
 from permdist._check import choice, count
 from permdist._html import Shown
 from permdist._text import aligned
-from permdist.ballots import Ballots
 from permdist.data import BattleBlocks, Battles
+from permdist.data.battle_description import alike_names, alike_text
+from permdist.data.battle_values import left_out
 from permdist.inference.fit import NoEstimateError, fit_ballots
 from permdist.inference.goodness import pair_chances
 from permdist.inference.leaderboard import make
 from permdist.rating import bayes as posteriors
 from permdist.rating.checks import check_fit, log_tie_of, tie_share
+from permdist.rating.inputs import ballots_of, loaded
 from permdist.rating.notes import as_facts, notes_of, text_of
 from permdist.rating.wording import chances_text, coefficients_text, goodness_rows, worst_text
 
@@ -165,6 +167,8 @@ class Rating(Shown):
         """Return the facts below the leaderboard: sizes, ties, goodness of fit."""
         noun = "battles" if self.battles is not None else "ballots"
         rows = {noun: f"{self.fit.n_ballots:,.6g}"}
+        if self.battles is not None and self.battles.dropped:
+            rows["left out"] = left_out(self.battles.dropped)
         if self.battles is not None:
             rows["pairs that met"] = _pairs_met(self)
         if self.tie_chance is not None:
@@ -175,6 +179,9 @@ class Rating(Shown):
             rows |= goodness_rows(self.goodness)
         if self.posterior is not None:
             rows |= posteriors.facts(self.posterior)
+        alike = alike_names(self.fit.names)
+        if self.battles is not None and alike:
+            rows["note"] = alike_text(alike)
         return rows
 
     def to_dict(self) -> dict[str, Any]:
@@ -183,6 +190,7 @@ class Rating(Shown):
             "errors": self.errors,
             "level": self.leaderboard.level,
             "n_ballots": self.fit.n_ballots,
+            "left_out": {} if self.battles is None else dict(self.battles.dropped),
             "log_likelihood": self.fit.log_likelihood,
             "log_tie": log_tie_of(self.fit),
             "tie_chance": self.tie_chance,
@@ -245,8 +253,10 @@ def rate(
     Parameters
     ----------
     data : Battles, BattleBlocks, or ballots of any kind that `Ballots.of` takes
-        Davidson's model of ties is fitted if there are any, else that of Bradley and Terry or of
-        Plackett and Luce.
+        Also the name of a file, or a data frame or mapping whose columns have usual names, which
+        `permdist.data.load_battles` (PrefLib files: `load_preflib`) then reads; call that yourself
+        for its options. Davidson's model of ties is fitted if there are any, else that of Bradley
+        and Terry or of Plackett and Luce.
     prior : float, Ridge, Normal, PseudoWins or None
         As in `PlackettLuce.fit`; needed if a competitor only won or only lost.
     half_life : float, optional
@@ -293,13 +303,17 @@ def rate(
     >>> round(found.tie_chance, 3)
     0.238
     """
+    data = loaded(data)
     if isinstance(data, BattleBlocks):
         data = data.merged()
     battles = data.merged() if isinstance(data, Battles) and half_life is None else data
     whole = isinstance(battles, Battles)
-    ballots = battles.ballots if whole else Ballots.of(battles)
+    ballots = battles.ballots if whole else ballots_of(battles)
     if half_life is not None and ballots.times is None:
-        raise ValueError("half_life: the battles have no times; pass time=COLUMN to load_battles")
+        raise ValueError(
+            "half_life: the battles have no times; pass time=COLUMN to load_battles, or times= to "
+            "Ballots"
+        )
     if errors is not None:
         choice("errors", errors, ERRORS)
     bootstrap = count("bootstrap", bootstrap, minimum=0)
