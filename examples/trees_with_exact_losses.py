@@ -50,7 +50,7 @@ def lambdarank(train, validation, options):
         feval=LightGBMMeasure("ap"),
         callbacks=[lightgbm.record_evaluation(told)],
     )
-    return told["validation"]["ap"]
+    return told["validation"]["permdist_ap"]
 
 
 def main():

@@ -16,7 +16,7 @@ SCRIPTS = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
 
 def libraries_of(script):
     used = re.findall(r"^import (\w+)", script, re.MULTILINE)
-    return {*LIBRARIES} & {*used, *re.findall(r"\.(\w+)\(\)\.train\(", script)}
+    return {*LIBRARIES} & {*used, *re.findall(r"\.(\w+)\(\)\s*\.train\(", script)}
 
 
 def test_there_is_a_script_for_each_library():
@@ -24,6 +24,7 @@ def test_there_is_a_script_for_each_library():
 
 
 @pytest.mark.parametrize("number", range(len(SCRIPTS)))
+@pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_script(number):
     for library in libraries_of(SCRIPTS[number]):
