@@ -20,10 +20,7 @@ from permdist.models.attributes import Count, History, Numbers, Truth
 from permdist.models.batch import Batch
 from permdist.models.checkpoints import Checkpoint, facts_of
 from permdist.models.history import Watch
-from permdist.models.inputs import (
-    need_names,
-    need_range,
-)
+from permdist.models.inputs import need_names, need_range, refuse_arguments
 from permdist.models.options import learned, option
 from permdist.models.rules import Flag, MeasureName, Whole
 from permdist.models.scaling import Scaling, inverse
@@ -211,6 +208,7 @@ class Ranker(Scored):
         client: Any = None,
         checkpoint: str | Path | None = None,
         regroup: bool = False,
+        **unknown: Any,
     ) -> Ranker:
         """Fit the ranking function.
 
@@ -245,11 +243,15 @@ class Ranker(Scored):
         regroup : bool
             Gather the documents of queries that are not contiguous, instead of refusing them, in
             X and in `eval_set`.
+        **unknown
+            None; those of other libraries are refused with what to pass here.
 
         Returns
         -------
         self
         """
+        if unknown:
+            refuse_arguments(type(self).fit, next(iter(unknown)))
         before = dict(self.__dict__)
         try:
             return self._fit(X, y, qid, eval_set, warm_start_from, client, checkpoint, regroup)

@@ -66,6 +66,21 @@ class Boosted(Seeded, Threaded, HoldsOut):
     linear: ClassVar[bool] = False
     fitted: ClassVar[tuple[str, ...]] = ("model_", "n_iter_", "history_", "converged_", "null_")
     measure_judges: ClassVar[bool] = True
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("n_estimators", "iterations", "num_boost_round"), "max_iter"),
+        **dict.fromkeys(("eta", "shrinkage"), "learning_rate"),
+        **dict.fromkeys(("num_leaves", "max_leaves", "max_leaf_nodes"), "leaves"),
+        "max_depth": "depth",
+        **dict.fromkeys(
+            ("min_child_samples", "min_data_in_leaf", "min_samples_leaf", "min_child_weight"),
+            "min_documents",
+        ),
+        **dict.fromkeys(("reg_lambda", "lambda_l2", "l2_leaf_reg"), "l2"),
+        **dict.fromkeys(("colsample_bytree", "feature_fraction", "max_features"), "columns"),
+        **dict.fromkeys(("seed", "random_seed"), "random_state"),
+        **dict.fromkeys(("n_threads", "num_threads", "nthread"), "n_jobs"),
+        **dict.fromkeys(("early_stopping_rounds", "early_stopping_round"), "early_stopping"),
+    }
     settings: ClassVar[Settings] = {
         "max_iter": [500],
         "early_stopping": [50],

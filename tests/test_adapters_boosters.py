@@ -307,6 +307,23 @@ def test_what_catboost_cannot_do_is_said(queries):
 # ---- what is the same for all of them ------------------------------------------------------------
 
 
+@pytest.mark.parametrize("objective", [ListNet(), ListMLE()])
+def test_an_objective_in_place_of_its_adapter_is_recognized(objective, queries):
+    lightgbm = pytest.importorskip("lightgbm")
+    wanted = rf"cannot call {type(objective).__name__} itself; pass .*\.lightgbm\(\)"
+    with pytest.raises(TypeError, match=wanted):
+        lightgbm.LGBMRanker(objective=objective, n_estimators=2, verbose=-1, n_jobs=1).fit(
+            queries.X, queries.y, group=queries.sizes
+        )
+    table = lightgbm.Dataset(queries.X, queries.y, group=queries.sizes)
+    with pytest.raises(TypeError, match=wanted):
+        lightgbm.train({"objective": objective, "verbosity": -1, "num_threads": 1}, table, 2)
+    xgboost = pytest.importorskip("xgboost")
+    table = xgboost.DMatrix(queries.X, queries.y, qid=queries.qid)
+    with pytest.raises(TypeError, match=r"xgboost cannot call .* itself; pass .*\.xgboost\(\)"):
+        xgboost.train({"nthread": 1}, table, 2, obj=objective)
+
+
 def test_units_and_floors(queries, scores):
     plain = GroupedLoss(objectives.ExpectedGain("ap"), unit=False, floor=0.0)
     unit = GroupedLoss(objectives.ExpectedGain("ap"), unit=True, floor=0.0)

@@ -13,7 +13,7 @@ from permdist import data, models, objectives
 from permdist.comparison import compare, read_entries
 from permdist.data import Queries
 from permdist.measures import evaluate
-from permdist.models import Boosted, Network, load, nonlinear_learners
+from permdist.models import MLE, Boosted, Network, load, nonlinear_learners
 
 pytestmark = UNFINISHED_FITS
 
@@ -305,3 +305,32 @@ def test_they_are_fitted_on_the_command_line(queries, tmp_path):
     assert found.objective == "smooth[measure=ap,alpha=2]"
     rows = permdist("predict", "trees.json", "all.txt", cwd=tmp_path).split()
     np.testing.assert_allclose(np.array(rows, dtype=float), found.predict(queries), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("num_leaves", "leaves"),
+        ("n_estimators", "max_iter"),
+        ("lambda_l2", "l2"),
+        ("depht", "depth"),
+    ],
+)
+def test_parameters_of_other_libraries_are_named_in_ours(name, near):
+    with pytest.raises(TypeError, match=f"^Boosted: .*{name!r}.*; did you mean {near!r}"):
+        Boosted(**{name: 3})
+    assert set(Boosted.elsewhere.values()) <= set(Boosted.parameter_names())
+    assert not set(Boosted.elsewhere) & set(Boosted.parameter_names())
+
+
+@pytest.mark.parametrize("learner", [Boosted(engine="sklearn"), MLE()])
+def test_sizes_of_queries_are_refused_with_the_remedy(learner, queries):
+    sizes = queries.sizes
+    with pytest.raises(TypeError, match=r"^group: .*numpy.repeat\(numpy.arange\(len\(group\)\)"):
+        learner.fit(queries.X, queries.y, group=sizes)
+    with pytest.raises(TypeError, match=r"^eval_group: .*eval_set=\(X, y, qid\)"):
+        learner.fit(queries.X, queries.y, queries.qid, eval_group=[sizes])
+    with pytest.raises(TypeError, match=r"no argument 'eval_sets'.*; did you mean 'eval_set'"):
+        learner.fit(queries, eval_sets=queries)
+    same = np.repeat(np.arange(len(sizes)), sizes)
+    assert np.unique(same).size == np.unique(queries.qid).size
