@@ -1,6 +1,7 @@
 """Objectives without a learner: values, gradients, text forms; solvers on known problems."""
 
 import dataclasses
+from pathlib import Path
 
 import naive
 import numpy as np
@@ -132,7 +133,7 @@ def test_every_option_of_every_objective_has_a_rule():
     own = {"unbiased": {"propensities"}, "luce": {"deltas"}, "lambda-loss": {"measure"}}
     shared = {"discount", "measure", "weight", "noise"}
     own |= {"expected-exposure": shared, "group-exposure": shared}
-    for kind in map(objectives.OBJECTIVES.find, objectives.OBJECTIVES):
+    for kind in map(OBJECTIVES.find, OBJECTIVES):
         if kind.__module__.startswith("permdist."):
             options = {field.name for field in dataclasses.fields(kind)}
             assert options - set(kind.rules) == own.get(kind.alias, set()), kind
@@ -140,8 +141,16 @@ def test_every_option_of_every_objective_has_a_rule():
 
 def test_names_from_elsewhere_are_of_objectives_here():
     for name, text in ELSEWHERE.items():
-        assert name not in objectives.OBJECTIVES
-        assert objectives.parse_objective(text).alias in objectives.OBJECTIVES
+        assert name not in OBJECTIVES
+        assert objectives.parse_objective(text).alias in OBJECTIVES
+
+
+def test_the_guide_has_a_row_for_every_objective():
+    guide = Path(__file__).resolve().parent.parent / "docs" / "objectives.md"
+    for kind in map(OBJECTIVES.find, OBJECTIVES):
+        if kind.__module__.startswith("permdist."):
+            row = f"| `{kind.__name__}` | `{kind.alias}` |"
+            assert row in guide.read_text("utf-8")
 
 
 # ---- text forms ---------------------------------------------------------------------------------
