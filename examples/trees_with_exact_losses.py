@@ -31,7 +31,7 @@ def lambdarank(train, validation, options):
     try:
         import lightgbm
     except ImportError:
-        print("lambdarank is left out: pip install 'permdist[lightgbm]'\n")
+        print("lambdarank is left out: pip install -e '.[lightgbm]'\n")
         return None
     from permdist.adapters import LightGBMMeasure
 

@@ -418,4 +418,4 @@ def test_a_missing_library_is_one_line(name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError) as told:
         getattr(ListNet(), name)()
-    assert str(told.value) == f"{name}(): requires {name}; pip install 'permdist[{name}]'"
+    assert str(told.value) == f"{name}(): requires {name}; pip install {name}"
