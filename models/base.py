@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from permdist._deprecation import warn_renamed
 from permdist._files import write_atomically
@@ -376,7 +376,7 @@ class Ranker(Scored):
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the learner, fitted or not, to a JSON file; `permdist.models.load` reads it.
+        """Write the fitted learner to a JSON file; `permdist.models.load` reads it.
 
         What could not be read again, a coefficient that is NaN, say, is refused.
 
@@ -384,12 +384,21 @@ class Ranker(Scored):
         ----------
         path : path
             Compressed if it ends in ``.gz`` or ``.bz2``.
+
+        Raises
+        ------
+        NotFittedError
+            If there is no model yet.
         """
         from permdist.models.files import to_dict
 
         self.check_parameters()
-        if hasattr(self, "history_"):
-            self.read_state(self.state(), self.n_columns)
+        if not hasattr(self, "history_"):
+            raise NotFittedError(
+                f"save: this {type(self).__name__} is not fitted, there is no model to write; call "
+                "fit first, or keep its parameters, get_params()"
+            )
+        self.read_state(self.state(), self.n_columns)
         write_atomically(Path(path), [json.dumps(to_dict(self), allow_nan=False).encode()])
 
     # ---- inside --------------------------------------------------------------------------------
