@@ -334,3 +334,37 @@ def test_sizes_of_queries_are_refused_with_the_remedy(learner, queries):
         learner.fit(queries, eval_sets=queries)
     same = np.repeat(np.arange(len(sizes)), sizes)
     assert np.unique(same).size == np.unique(queries.qid).size
+
+
+@pytest.mark.parametrize("engine", ["lightgbm", "xgboost"])
+@pytest.mark.parametrize("views", [False, ("raw", "rank")])
+def test_trees_keep_the_names_of_the_columns(engine, views, queries, tmp_path):
+    library = pytest.importorskip(engine)
+    pandas = pytest.importorskip("pandas")
+    names = ["tf idf", "bm25[title]", "tf_idf", "a<b", '"k": {1}', "länge", "x,y", "last"]
+    frame = pandas.DataFrame(queries.X, columns=names)
+    learner = Boosted(engine=engine, leaves=4, min_documents=5, normalize=views, **QUICK)
+    learner.fit(frame, queries.y, queries.qid, eval_set=(frame, queries.y, queries.qid))
+    if engine == "lightgbm":
+        found = library.Booster(model_str=learner.model_).feature_name()
+    else:
+        booster = library.Booster()
+        booster.load_model(bytearray(learner.model_.encode()))
+        found = booster.feature_names
+    plain = ["tf_idf", "bm25_title_", "tf_idf_2", "a_b", "_k____1_", "länge", "x_y", "last"]
+    if views:
+        assert len(found) == 2 * len(plain)
+        assert (found[0], found[-1]) == ("raw_tf_idf", "rank_last")
+    else:
+        assert found == plain
+    learner.save(tmp_path / "x.json")
+    scores = learner.predict(frame, queries.qid)
+    np.testing.assert_array_equal(load(tmp_path / "x.json").predict(frame, queries.qid), scores)
+    unnamed = clone(learner).fit(queries.X, queries.y, queries.qid)
+    np.testing.assert_array_equal(unnamed.predict(queries.X, queries.qid), scores)
+
+
+def test_widths_of_layers_come_back_as_they_were(queries, tmp_path):
+    Network(hidden=(16,), **QUICK).fit(queries).save(tmp_path / "x.json")
+    assert load(tmp_path / "x.json").hidden == (16,)
+    assert load(tmp_path / "x.json").get_params() == Network(hidden=(16,), **QUICK).get_params()
