@@ -44,7 +44,7 @@ def in_threads(work: Callable[[int, int], None], cost: FloatArray, n_jobs: int |
         return
     workers = n_threads(n_jobs)
     total = np.concatenate([[0.0], np.cumsum(cost)])
-    parts = min(4 * workers, len(cost), int(total[-1] / SMALL) + 1) if workers > 1 else 1
+    parts = min(4 * workers, len(cost), int(total[-1] / max(SMALL, 1.0)) + 1) if workers > 1 else 1
     cuts = np.searchsorted(total, np.linspace(0.0, total[-1], parts + 1))
     cuts[0], cuts[-1] = 0, len(cost)
     ranges = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]

@@ -92,7 +92,8 @@ def test_cuts():
     [("ap", "good-bad"), ("ap", "all"), ("ndcg", "good-bad"), ("ndcg@2", "all"), ("rr", "all")],
 )
 def test_figure_seven(name, pairs, grades):
-    X, y, qid = collection(np.random.default_rng(7), grades=grades)
+    # With seed 7 two rankings are equally wrong in a round, but for rounding.
+    X, y, qid = collection(np.random.default_rng(8), grades=grades)
     rows = [np.flatnonzero(qid == q) for q in np.unique(qid)]
     C, rounds = 2.0, 6
     notes = naive_permurank.permurank(X, y, rows, parse(name), pairs, C, rounds)

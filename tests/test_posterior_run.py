@@ -1,5 +1,6 @@
 """The driver of posterior draws: threads, checkpoints, Ctrl-C, problems of one's own."""
 
+import signal
 import sys
 import threading
 import time
@@ -169,7 +170,11 @@ def test_draws_after_ctrl_c(tmp_path, monkeypatch):
     asked, signal_main = threading.Event(), _thread.interrupt_main
     monkeypatch.setattr(Chain, "slice", interrupted)
     options = {"draws": 10_000, "tune": 0, "chains": 2, "n_jobs": 2, **QUIET}
-    found = sample(Walk(pause=1e-4), checkpoint=tmp_path / "run", **options)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may ignore it
+    try:
+        found = sample(Walk(pause=1e-4), checkpoint=tmp_path / "run", **options)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert not found.complete
     kept = found.draws.shape[1]
     assert 10 < kept < 10_000

@@ -117,7 +117,8 @@ class Relative(Prior):
 
     def draw(self, size: int, length: int, rng: np.random.Generator) -> FloatArray:
         """Refuse to draw: levels belong to it."""
-        raise NotImplementedError
+        del size, length, rng
+        raise TypeError("prior: what gamma priors say beside the level has no draws of its own")
 
 
 @dataclass(frozen=True, eq=False)
