@@ -3,7 +3,8 @@
     python docs/notebooks.py
 
 Every page of `docs/tutorials` becomes a notebook in `docs/notebooks`: its text, and its examples
-without prompts and without their results, which the notebook shows when it is run.
+without prompts and without their results, which the notebook shows when it is run. Code that has no
+prompts is for reading, and stays text.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def notebook(page: str) -> str:
     text = (TUTORIALS / f"{page}.md").read_text(encoding="utf-8")
     cells: list[dict[str, Any]] = []
     for number, part in enumerate(_FENCE.split(text)):
-        if number % 2:
+        if number % 2 and ">>>" not in part:  # to be read, not run
+            cells.append(_cell("markdown", f"```python\n{part}```"))
+        elif number % 2:
             cells += [_code(*one) for one in _examples(part)]
         elif part.strip():
             cells.append(_cell("markdown", _LINK.sub(_moved, part.strip())))

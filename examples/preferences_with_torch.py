@@ -82,7 +82,7 @@ def main():
         import torch
     except ImportError:
         torch = None
-        print("Without PyTorch, by Network; for it: pip install 'permdist[torch]'")
+        print("Without PyTorch, by Network; for it: pip install -e '.[torch]'")
     tell(options, f"simulated, {options.responses} responses to each prompt")
     sizes = np.unique(np.geomspace(options.prompts / 16, options.prompts, 5).astype(int))
     agree = np.zeros((len(KINDS), len(sizes), options.seeds))

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from permdist import PlackettLuce, posterior
 
 OURS, THEIRS, N, SD = "#4c72b0", "#c44e52", 10, 1.0
-HINT = "NumPyro is not installed, so there is nothing to compare: pip install 'permdist[numpyro]'"
+HINT = "NumPyro is not installed, so there is nothing to compare: pip install -e '.[numpyro]'"
 
 
 def nuts(problem, orders, draws):

@@ -31,7 +31,7 @@ def lambdarank(train, validation, options):
     try:
         import lightgbm
     except ImportError:
-        print("lambdarank is left out: pip install 'permdist[lightgbm]'\n")
+        print("lambdarank is left out: pip install -e '.[lightgbm]'\n")
         return None
     from permdist.adapters import LightGBMMeasure
 
@@ -50,7 +50,7 @@ def lambdarank(train, validation, options):
         feval=LightGBMMeasure("ap"),
         callbacks=[lightgbm.record_evaluation(told)],
     )
-    return told["validation"]["ap"]
+    return told["validation"]["permdist_ap"]
 
 
 def main():

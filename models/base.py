@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from permdist._deprecation import warn_renamed
 from permdist._files import write_atomically
@@ -20,10 +20,7 @@ from permdist.models.attributes import Count, History, Numbers, Truth
 from permdist.models.batch import Batch
 from permdist.models.checkpoints import Checkpoint, facts_of
 from permdist.models.history import Watch
-from permdist.models.inputs import (
-    need_names,
-    need_range,
-)
+from permdist.models.inputs import need_names, need_range, refuse_arguments
 from permdist.models.options import learned, option
 from permdist.models.rules import Flag, MeasureName, Whole
 from permdist.models.scaling import Scaling, inverse
@@ -211,6 +208,7 @@ class Ranker(Scored):
         client: Any = None,
         checkpoint: str | Path | None = None,
         regroup: bool = False,
+        **unknown: Any,
     ) -> Ranker:
         """Fit the ranking function.
 
@@ -245,11 +243,15 @@ class Ranker(Scored):
         regroup : bool
             Gather the documents of queries that are not contiguous, instead of refusing them, in
             X and in `eval_set`.
+        **unknown
+            None; those of other libraries are refused with what to pass here.
 
         Returns
         -------
         self
         """
+        if unknown:
+            refuse_arguments(type(self).fit, next(iter(unknown)))
         before = dict(self.__dict__)
         try:
             return self._fit(X, y, qid, eval_set, warm_start_from, client, checkpoint, regroup)
@@ -374,7 +376,7 @@ class Ranker(Scored):
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the learner, fitted or not, to a JSON file; `permdist.models.load` reads it.
+        """Write the fitted learner to a JSON file; `permdist.models.load` reads it.
 
         What could not be read again, a coefficient that is NaN, say, is refused.
 
@@ -382,12 +384,21 @@ class Ranker(Scored):
         ----------
         path : path
             Compressed if it ends in ``.gz`` or ``.bz2``.
+
+        Raises
+        ------
+        NotFittedError
+            If there is no model yet.
         """
         from permdist.models.files import to_dict
 
         self.check_parameters()
-        if hasattr(self, "history_"):
-            self.read_state(self.state(), self.n_columns)
+        if not hasattr(self, "history_"):
+            raise NotFittedError(
+                f"save: this {type(self).__name__} is not fitted, there is no model to write; call "
+                "fit first, or keep its parameters, get_params()"
+            )
+        self.read_state(self.state(), self.n_columns)
         write_atomically(Path(path), [json.dumps(to_dict(self), allow_nan=False).encode()])
 
     # ---- inside --------------------------------------------------------------------------------

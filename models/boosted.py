@@ -9,7 +9,7 @@ import numpy as np
 from permdist.models.attributes import Text
 from permdist.models.base import Card, Settings
 from permdist.models.batch import Batch
-from permdist.models.boosters import ENGINES, Growth, booster_of, reader_of
+from permdist.models.boosters import ENGINES, Growth, booster_of, names_for_engines, reader_of
 from permdist.models.held_out import DEFAULT, HoldsOut
 from permdist.models.missing import KEPT, METHODS
 from permdist.models.objectives.base import OBJECTIVES, Objective, parse_objective
@@ -66,6 +66,21 @@ class Boosted(Seeded, Threaded, HoldsOut):
     linear: ClassVar[bool] = False
     fitted: ClassVar[tuple[str, ...]] = ("model_", "n_iter_", "history_", "converged_", "null_")
     measure_judges: ClassVar[bool] = True
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("n_estimators", "iterations", "num_boost_round"), "max_iter"),
+        **dict.fromkeys(("eta", "shrinkage"), "learning_rate"),
+        **dict.fromkeys(("num_leaves", "max_leaves", "max_leaf_nodes"), "leaves"),
+        "max_depth": "depth",
+        **dict.fromkeys(
+            ("min_child_samples", "min_data_in_leaf", "min_samples_leaf", "min_child_weight"),
+            "min_documents",
+        ),
+        **dict.fromkeys(("reg_lambda", "lambda_l2", "l2_leaf_reg"), "l2"),
+        **dict.fromkeys(("colsample_bytree", "feature_fraction", "max_features"), "columns"),
+        **dict.fromkeys(("seed", "random_seed"), "random_state"),
+        **dict.fromkeys(("n_threads", "num_threads", "nthread"), "n_jobs"),
+        **dict.fromkeys(("early_stopping_rounds", "early_stopping_round"), "early_stopping"),
+    }
     settings: ClassVar[Settings] = {
         "max_iter": [500],
         "early_stopping": [50],
@@ -125,7 +140,11 @@ class Boosted(Seeded, Threaded, HoldsOut):
         default=False,
     )
 
-    model_: str = learned(Text(), "The trees, as the engine writes them: LightGBM's text, or JSON.")
+    model_: str = learned(
+        Text(),
+        "The trees, as the engine writes them: LightGBM's text, or JSON. Those of LightGBM and "
+        "XGBoost have the names of the features, with ``_`` in place of spaces and brackets.",
+    )
 
     def build_objective(self) -> Objective:
         """Return the objective."""
@@ -147,7 +166,7 @@ class Boosted(Seeded, Threaded, HoldsOut):
 
         loss = GroupedLoss(self.build_objective(), floor=float(self.floor), n_jobs=self.n_jobs)
         held_out = None if watch.held_out is None else np.asarray(watch.held_out.X)
-        booster = booster_of(self.engine, features, held_out, self._growth())
+        booster = booster_of(self.engine, features, held_out, self._growth(), self._names())
         sizes = np.diff(batch.ptr)
         scores = np.zeros(len(features))
         _, gradient, curvature = loss.evaluate(scores, batch.labels, sizes)
@@ -160,6 +179,17 @@ class Boosted(Seeded, Threaded, HoldsOut):
         if watch.stops_early and watch.best is not None:
             kept = int(watch.best)
         self.model_ = booster.text(kept)
+
+    def _names(self) -> list[str] | None:
+        """Return the names of all columns, where the features have names."""
+        own = getattr(self, "feature_names_in_", None)
+        if own is None:
+            return None
+        names = list(own)
+        if len(self.views) > 1:
+            names = [f"{view}:{name}" for view in self.views for name in own]
+        names += [f"missing:{own[one]}" for one in self.filling.indicators]
+        return names_for_engines(map(str, names))
 
     def _growth(self) -> Growth:
         """Return how trees are grown."""

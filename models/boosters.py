@@ -6,7 +6,9 @@ all scores.
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,11 +18,12 @@ from permdist._extras import need_extra
 from permdist._kernels import kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from permdist._typing import FloatArray, IntArray
 
 ENGINES = ("lightgbm", "xgboost", "sklearn")
+_SIGNS = re.compile(r"[\s\[\]{}<>:,\"\\]|[^\x21-\x7e\w]")
 PARTS = ("feature", "threshold", "left", "right", "value", "missing_left")
 
 
@@ -46,11 +49,17 @@ class Booster(ABC):
     held_out : array of float, shape (others, features), or None
         Documents that are scored only.
     growth : Growth
+    names : list of str, optional
+        Of the features, as `names_for_engines` makes them.
     """
 
     @abstractmethod
     def __init__(
-        self, features: FloatArray, held_out: FloatArray | None, growth: Growth
+        self,
+        features: FloatArray,
+        held_out: FloatArray | None,
+        growth: Growth,
+        names: list[str] | None = None,
     ) -> None: ...
 
     @abstractmethod
@@ -65,7 +74,13 @@ class Booster(ABC):
 
 
 class _LightGBM(Booster):
-    def __init__(self, features: FloatArray, held_out: FloatArray | None, growth: Growth) -> None:
+    def __init__(
+        self,
+        features: FloatArray,
+        held_out: FloatArray | None,
+        growth: Growth,
+        names: list[str] | None = None,
+    ) -> None:
         lightgbm = need_extra("lightgbm", "Boosted(engine='lightgbm')")
         data = {"max_bin": 255, "verbosity": -1, "feature_pre_filter": False}
         params = {
@@ -84,7 +99,8 @@ class _LightGBM(Booster):
             "force_col_wise": True,
             "num_threads": _threads(growth.n_jobs),
         }
-        train = lightgbm.Dataset(features, np.zeros(len(features)), params=data)
+        named = {} if names is None else {"feature_name": names}
+        train = lightgbm.Dataset(features, np.zeros(len(features)), params=data, **named)
         self._held_out = held_out is not None
         if held_out is not None:  # made before the booster adds its parameters to those of the data
             other = train.create_valid(held_out, np.zeros(len(held_out)), params=data).construct()
@@ -114,7 +130,13 @@ class _LightGBM(Booster):
 
 
 class _XGBoost(Booster):
-    def __init__(self, features: FloatArray, held_out: FloatArray | None, growth: Growth) -> None:
+    def __init__(
+        self,
+        features: FloatArray,
+        held_out: FloatArray | None,
+        growth: Growth,
+        names: list[str] | None = None,
+    ) -> None:
         xgboost = need_extra("xgboost", "Boosted(engine='xgboost')")
         params = {
             "tree_method": "hist",
@@ -130,9 +152,9 @@ class _XGBoost(Booster):
             "seed": growth.seed,
             "nthread": _threads(growth.n_jobs),
         }
-        threads = {"nthread": _threads(growth.n_jobs)}
-        self._train = xgboost.DMatrix(features, np.zeros(len(features)), **threads)
-        self._held_out = None if held_out is None else xgboost.DMatrix(held_out, **threads)
+        options = {"nthread": _threads(growth.n_jobs), "feature_names": names}
+        self._train = xgboost.DMatrix(features, np.zeros(len(features)), **options)
+        self._held_out = None if held_out is None else xgboost.DMatrix(held_out, **options)
         cached = [one for one in (self._train, self._held_out) if one is not None]
         self._booster, self._round = xgboost.Booster(params, cached), 0
 
@@ -156,7 +178,13 @@ class _XGBoost(Booster):
 
 
 class _Sklearn(Booster):
-    def __init__(self, features: FloatArray, held_out: FloatArray | None, growth: Growth) -> None:
+    def __init__(
+        self,
+        features: FloatArray,
+        held_out: FloatArray | None,
+        growth: Growth,
+        names: list[str] | None = None,  # noqa: ARG002 -- its trees are kept without
+    ) -> None:
         self._features, self._held_out = features, held_out
         self._growth, self._rng = growth, np.random.default_rng(growth.seed)
         self._scores = np.zeros(len(features))
@@ -215,7 +243,11 @@ _BOOSTERS: dict[str, type[Booster]] = dict(
 
 
 def booster_of(
-    engine: str, features: FloatArray, held_out: FloatArray | None, growth: Growth
+    engine: str,
+    features: FloatArray,
+    held_out: FloatArray | None,
+    growth: Growth,
+    names: list[str] | None = None,
 ) -> Booster:
     """Return an engine that is ready for its first round.
 
@@ -225,8 +257,28 @@ def booster_of(
     features : array of float, shape (documents, features)
     held_out : array of float, shape (others, features), or None
     growth : Growth
+    names : list of str, optional
     """
-    return _BOOSTERS[engine](features, held_out, growth)
+    return _BOOSTERS[engine](features, held_out, growth, names)
+
+
+def names_for_engines(names: Iterable[str]) -> list[str]:
+    """Return names that all engines take: without spaces and signs of JSON, and no name twice.
+
+    Examples
+    --------
+    >>> names_for_engines(["tf idf", "bm25[title]", "tf_idf"])
+    ['tf_idf', 'bm25_title_', 'tf_idf_2']
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        plain = _SIGNS.sub("_", name) or "_"
+        numbers = itertools.count(2)
+        new = plain
+        while new in found:
+            new = f"{plain}_{next(numbers)}"
+        found[new] = None
+    return list(found)
 
 
 def _threads(n_jobs: int | None) -> int:
@@ -283,7 +335,8 @@ def _read_xgboost(text: str, width: int) -> Callable[[FloatArray], FloatArray]:
 
     def scores(features: FloatArray) -> FloatArray:
         data = xgboost.DMatrix(features, nthread=1)
-        return np.asarray(booster.predict(data, output_margin=True), dtype=float)
+        found = booster.predict(data, output_margin=True, validate_features=False)
+        return np.asarray(found, dtype=float)
 
     return scores
 

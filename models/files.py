@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import warnings
@@ -118,8 +119,11 @@ def _is_learner(kind: Any) -> bool:
 def _make(kind: type[Ranker], params: dict[str, Any]) -> Ranker:
     """Make a learner that is not fitted, and check its parameters as `fit` does."""
     values = {name: _number(value) for name, value in params.items()}
-    if isinstance(values.get("normalize"), list):
-        values["normalize"] = tuple(values["normalize"])
+    defaults = inspect.signature(kind).parameters
+    for name, value in values.items():  # JSON has no tuples
+        tuples = name == "normalize" or isinstance(defaults[name].default, tuple)
+        if tuples and isinstance(value, list):
+            values[name] = tuple(value)
     learner = kind(**values)
     learner.check_parameters()
     return learner
@@ -167,7 +171,7 @@ def load(path: str | Path, kind: type[Ranker] | None = None) -> Ranker:
     Returns
     -------
     Ranker
-        Fitted or not, as it was.
+        Fitted, unless the file is of an older version that wrote others too.
 
     Raises
     ------

@@ -10,7 +10,7 @@ from permdist._check import as_rng
 from permdist.data import Queries, open_store
 from permdist.models.base import Ranker
 from permdist.models.batch import teaching
-from permdist.models.inputs import as_queries
+from permdist.models.inputs import as_queries, refuse_arguments
 from permdist.models.options import option
 from permdist.models.rules import Number
 from permdist.models.stores import store_paths
@@ -48,8 +48,11 @@ class HoldsOut(Ranker):
         client: Any = None,
         checkpoint: str | Path | None = None,
         regroup: bool = False,
+        **unknown: Any,
     ) -> Ranker:
         """Fit the ranking function; parameters are those of `Ranker.fit`."""
+        if unknown:
+            refuse_arguments(type(self).fit, next(iter(unknown)))
         if self.early_stopping is not None and eval_set is None and client is None:
             self.check_parameters()
             paths = store_paths(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,13 @@ from permdist._tables import (
     refuse_masks,
     refuse_texts,
 )
+from permdist._text import hint
 from permdist.data import Queries
 from permdist.models.rules import LARGEST, SMALLEST
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from permdist._typing import FloatArray
 
 
@@ -124,6 +128,32 @@ def need_range(largest: float) -> None:
             f"X: expected features of a size from {SMALLEST:g} to {LARGEST:g}, the largest is "
             f"{largest:g}; scale them, or use normalize=True"
         )
+
+
+def refuse_arguments(fit: Callable[..., Any], wrong: str) -> None:
+    """Raise TypeError for an argument of `fit` that there is not, and say what to pass.
+
+    Examples
+    --------
+    >>> refuse_arguments(as_queries, "group")
+    Traceback (most recent call last):
+    TypeError: group: ...qid=numpy.repeat(numpy.arange(len(group)), group)
+    """
+    if wrong == "group":
+        repeat = "numpy.repeat(numpy.arange(len(group)), group)"
+        raise TypeError(f"group: expected the query of each document instead; pass qid={repeat}")
+    if wrong in ("eval_group", "eval_qid"):
+        raise TypeError(f"{wrong}: pass validation data with their queries, eval_set=(X, y, qid)")
+    parameters = inspect.signature(fit).parameters
+    known = [
+        name
+        for name, one in parameters.items()
+        if name != "self" and one.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    raise TypeError(
+        f"fit: there is no argument {wrong!r}, expected some of {', '.join(known)}"
+        f"{hint(wrong, known)}"
+    )
 
 
 def as_table(name: str, values: Any) -> Any:

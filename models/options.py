@@ -19,11 +19,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from permdist._deprecation import current_names, warn_renamed
+from permdist._text import hint
 from permdist.models.attributes import Attribute, need_finite
 from permdist.models.rules import OneOf, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _TYPES = {
     "dict[str, list[float]]": "dict of lists",
@@ -74,11 +75,15 @@ class Declared(BaseEstimator):  # type: ignore[misc]
         Those of which a fitted learner has exactly one.
     renamed : mapping of str to str
         Old names of parameters that still work, with a warning.
+    elsewhere : mapping of str to str
+        Names of parameters in other libraries, and ours, to suggest.
     """
 
     fitted: ClassVar[tuple[str, ...]] = ()
     alternatives: ClassVar[tuple[str, ...]] = ()
     renamed: ClassVar[Mapping[str, str]] = {"normalise": "normalize", "optimiser": "optimizer"}
+
+    elsewhere: ClassVar[Mapping[str, str]] = {}
 
     _rules: ClassVar[Mapping[str, Rule]] = {}
     _attributes: ClassVar[Mapping[str, Attribute]] = {}
@@ -239,11 +244,31 @@ def _declarations(kind: type, what: str) -> dict[str, Any]:
 
 
 def _accepting_old_names(init: Any) -> Any:
+    names = inspect.signature(init).parameters
+    any_name = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in names.values())
+
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        init(self, *args, **(self.current(kwargs) if kwargs else kwargs))
+        given = self.current(kwargs) if kwargs else kwargs
+        if not any_name and not given.keys() <= names.keys():
+            _refuse_names(type(self), given)
+        init(self, *args, **given)
 
     return __init__
+
+
+def _refuse_names(kind: type[Declared], given: Iterable[str]) -> None:
+    """Raise TypeError for the first name that is no parameter; suggest the one that was meant."""
+    known = kind.parameter_names()
+    wrong = next((name for name in given if name not in known), None)
+    if wrong is None:
+        return
+    meant = kind.elsewhere.get(wrong)
+    near = f"; did you mean {meant!r}?" if meant in known else hint(wrong, known)
+    raise TypeError(
+        f"{kind.__name__}: there is no parameter {wrong!r}, expected some of {', '.join(known)}"
+        f"{near}"
+    )
 
 
 # ---- docstrings ---------------------------------------------------------------------------------

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from permdist._check import short_text
 from permdist._registry import Registry
+from permdist._text import hint
 from permdist.models.rules import Rule, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
 _TEXT = re.compile(r"(?P<name>[a-z][a-z0-9_-]*)(?:\[(?P<options>.*)\])?", re.IGNORECASE)
 _COMMA = re.compile(r",(?![^\[]*\])")  # not inside the brackets of a value
@@ -58,11 +60,20 @@ class SpecRegistry(Registry[Any], Generic[S]):
         What they all are.
     load : callable, optional
         Adds the library's own.
+    elsewhere : mapping of str to str, optional
+        What is known by another name in papers or in other libraries: that name, and the text form
+        to suggest for it.
     """
 
-    def __init__(self, what: str, kind: type, load: Callable[[], Any] | None = None) -> None:
+    def __init__(
+        self,
+        what: str,
+        kind: type,
+        load: Callable[[], Any] | None = None,
+        elsewhere: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(what, load)
-        self._what, self._kind = what, kind
+        self._what, self._kind, self._elsewhere = what, kind, elsewhere or {}
 
     def register(self, kind: type[S]) -> type[S]:
         """Let learners find a class by its `alias`; usable as a decorator."""
@@ -87,7 +98,12 @@ class SpecRegistry(Registry[Any], Generic[S]):
             if not sign or not key.isidentifier():
                 raise ValueError(f"{what}: cannot read option {part!r} of {value!r}")
             options[key] = _read(text)
-        make = self.find(match["name"].lower())
+        name = match["name"].lower()
+        if name in self._elsewhere and name not in self:
+            other = self._elsewhere[name]
+            raise ValueError(f"{what}: there is no {name!r} here; did you mean {other!r}?")
+        make = self.find(name)
+        _need_options(f"{what}: {value!r}", make, options)
         try:
             return make(**options)
         except TypeError as error:
@@ -105,6 +121,20 @@ class SpecName(Rule):
         """Raise ValueError or TypeError for anything else."""
         if not (value is None and self.optional):
             self.registry.parse(value)
+
+
+def _need_options(start: str, make: Any, options: Iterable[str]) -> None:
+    """Refuse options that there are not, and name those that there are."""
+    parameters = inspect.signature(make).parameters
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
+        return
+    for option in options:
+        if option not in parameters:
+            known = ", ".join(parameters) or "none"
+            raise ValueError(
+                f"{start}: unknown option {option!r}, expected one of {known}"
+                f"{hint(option, parameters)}"
+            )
 
 
 def _read(text: str) -> Any:

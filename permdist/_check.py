@@ -44,6 +44,13 @@ def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
         if "inhomogeneous" not in str(error):
             raise
         raise ValueError(f"{name}: expected an array, got rows of unequal length") from error
+    except RuntimeError as error:
+        if not getattr(values, "requires_grad", False):
+            raise
+        raise ValueError(
+            f"{name}: expected numbers, got a tensor that requires a gradient, which stops here; "
+            f"pass {name}.detach()"
+        ) from error
     if array.dtype.kind == "O":
         array = np.asarray(without_nulls(values))
     if array.dtype.kind not in "biuf":

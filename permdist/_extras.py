@@ -29,12 +29,12 @@ def need_extra(name: str, what: str) -> Any:
     --------
     >>> need_extra("nosuchbooster", "Boosted")
     Traceback (most recent call last):
-    permdist._extras.MissingExtraError: Boosted: requires nosuchbooster; pip install ...'
+    permdist._extras.MissingExtraError: Boosted: requires nosuchbooster; pip install nosuchbooster
     """
     try:
         return importlib.import_module(name)
     except ImportError as error:
         if error.name is not None and error.name.partition(".")[0] != name:
             raise  # it is there, and something of its own is missing
-        text = f"{what}: requires {name}; pip install 'permdist[{name}]'"
+        text = f"{what}: requires {name}; pip install {name}"
         raise MissingExtraError(text) from None

@@ -56,9 +56,7 @@ def as_frame(name: str, values: Any) -> Any:
             warnings.simplefilter("ignore")
             return from_dataframe(values)
     if hasattr(values, "__arrow_c_stream__") and not hasattr(values, "__array__"):
-        raise TypeError(
-            f"{name}: to read {_kind(values)}, install pyarrow (pip install 'permdist[arrow]')"
-        )
+        raise TypeError(f"{name}: to read {_kind(values)}, install pyarrow (pip install pyarrow)")
     return values
 
 

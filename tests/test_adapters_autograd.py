@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from permdist import data
+from permdist.measures import evaluate
 from permdist.objectives import ListMLE, ListNet, parse_objective
 
 OBJECTIVES = [
@@ -138,6 +139,49 @@ def test_what_torch_tensors_must_be(queries):
         ListNet().torch(reduction="max")
 
 
+def as_derivatives_takes_them(queries):
+    """Return the same labels, query ids and weights as columns of a data frame, and as lists."""
+    pandas = pytest.importorskip("pandas")
+    rows = range(100, 100 + queries.n_documents)  # not numbered from 0, like a part of a frame
+    names = [f"query {qid}" for qid in queries.qid]
+    weights = np.arange(1.0, 1.0 + len(queries.sizes))
+    frame = pandas.DataFrame({"label": queries.y, "number": queries.qid, "name": names}, rows)
+    each = pandas.Series(weights, range(7, 7 + len(weights)))
+    yield frame["label"], frame["number"], each
+    yield frame["label"].astype("Int64"), frame["name"], each
+    yield frame["label"], frame["name"].astype("category"), weights.tolist()
+    yield queries.y.tolist(), names, tuple(weights)
+    yield queries.y.tolist(), queries.qid.tolist(), weights
+
+
+def test_torch_takes_what_derivatives_takes(queries):
+    torch = pytest.importorskip("torch")
+    point = np.random.default_rng(4).normal(size=queries.n_documents)
+    for labels, qid, weights in as_derivatives_takes_them(queries):
+        found = ListNet().derivatives(point, labels, qid, weights=weights)
+        scores = torch.tensor(point, requires_grad=True)
+        values = ListNet().torch(reduction="none")(scores, labels, qid, weights=weights)
+        values.sum().backward()
+        assert np.array_equal(values.detach().numpy(), found.values)
+        assert np.array_equal(scores.grad.numpy(), found.gradient)
+        mean = ListNet().torch()(scores, labels, qid, weights=weights)
+        assert mean.item() == pytest.approx(found.values.sum() / np.sum(weights))
+    with pytest.raises(ValueError, match=r"labels: expected shape \(\d+,\) as scores, got \(2,\)"):
+        ListNet().torch()(scores, [1, 0])
+    with pytest.raises(TypeError, match="labels: expected relevance labels, got none"):
+        ListNet().torch()(scores, None)
+
+
+def test_measures_name_a_tensor_that_requires_a_gradient():
+    torch = pytest.importorskip("torch")
+    scores = torch.tensor([0.5, 0.25], requires_grad=True)
+    with pytest.raises(ValueError, match=r"^scores: .* requires a gradient.*scores\.detach\(\)"):
+        evaluate(scores, [1, 0], measures="ap")
+    with pytest.raises(ValueError, match=r"^scores: .* requires a gradient.*scores\.detach\(\)"):
+        ListNet().derivatives(scores, [1, 0])
+    assert evaluate(scores.detach(), [1, 0], measures="ap").mean("ap") == 1.0
+
+
 def test_second_derivatives_are_refused():
     torch = pytest.importorskip("torch")
     scores = torch.zeros(3, dtype=torch.float64, requires_grad=True)
@@ -179,6 +223,16 @@ def test_jax_agrees_with_ours(objective, queries, jax):
         found[mask], np.repeat(weights, queries.sizes) * gradient, atol=1e-14
     )
     assert (found[~mask] == 0.0).all()
+
+
+def test_jax_takes_what_derivatives_takes(queries, jax):
+    point = np.random.default_rng(4).normal(size=queries.n_documents)
+    for labels, qid, weights in as_derivatives_takes_them(queries):
+        found = ListNet().derivatives(point, labels, qid, weights=weights)
+        values = ListNet().jax(reduction="none")(point, labels, qid, weights=weights)
+        np.testing.assert_allclose(np.asarray(values), found.values, rtol=1e-5)
+    with pytest.raises(TypeError, match="labels: expected relevance labels, got none"):
+        ListNet().jax()(point, None)
 
 
 def test_jax_under_vmap(queries, jax):

@@ -96,11 +96,54 @@ def test_lightgbm_trains_with_both_interfaces(queries):
     found = model.predict(queries.X)
     np.testing.assert_allclose(ranker.predict(queries.X), found)
     expected = evaluate(found, queries.y, queries.qid, ["ndcg@5", "ap"])
-    assert told["here"]["ndcg@5"][-1] == pytest.approx(expected.mean("ndcg@5"), abs=1e-6)
-    assert told["here"]["ap"][-1] == pytest.approx(expected.mean("ap"), abs=1e-6)
-    assert told["here"]["ap"][-1] > told["here"]["ap"][0] - 0.05
-    (again,) = (one["ap"] for one in ranker.evals_result_.values())
-    np.testing.assert_allclose(again, told["here"]["ap"])
+    assert told["here"]["permdist_ndcg@5"][-1] == pytest.approx(expected.mean("ndcg@5"), abs=1e-6)
+    assert told["here"]["permdist_ap"][-1] == pytest.approx(expected.mean("ap"), abs=1e-6)
+    assert told["here"]["permdist_ap"][-1] > told["here"]["permdist_ap"][0] - 0.05
+    (again,) = (one["permdist_ap"] for one in ranker.evals_result_.values())
+    np.testing.assert_allclose(again, told["here"]["permdist_ap"])
+
+
+@pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
+@pytest.mark.parametrize("own", [{}, {"metric": "none"}], ids=["beside", "alone"])
+def test_measures_stop_lightgbm_under_names_of_their_own(own, queries):
+    lightgbm = pytest.importorskip("lightgbm")
+    others = data.make_letor(20, n_documents=(4, 15), n_features=5, empty=0.0, rng=2)
+    small = {"num_leaves": 4, "min_child_samples": 3, "verbose": -1, "n_jobs": 1}
+    ranker = lightgbm.LGBMRanker(n_estimators=40, **small, **own)
+    ranker.fit(
+        queries.X,
+        queries.y,
+        group=queries.sizes,
+        eval_set=[(others.X, others.y)],
+        eval_group=[others.sizes],
+        eval_at=[5],
+        eval_metric=LightGBMMeasure("ndcg@5"),
+        callbacks=[lightgbm.early_stopping(10, verbose=False)],
+    )
+    (told,) = ranker.evals_result_.values()
+    assert set(told) == {"permdist_ndcg@5"} | (set() if own else {"ndcg@5"})
+    assert len(set(map(len, told.values()))) == 1
+    if own:
+        best = int(np.argmax(told["permdist_ndcg@5"])) + 1
+        assert ranker.best_iteration_ == best
+
+
+def test_measures_stop_xgboost_under_names_of_their_own(queries):
+    xgboost = pytest.importorskip("xgboost")
+    table, told = xgboost.DMatrix(queries.X, queries.y, qid=queries.qid), {}
+    xgboost.train(
+        {"objective": "rank:ndcg", "eval_metric": "ndcg@5", "max_depth": 3, "nthread": 1},
+        table,
+        5,
+        custom_metric=XGBoostMeasure("ndcg@5"),
+        maximize=True,
+        evals=[(table, "here")],
+        evals_result=told,
+        early_stopping_rounds=3,
+        verbose_eval=False,
+    )
+    assert set(told["here"]) == {"ndcg@5", "permdist_ndcg@5"}
+    assert {len(values) for values in told["here"].values()} <= {4, 5}
 
 
 def test_one_round_of_lightgbm_is_a_newton_step(queries):
@@ -176,7 +219,7 @@ def test_xgboost_trains_with_both_interfaces(queries):
         verbose_eval=False,
     )
     expected = evaluate(model.predict(table), queries.y, queries.qid, "ndcg@5").mean("ndcg@5")
-    assert told["here"]["ndcg@5"][-1] == pytest.approx(expected, abs=1e-6)
+    assert told["here"]["permdist_ndcg@5"][-1] == pytest.approx(expected, abs=1e-6)
     ranker = loss.ranker(
         n_estimators=5,
         max_depth=3,
@@ -193,7 +236,8 @@ def test_xgboost_trains_with_both_interfaces(queries):
         eval_set=[(queries.X, queries.y)],
         eval_group=[queries.sizes],
     )
-    assert ranker.evals_result_["validation_0"]["ndcg@5"] == told["here"]["ndcg@5"]
+    (again,) = (one["permdist_ndcg@5"] for one in ranker.evals_result_.values())
+    assert again == told["here"]["permdist_ndcg@5"]
     with pytest.raises(ValueError, match="group, qid: pass exactly one"):
         ranker.fit(queries.X, queries.y)
 
@@ -261,6 +305,23 @@ def test_what_catboost_cannot_do_is_said(queries):
 
 
 # ---- what is the same for all of them ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objective", [ListNet(), ListMLE()])
+def test_an_objective_in_place_of_its_adapter_is_recognized(objective, queries):
+    lightgbm = pytest.importorskip("lightgbm")
+    wanted = rf"cannot call {type(objective).__name__} itself; pass .*\.lightgbm\(\)"
+    with pytest.raises(TypeError, match=wanted):
+        lightgbm.LGBMRanker(objective=objective, n_estimators=2, verbose=-1, n_jobs=1).fit(
+            queries.X, queries.y, group=queries.sizes
+        )
+    table = lightgbm.Dataset(queries.X, queries.y, group=queries.sizes)
+    with pytest.raises(TypeError, match=wanted):
+        lightgbm.train({"objective": objective, "verbosity": -1, "num_threads": 1}, table, 2)
+    xgboost = pytest.importorskip("xgboost")
+    table = xgboost.DMatrix(queries.X, queries.y, qid=queries.qid)
+    with pytest.raises(TypeError, match=r"xgboost cannot call .* itself; pass .*\.xgboost\(\)"):
+        xgboost.train({"nthread": 1}, table, 2, obj=objective)
 
 
 def test_units_and_floors(queries, scores):
@@ -357,4 +418,4 @@ def test_a_missing_library_is_one_line(name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError) as told:
         getattr(ListNet(), name)()
-    assert str(told.value) == f"{name}(): requires {name}; pip install 'permdist[{name}]'"
+    assert str(told.value) == f"{name}(): requires {name}; pip install {name}"

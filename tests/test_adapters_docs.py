@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from permdist import data
+
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "adapters.md"
 LIBRARIES = ("lightgbm", "xgboost", "catboost", "torch", "jax")
 SCRIPTS = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
@@ -24,11 +26,31 @@ def test_there_is_a_script_for_each_library():
 
 
 @pytest.mark.parametrize("number", range(len(SCRIPTS)))
+@pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_script(number):
     for library in libraries_of(SCRIPTS[number]):
         pytest.importorskip(library)
     exec(compile(SCRIPTS[number], f"script {number}", "exec"), {"__name__": "__main__"})
+
+
+@pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
+def test_the_script_at_the_end_of_the_tutorial():
+    pytest.importorskip("lightgbm")
+    pandas = pytest.importorskip("pandas")
+    text = (PAGE.parent / "tutorials" / "lightgbm.md").read_text("utf-8")
+    (script,) = re.findall(r"```python\n(import lightgbm\n.*?)```", text, re.DOTALL)
+    queries = data.make_letor(40, n_features=4, empty=0.0, rng=3)
+    features = ["bm25", "tf idf", "length", "age"]
+    frame = pandas.DataFrame(queries.X, columns=features)
+    frame["label"] = queries.y
+    frame["query"] = pandas.Categorical([f"query {number}" for number in queries.qid])
+    train, validation = (frame[frame["query"].cat.codes % 2 == part] for part in range(2))
+    sizes = train.groupby("query", sort=False, observed=True).size()
+    names = {"features": features, "train": train, "validation": validation, "sizes": sizes}
+    exec(script, names)
+    (told,) = names["ranker"].best_score_.values()
+    assert set(told) == {"permdist_ndcg@10"}
 
 
 @pytest.mark.parametrize("name", [*LIBRARIES, "groups", "losses", "measuring"])

@@ -13,7 +13,7 @@ from permdist import data, models, objectives
 from permdist.comparison import compare, read_entries
 from permdist.data import Queries
 from permdist.measures import evaluate
-from permdist.models import Boosted, Network, load, nonlinear_learners
+from permdist.models import MLE, Boosted, Network, load, nonlinear_learners
 
 pytestmark = UNFINISHED_FITS
 
@@ -266,7 +266,7 @@ def test_a_missing_engine_is_one_line_on_the_command_line(queries, tmp_path, mon
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     data.save_letor(queries, tmp_path / "all.txt")
     told = permdist("fit", "all.txt", "Boosted", code=2, cwd=tmp_path)
-    wanted = "Boosted(engine='lightgbm'): requires lightgbm; pip install 'permdist[lightgbm]'"
+    wanted = "Boosted(engine='lightgbm'): requires lightgbm; pip install lightgbm"
     assert told == f"permdist: {wanted}\n"
 
 
@@ -305,3 +305,66 @@ def test_they_are_fitted_on_the_command_line(queries, tmp_path):
     assert found.objective == "smooth[measure=ap,alpha=2]"
     rows = permdist("predict", "trees.json", "all.txt", cwd=tmp_path).split()
     np.testing.assert_allclose(np.array(rows, dtype=float), found.predict(queries), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("num_leaves", "leaves"),
+        ("n_estimators", "max_iter"),
+        ("lambda_l2", "l2"),
+        ("depht", "depth"),
+    ],
+)
+def test_parameters_of_other_libraries_are_named_in_ours(name, near):
+    with pytest.raises(TypeError, match=f"^Boosted: .*{name!r}.*; did you mean {near!r}"):
+        Boosted(**{name: 3})
+    assert set(Boosted.elsewhere.values()) <= set(Boosted.parameter_names())
+    assert not set(Boosted.elsewhere) & set(Boosted.parameter_names())
+
+
+@pytest.mark.parametrize("learner", [Boosted(engine="sklearn"), MLE()])
+def test_sizes_of_queries_are_refused_with_the_remedy(learner, queries):
+    sizes = queries.sizes
+    with pytest.raises(TypeError, match=r"^group: .*numpy.repeat\(numpy.arange\(len\(group\)\)"):
+        learner.fit(queries.X, queries.y, group=sizes)
+    with pytest.raises(TypeError, match=r"^eval_group: .*eval_set=\(X, y, qid\)"):
+        learner.fit(queries.X, queries.y, queries.qid, eval_group=[sizes])
+    with pytest.raises(TypeError, match=r"no argument 'eval_sets'.*; did you mean 'eval_set'"):
+        learner.fit(queries, eval_sets=queries)
+    same = np.repeat(np.arange(len(sizes)), sizes)
+    assert np.unique(same).size == np.unique(queries.qid).size
+
+
+@pytest.mark.parametrize("engine", ["lightgbm", "xgboost"])
+@pytest.mark.parametrize("views", [False, ("raw", "rank")])
+def test_trees_keep_the_names_of_the_columns(engine, views, queries, tmp_path):
+    library = pytest.importorskip(engine)
+    pandas = pytest.importorskip("pandas")
+    names = ["tf idf", "bm25[title]", "tf_idf", "a<b", '"k": {1}', "länge", "x,y", "last"]
+    frame = pandas.DataFrame(queries.X, columns=names)
+    learner = Boosted(engine=engine, leaves=4, min_documents=5, normalize=views, **QUICK)
+    learner.fit(frame, queries.y, queries.qid, eval_set=(frame, queries.y, queries.qid))
+    if engine == "lightgbm":
+        found = library.Booster(model_str=learner.model_).feature_name()
+    else:
+        booster = library.Booster()
+        booster.load_model(bytearray(learner.model_.encode()))
+        found = booster.feature_names
+    plain = ["tf_idf", "bm25_title_", "tf_idf_2", "a_b", "_k____1_", "länge", "x_y", "last"]
+    if views:
+        assert len(found) == 2 * len(plain)
+        assert (found[0], found[-1]) == ("raw_tf_idf", "rank_last")
+    else:
+        assert found == plain
+    learner.save(tmp_path / "x.json")
+    scores = learner.predict(frame, queries.qid)
+    np.testing.assert_array_equal(load(tmp_path / "x.json").predict(frame, queries.qid), scores)
+    unnamed = clone(learner).fit(queries.X, queries.y, queries.qid)
+    np.testing.assert_array_equal(unnamed.predict(queries.X, queries.qid), scores)
+
+
+def test_widths_of_layers_come_back_as_they_were(queries, tmp_path):
+    Network(hidden=(16,), **QUICK).fit(queries).save(tmp_path / "x.json")
+    assert load(tmp_path / "x.json").hidden == (16,)
+    assert load(tmp_path / "x.json").get_params() == Network(hidden=(16,), **QUICK).get_params()

@@ -18,6 +18,7 @@ from test_cli import Page, permdist
 from permdist import data, measures, models
 from permdist.comparison import read_entries
 from permdist.inspection import DISTRIBUTIONS, inspect_query, make_distribution
+from permdist.models.files import to_dict
 
 
 @pytest.fixture(scope="module")
@@ -459,7 +460,7 @@ def test_mistakes_are_one_line(files, fitted, arguments, message):
     (files / "narrow.txt").write_text("1 qid:1 99:1\n")
     (files / "bare.txt").write_text("1 qid:1\n0 qid:1\n")
     (files / "taken" / "report.html").mkdir(parents=True, exist_ok=True)
-    models.MLE().save(files / "raw.json")
+    (files / "raw.json").write_text(json.dumps(to_dict(models.MLE())))
     (files / "edited.json").write_text(fitted.read_text().replace('"C": 10', '"C": "rm -rf"'))
     before = {path.name for path in files.iterdir()}
     text = permdist(*arguments, cwd=files, code=2)

@@ -96,4 +96,4 @@ def test_pyarrow_is_asked_for(files, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     (files / "t.parquet").write_bytes(b"PAR1")
     told = permdist("convert", "t.parquet", "out", cwd=files, code=2)
-    assert told == "permdist: t.parquet: requires pyarrow; pip install 'permdist[arrow]'\n"
+    assert told == "permdist: t.parquet: requires pyarrow; pip install pyarrow\n"

@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import pytest
 from marks import UNFINISHED_FITS
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from permdist import data
 from permdist.models import MLE, Ranker, all_learners, load
@@ -66,8 +66,11 @@ def test_the_round_trip_is_exact(name, files, queries, tmp_path):
         assert type(one) is type(other)
         np.testing.assert_equal(other, one)
     unfitted = type(learner)(**learner.get_params())
-    unfitted.save(tmp_path / "y.json")
-    assert not hasattr(load(tmp_path / "y.json"), "history_")
+    with pytest.raises(NotFittedError, match=f"save: this {type(learner).__name__} is not fitted"):
+        unfitted.save(tmp_path / "y.json")
+    assert not (tmp_path / "y.json").exists()
+    older = load(write(tmp_path / "y.json", to_dict(unfitted)))
+    assert not hasattr(older, "history_")
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -1,5 +1,8 @@
 """Objectives without a learner: values, gradients, text forms; solvers on known problems."""
 
+import dataclasses
+from pathlib import Path
+
 import naive
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 from permdist import objectives
 from permdist.models import ConvexLoss, LinearRanker, ListNet, solvers
 from permdist.models.objectives import OBJECTIVES
+from permdist.models.objectives.base import ELSEWHERE
 from permdist.models.spaces import SPACES, Lattice, Restart, parse_space
 from permdist.samplers import RestartSampler
 
@@ -71,7 +75,7 @@ def test_bad_input_is_refused():
         objectives.ListNet()([np.nan, 1.0], [0, 1])
     with pytest.raises(ValueError, match=r"objective: unknown name 'listnett'.*'listnet'"):
         objectives.parse_objective("listnett")
-    with pytest.raises(ValueError, match=r"objective: 'listnet\[z=1\]': .*unexpected keyword"):
+    with pytest.raises(ValueError, match=r"objective: 'listnet\[z=1\]': unknown option 'z'"):
         objectives.parse_objective("listnet[z=1]")
     with pytest.raises(ValueError, match="objective: cannot read"):
         objectives.parse_objective("listnet[k")
@@ -81,6 +85,72 @@ def test_bad_input_is_refused():
         objectives.parse_objective(3)
     with pytest.raises(ValueError, match="'tau' can be negative"):
         objectives.ExpectedGain("tau")(SCORES, LABELS)
+
+
+WRONG = {
+    "lambda-loss[mesure=ndcg@10]": r"unknown option 'mesure', .*did you mean 'measure'",
+    "cosine[k=3]": "unknown option 'k', expected one of none",
+    "lambdarank": "there is no 'lambdarank' here; did you mean 'lambda-loss'",
+    "mle": "did you mean 'likelihood'",
+    "listnet[k=x]": "k: expected a whole number, got 'x'",
+    "listnet[k=0]": "k: expected at least 1, got 0",
+    "listnet[temperature=0]": "temperature: expected a positive number",
+    "listnet[target=soft]": "target: expected one of softmax, label, gain",
+    "listmle[ties=none]": "ties: expected one of together, random, index",
+    "listmle[random_state=-1]": "random_state: expected at least 0",
+    "luce[k=0]": "k: expected at least 1",
+    "likelihood[scale=1]": "scale: expected True or False",
+    "likelihood[measure=ndgc]": "ndgc",
+    "likelihood[space=pears]": "space: unknown name 'pears'.*did you mean 'pairs'",
+    "convex-loss[kappa=-1]": "kappa: expected a number from 0",
+    "likelihood-and-loss[kappa=x]": "kappa: expected a number from 0",
+    "likelihood-and-loss[kappa_units=pear]": "kappa_units: expected one of",
+    "expected-loss[distribution=normal]": "distribution: expected one of good-bad",
+    "expected-gain[distribution=gausian]": "did you mean 'gaussian'",
+    "boltzmann[mix=2]": "mix: expected a number from 0 to 1",
+    "boltzmann[sample_size=1]": "sample_size: expected at least 2",
+    "smooth[alpha=0]": "alpha: expected a positive number",
+    "smooth[sigmoid=step]": "sigmoid: expected one of",
+    "noisy[noise=0]": "noise: expected a positive number",
+    "noisy[method=exakt]": "did you mean 'exact'",
+    "pair-hinge[squared=2]": "squared: expected True or False",
+    "ranking-hinge[grades=all]": "grades: expected one of",
+    "lambda-loss[draws=-1]": "draws: expected at least 0",
+    "unbiased[eta=-1]": "eta: expected a number from 0",
+    "expected-exposure[k=0]": "k: expected at least 1",
+    "expected-exposure[target=grades]": "did you mean 'grade'",
+    "group-exposure[form=equal]": "form: expected one of parity, merit",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_options_are_checked_when_an_objective_is_made(text):
+    with pytest.raises(ValueError, match=WRONG[text]):
+        objectives.parse_objective(text)
+
+
+def test_every_option_of_every_objective_has_a_rule():
+    own = {"unbiased": {"propensities"}, "luce": {"deltas"}, "lambda-loss": {"measure"}}
+    shared = {"discount", "measure", "weight", "noise"}
+    own |= {"expected-exposure": shared, "group-exposure": shared}
+    for kind in map(OBJECTIVES.find, OBJECTIVES):
+        if kind.__module__.startswith("permdist."):
+            options = {field.name for field in dataclasses.fields(kind)}
+            assert options - set(kind.rules) == own.get(kind.alias, set()), kind
+
+
+def test_names_from_elsewhere_are_of_objectives_here():
+    for name, text in ELSEWHERE.items():
+        assert name not in OBJECTIVES
+        assert objectives.parse_objective(text).alias in OBJECTIVES
+
+
+def test_the_guide_has_a_row_for_every_objective():
+    guide = Path(__file__).resolve().parent.parent / "docs" / "objectives.md"
+    for kind in map(OBJECTIVES.find, OBJECTIVES):
+        if kind.__module__.startswith("permdist."):
+            row = f"| `{kind.__name__}` | `{kind.alias}` |"
+            assert row in guide.read_text("utf-8")
 
 
 # ---- text forms ---------------------------------------------------------------------------------

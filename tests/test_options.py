@@ -145,7 +145,7 @@ def test_old_names_of_parameters_work_and_warn(queries, tmp_path):
     older = (tmp_path / "y.json").read_text().replace("centers_", "centres_")
     (tmp_path / "y.json").write_text(older)
     np.testing.assert_array_equal(load(tmp_path / "y.json").centers_, ranks.centers_)
-    with pytest.raises(TypeError, match="unexpected keyword"):
+    with pytest.raises(TypeError, match="MLE: there is no parameter 'nonsense', expected some of"):
         MLE(nonsense=3)
     fitted = ListNet(normalize="rank", max_iter=3).fit(queries)
     fitted.save(tmp_path / "x.json")

@@ -8,9 +8,10 @@ and `Objective.prepare` makes that ready for many calls on the same queries. Lea
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from permdist.models.objectives.prepared import Derivatives, Prepared
 from permdist.models.specs import Spec, SpecRegistry
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import ArrayLike
 
     from permdist._typing import BoolArray, IntArray
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from permdist.adapters.lightgbm import LightGBMObjective
     from permdist.adapters.torch import TorchLoss
     from permdist.adapters.xgboost import XGBoostObjective
+    from permdist.models.rules import Rule
 
 Bound = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 BoundDerivatives = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
@@ -41,7 +45,18 @@ class Objective(Spec, ABC):
     """A sum over queries of a function of their scores and labels.
 
     A frozen dataclass with `bind` makes one; smaller values are better.
+
+    Attributes
+    ----------
+    rules : mapping of str to Rule
+        What options may be; they are checked when an objective is made.
     """
+
+    rules: ClassVar[Mapping[str, Rule]] = {}
+
+    def __post_init__(self) -> None:
+        for name, rule in self.rules.items():
+            rule.check(name, getattr(self, name))
 
     @property
     def scaled(self) -> bool:
@@ -228,6 +243,14 @@ class Objective(Spec, ABC):
         self, scores: ArrayLike, labels: ArrayLike, qid: ArrayLike | None = None
     ) -> tuple[float, FloatArray]:
         """Return the sum over queries and its gradient by the scores; see `values`."""
+        frame = sys._getframe(1)  # noqa: SLF001
+        caller = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if caller in CALLERS:  # in an order of arguments of its own
+            kind = type(self).__name__
+            raise TypeError(
+                f"objective: {caller} cannot call {kind} itself; pass {kind}(...).{caller}(), "
+                "which gives it gradient and curvature"
+            )
         values, gradient = self.values(scores, labels, qid)
         return float(values.sum()), gradient
 
@@ -273,7 +296,25 @@ def _load() -> None:
             OBJECTIVES.register(kind)
 
 
-OBJECTIVES: SpecRegistry[Objective] = SpecRegistry("objective", Objective, _load)
+ELSEWHERE = {  # names in papers and in other libraries
+    "approxap": "smooth[measure=ap]",
+    "approxndcg": "smooth[measure=ndcg]",
+    "boltzrank": "boltzmann",
+    "l2": "expected-loss",
+    "l3": "likelihood-and-loss",
+    "lambdamart": "lambda-loss",
+    "lambdarank": "lambda-loss",
+    "mle": "likelihood",
+    "plackett-luce": "luce",
+    "rankcosine": "cosine",
+    "ranknet": "lambda-loss[scheme=ranknet]",
+    "ranksvm": "pair-hinge",
+    "softmax": "listnet",
+    "softrank": "noisy",
+    "svm-map": "ranking-hinge",
+}
+CALLERS = ("lightgbm", "xgboost")
+OBJECTIVES: SpecRegistry[Objective] = SpecRegistry("objective", Objective, _load, ELSEWHERE)
 
 
 def register_objective(kind: type[Objective]) -> type[Objective]:

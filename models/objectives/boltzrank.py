@@ -12,14 +12,18 @@ from permdist.measures import Measure, parse
 from permdist.models.batch import in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 from permdist.models.objectives.curvature import by_gradient, by_means
+from permdist.models.rules import POSITIVE, MeasureName, Number, Seed, Whole
 from permdist.models.spaces.base import need_draws
 from permdist.models.spaces.restart import sum_sample
 from permdist.sums.lattice import Lattice
 from permdist.sums.shape import Shape
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from permdist._typing import FloatArray, IntArray, RandomState
     from permdist.models.batch import Batch
+    from permdist.models.rules import Rule
 
     Sums = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
@@ -65,6 +69,15 @@ class Boltzmann(Objective):
     exact: int = 6
     sample_size: int = 100
     random_state: RandomState = 0
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "measure": MeasureName(),
+        "mix": Number(0.0, 1.0),
+        "sharpness": POSITIVE,
+        "exact": Whole(0),
+        "sample_size": Whole(2),
+        "random_state": Seed(),
+    }
 
     def settle(self, labels: IntArray, ptr: IntArray) -> Objective:
         """Refuse samples that would not fit into memory; see `Objective.settle`."""

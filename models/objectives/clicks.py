@@ -19,10 +19,13 @@ from permdist.models.smooth_derivatives import measure_derivatives
 from permdist.models.smooth_positions import WINDOWS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import ArrayLike
 
     from permdist._typing import BoolArray, FloatArray, IntArray
     from permdist.models.batch import Batch
+    from permdist.models.rules import Rule
 
 LOSSES = ("softmax", "all-pairs", "pairs", "dcg")
 
@@ -84,10 +87,13 @@ class Unbiased(Objective):
     smallest: float = 0.0
     alpha: float = 10.0
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "loss": OneOf(LOSSES),
+        **dict.fromkeys(("eta", "smallest", "alpha"), Number(0.0)),
+    }
+
     def __post_init__(self) -> None:
-        OneOf(LOSSES).check("loss", self.loss)
-        for name in ("eta", "smallest", "alpha"):
-            Number(0.0).check(name, getattr(self, name))
+        super().__post_init__()
         if self.propensities is not None:
             if not isinstance(self.propensities, str):
                 numbers = np.atleast_1d(finite("propensities", self.propensities)).tolist()

@@ -21,16 +21,21 @@ from permdist.models.objectives.curvature import (
     pair_variances,
     slopes_of_best,
 )
-from permdist.models.rules import OneOf
-from permdist.models.spaces import Space, Sums, UtilitySums, parse_space
+from permdist.models.rules import Flag, MeasureName, Number, OneOf, Seed
+from permdist.models.spaces import SPACES, Space, Sums, UtilitySums, parse_space
+from permdist.models.specs import SpecName
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from permdist._typing import IntArray, RandomState
     from permdist.models.batch import Batch
+    from permdist.models.rules import Rule
 
 Variances = Callable[[FloatArray, FloatArray], FloatArray]
 SMALLEST = 1e-300
 KAPPA_UNITS = ("queries", "pairs")
+DISTRIBUTIONS = ("good-bad", "plackett-luce", "gaussian")
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,13 @@ class Conditional(Objective):
     space: Space | str = "interleavings"
     scale: bool = True
     random_state: RandomState = 0
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "measure": MeasureName(),
+        "space": SpecName(SPACES),
+        "scale": Flag(),
+        "random_state": Seed(),
+    }
 
     @property
     def scaled(self) -> bool:
@@ -162,6 +174,8 @@ class ConvexLoss(LogSum):
     alias: ClassVar[str] = "convex-loss"
     kappa: float = 1.0
 
+    rules: ClassVar[Mapping[str, Rule]] = {**LogSum.rules, "kappa": Number(0.0)}
+
     def _tilt(self) -> float:
         return float(self.kappa)
 
@@ -184,8 +198,10 @@ class LikelihoodAndLoss(ConvexLoss):
     alias: ClassVar[str] = "likelihood-and-loss"
     kappa_units: str = "queries"
 
-    def __post_init__(self) -> None:
-        OneOf(KAPPA_UNITS).check("kappa_units", self.kappa_units)
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **ConvexLoss.rules,
+        "kappa_units": OneOf(KAPPA_UNITS),
+    }
 
     def bind(self, batch: Batch, n_jobs: int | None = None) -> OverSums:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
@@ -242,6 +258,11 @@ class ExpectedLoss(Conditional):
 
     alias: ClassVar[str] = "expected-loss"
     distribution: str = "good-bad"
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **Conditional.rules,
+        "distribution": OneOf(DISTRIBUTIONS),
+    }
 
     def sums(self, batch: Batch, n_jobs: int | None = None) -> Sums:
         """Make the space, or the distribution, ready for the queries of a batch."""

@@ -12,20 +12,22 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from permdist._check import choice, count, scale_of
+from permdist._check import scale_of
 from permdist._ragged import pointers
 from permdist.distributions import position_weights
 from permdist.measures import Measure, parse
 from permdist.measures.positional import positional_batch
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 from permdist.models.objectives.curvature import by_gradient
+from permdist.models.rules import OneOf, Whole
 from permdist.sums.positions import RandomNoise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from permdist._typing import FloatArray, IntArray
     from permdist.models.batch import Batch
+    from permdist.models.rules import Rule
 
 DISTRIBUTIONS = ("plackett-luce", "gaussian")
 
@@ -58,13 +60,18 @@ class Exposure(Objective):
     distribution: str = "plackett-luce"
     noise: float = 1.0
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "k": Whole(optional=True),
+        "distribution": OneOf(DISTRIBUTIONS),
+    }
+
     def __post_init__(self) -> None:
-        choice("distribution", self.distribution, DISTRIBUTIONS)
+        super().__post_init__()
+        if self.measure is not None:
+            parse(self.measure)
         scale_of("noise", self.noise)
         scale_of("weight", self.weight)
         position_weights(self.discount, self.k)
-        if self.k is not None:
-            count("k", self.k)
         if not isinstance(self.discount, str) and np.ndim(self.discount):
             raise ValueError("discount: expected a name or a number, got an array")
 
@@ -168,9 +175,10 @@ class ExpectedExposure(Exposure):
     alias: ClassVar[str] = "expected-exposure"
     target: str = "grade"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        choice("target", self.target, ("grade", "merit"))
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **Exposure.rules,
+        "target": OneOf(("grade", "merit")),
+    }
 
     def _loss(
         self, batch: Batch, seen: FloatArray, ptr: IntArray

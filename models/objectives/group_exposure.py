@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from permdist._check import choice, grades
+from permdist._check import grades
 from permdist.models.objectives.exposure import Exposure, merits
+from permdist.models.rules import OneOf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import ArrayLike
 
     from permdist._typing import FloatArray, IntArray
     from permdist.models.batch import Batch
     from permdist.models.objectives.prepared import Derivatives, Prepared
+    from permdist.models.rules import Rule
 
 GRADES = 1024  # what labels with groups count groups in
 
@@ -93,9 +95,10 @@ class GroupExposure(Exposure):
     alias: ClassVar[str] = "group-exposure"
     form: str = "parity"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        choice("form", self.form, ("parity", "merit"))
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **Exposure.rules,
+        "form": OneOf(("parity", "merit")),
+    }
 
     def _grades(self, batch: Batch) -> IntArray:
         return batch.labels % GRADES

@@ -12,13 +12,16 @@ from permdist._loops import ascending
 from permdist.measures import Measure, parse
 from permdist.models.batch import NO_CURVATURE, derivatives_in_threads, sums_in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
-from permdist.models.rules import Number, OneOf
+from permdist.models.rules import Flag, MeasureName, Number, OneOf
 from permdist.models.spaces import StructuredHinge
 from permdist.sums.thresholds import GRADES, choose_grades
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from permdist._typing import FloatArray, IntArray
     from permdist.models.batch import Batch
+    from permdist.models.rules import Rule
 
 LARGEST_WEIGHT = 1e6  # of AUC; beside larger ones a measure is lost to rounding
 
@@ -51,6 +54,8 @@ class PairHinge(Objective):
     alias: ClassVar[str] = "pair-hinge"
     squared: bool = True
     scale: bool = True
+
+    rules: ClassVar[Mapping[str, Rule]] = {"squared": Flag(), "scale": Flag()}
 
     @property
     def scaled(self) -> bool:
@@ -115,9 +120,12 @@ class RankingHinge(Objective):
     auc_weight: float = 0.0
     grades: str = "thresholds"
 
-    def __post_init__(self) -> None:
-        Number(0.0, LARGEST_WEIGHT).check("auc_weight", self.auc_weight)
-        OneOf(GRADES).check("grades", self.grades)
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "measure": MeasureName(),
+        "scale": Flag(),
+        "auc_weight": Number(0.0, LARGEST_WEIGHT),
+        "grades": OneOf(GRADES),
+    }
 
     @property
     def scaled(self) -> bool:

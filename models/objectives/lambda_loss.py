@@ -14,15 +14,16 @@ from permdist._ragged import pointers
 from permdist.measures import NDCG, Measure, parse
 from permdist.models.batch import derivatives_in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
-from permdist.models.rules import Number, OneOf, Whole
+from permdist.models.rules import Number, OneOf, Seed, Whole
 from permdist.models.spaces.base import need_draws
 from permdist.sums.exchanges import BatchExchanges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from permdist._typing import FloatArray, IntArray, RandomState
     from permdist.models.batch import Batch
+    from permdist.models.rules import Rule
 
 SCHEMES = ("ranknet", "lambdarank", "ndcg-loss1", "ndcg-loss2", "ndcg-loss2++")
 
@@ -78,11 +79,15 @@ class LambdaLoss(Objective):
     noise: float = 1.0
     random_state: RandomState = 0
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "scheme": OneOf(SCHEMES),
+        **dict.fromkeys(("sigma", "mu", "noise"), Number(0.0)),
+        "draws": Whole(0),
+        "random_state": Seed(),
+    }
+
     def __post_init__(self) -> None:
-        OneOf(SCHEMES).check("scheme", self.scheme)
-        for name in ("sigma", "mu", "noise"):
-            Number(0.0).check(name, getattr(self, name))
-        Whole(0).check("draws", self.draws)
+        super().__post_init__()
         measure = parse(self.measure)
         cut = self.scheme.startswith("ndcg-loss2") and getattr(measure, "k", None) is not None
         if self.scheme.startswith("ndcg") and (cut or not isinstance(measure, NDCG)):

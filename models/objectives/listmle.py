@@ -11,10 +11,14 @@ from permdist._kernels import kernel
 from permdist.models.batch import NO_CURVATURE, derivatives_in_threads, sums_in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 from permdist.models.objectives.softmax import exponentials
+from permdist.models.rules import OneOf, Seed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from permdist._typing import FloatArray, IntArray, RandomState
     from permdist.models.batch import Batch
+    from permdist.models.rules import Rule
 
 
 FAINT = 1e-130  # the least worth, beside the largest, whose square can be divided by
@@ -48,6 +52,11 @@ class ListMLE(Objective):
     alias: ClassVar[str] = "listmle"
     ties: str = "together"
     random_state: RandomState = 0
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "ties": OneOf(("together", "random", "index")),
+        "random_state": Seed(),
+    }
 
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""

@@ -11,12 +11,14 @@ from permdist._kernels import kernel
 from permdist.models.batch import NO_CURVATURE, derivatives_in_threads, sums_in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 from permdist.models.objectives.softmax import softmax_losses
+from permdist.models.rules import POSITIVE, OneOf, Whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from permdist._typing import FloatArray, IntArray
     from permdist.models.batch import Batch
+    from permdist.models.rules import Rule
 
 
 LARGEST = 2e9
@@ -52,6 +54,12 @@ class ListNet(Objective):
     k: int = 1
     target: str = "softmax"
     temperature: float = 1.0
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "k": Whole(),
+        "target": OneOf(("softmax", "label", "gain")),
+        "temperature": POSITIVE,
+    }
 
     def settle(self, labels: IntArray, ptr: IntArray) -> Objective:
         """Refuse more choices than can be gone through; see `Objective.settle`."""

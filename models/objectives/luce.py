@@ -16,8 +16,11 @@ from permdist.models.rules import OneOf, Whole
 from permdist.sums import davidson
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from permdist._typing import FloatArray, IntArray
     from permdist.models.batch import Batch
+    from permdist.models.rules import Rule
 
 TIES = ("orders", "davidson")
 CELLS = 2_000_000  # second derivatives that Davidson-Luce holds at a time
@@ -69,11 +72,14 @@ class LuceLikelihood(Objective):
     deltas: Any = "1"
     largest: int | None = None
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "ties": OneOf(TIES),
+        "k": Whole(optional=True),
+        "largest": Whole(optional=True),
+    }
+
     def __post_init__(self) -> None:
-        OneOf(TIES).check("ties", self.ties)
-        for name in ("k", "largest"):
-            if getattr(self, name) is not None:
-                Whole().check(name, getattr(self, name))
+        super().__post_init__()
         if not isinstance(self.deltas, str):
             numbers = np.atleast_1d(finite("deltas", self.deltas)).tolist()
             object.__setattr__(self, "deltas", ":".join(f"{delta:.15g}" for delta in numbers))

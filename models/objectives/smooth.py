@@ -10,14 +10,16 @@ import numpy as np
 from permdist.measures import NDCG, RR, Measure, parse
 from permdist.models.batch import derivatives_in_threads, sums_in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
+from permdist.models.rules import POSITIVE, MeasureName, OneOf
 from permdist.models.smooth_derivatives import measure_derivatives
 from permdist.models.smooth_positions import SIGMOIDS, WINDOWS, code_of, sum_measures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from permdist._typing import FloatArray
     from permdist.models.batch import Batch
+    from permdist.models.rules import Rule
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,13 @@ class SmoothMeasure(Objective):
     alpha: float = 10.0
     beta: float = 10.0
     sigmoid: str = "logistic"
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "measure": MeasureName(),
+        "alpha": POSITIVE,
+        "beta": POSITIVE,
+        "sigmoid": OneOf(SIGMOIDS),
+    }
 
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""

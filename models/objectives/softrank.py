@@ -13,11 +13,15 @@ from permdist.measures import Measure, parse
 from permdist.models.batch import sums_in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 from permdist.models.objectives.curvature import by_gradient
+from permdist.models.rules import POSITIVE, MeasureName, OneOf
 from permdist.sums.gaussian_positions import BLOCK, expected_sums, independent_sums
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from permdist._typing import FloatArray
     from permdist.models.batch import Batch
+    from permdist.models.rules import Rule
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,12 @@ class NoisyMeasure(Objective):
     measure: Measure | str = "ndcg@10"
     noise: float = 1.0
     method: str = "exact"
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "measure": MeasureName(),
+        "noise": POSITIVE,
+        "method": OneOf(("exact", "softrank")),
+    }
 
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._check import choice
+from permdist._check import as_array, choice
 from permdist._extras import need_extra
 from permdist._groups import group_queries
 from permdist._ragged import rows_of
@@ -75,16 +75,21 @@ class JaxLoss:
         scores : array of float32 or float64, shape (documents,) or (queries, n)
             float64 if JAX has it: ``jax.config.update("jax_enable_x64", True)``.
         labels : array of int, of the same shape
-        qid : array of int, shape (documents,), optional
-            The query of each document of flat scores, which are one query by default. It decides
-            the number of queries, so it must be known when the function is traced; padded scores
-            with a mask need not be.
+            What is not scores may be an array of JAX, or whatever `Objective.derivatives` takes:
+            an array, a list, a column of a data frame.
+        qid : array, shape (documents,), optional
+            The query of each document of flat scores, which are one query by default: whole
+            numbers or names. It decides the number of queries, so it must be known when the
+            function is traced; padded scores with a mask need not be.
         weights : array of float, shape (queries,), optional
         mask : array of bool, shape (queries, n), optional
             True where padded scores have a document.
         """
         jax = need_extra("jax", "jax()")
-        scores, labels = jax.numpy.asarray(scores), jax.numpy.asarray(labels)
+        if labels is None:
+            raise TypeError("labels: expected relevance labels, got none")
+        scores = jax.numpy.asarray(scores)
+        labels = jax.numpy.asarray(_readable(jax, "labels", labels))
         if scores.dtype not in (np.float32, np.float64):
             raise TypeError(f"scores: expected dtype float32 or float64, got {scores.dtype}")
         if scores.ndim not in (1, 2):
@@ -111,7 +116,7 @@ class JaxLoss:
             raise ValueError(f"mask: expected shape {scores.shape} as scores, got {filled.shape}")
         if mask is not None and scores.ndim == 1:
             raise ValueError("mask: flat scores have none; pass padded scores (queries, n)")
-        each = np.ones(number) if weights is None else weights
+        each = np.ones(number) if weights is None else _readable(jax, "weights", weights)
         each = jax.numpy.asarray(each, dtype=scores.dtype)
         if each.shape != (number,):
             raise ValueError(
@@ -141,6 +146,11 @@ class JaxLoss:
             )
             values[place], gradient[place] = found.values, found.gradient
         return values, gradient
+
+
+def _readable(jax: Any, name: str, value: Any) -> Any:
+    """Return what JAX reads: its own arrays as they are, columns and lists as arrays."""
+    return value if isinstance(value, jax.Array) else as_array(name, value)
 
 
 def _with_gradient(on_host: Any) -> Any:

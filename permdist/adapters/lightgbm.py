@@ -71,6 +71,9 @@ class LightGBMObjective(GroupedLoss):
 class LightGBMMeasure(GroupedMeasures):
     """Measures for LightGBM: as ``feval=`` of ``train``, or ``eval_metric=`` of a ranker's `fit`.
 
+    Their names start with ``permdist_``, since LightGBM has an ``ndcg@5`` and a ``map@5`` itself.
+    Those stop a training too, unless they are left out with ``metric="none"``.
+
     Parameters
     ----------
     *measures : Measure or str
@@ -79,7 +82,7 @@ class LightGBMMeasure(GroupedMeasures):
     --------
     >>> measure = LightGBMMeasure("ndcg@10", "ap")
     >>> measure([1, 0, 0, 1], [0.3, 0.2, 0.1, 0.4], None, [2, 2])
-    [('ndcg@10', 1.0, True), ('ap', 1.0, True)]
+    [('permdist_ndcg@10', 1.0, True), ('permdist_ap', 1.0, True)]
     """
 
     def __init__(self, *measures: Measure | str) -> None:
@@ -96,7 +99,7 @@ class LightGBMMeasure(GroupedMeasures):
         labels, scores, weights, group
             Those of the documents; or scores and a ``lightgbm.Dataset``.
         """
-        found = self.means(*_unpacked(labels, scores, weights, group))
+        found = self.told(*_unpacked(labels, scores, weights, group))
         return [(name, mean, True) for name, mean in found]
 
 

@@ -53,6 +53,22 @@ class GroupedMeasures:
             return [(one.name, float(found.mean(one))) for one in self.measures]
         return [(one.name, _mean(found[one.name], each)) for one in self.measures]
 
+    def told(
+        self, scores: FloatArray, labels: Any, group: Any, weights: Any = None
+    ) -> Sequence[tuple[str, float]]:
+        """Return the means under names that no library gives its own: ``"permdist_ndcg@10"``.
+
+        LightGBM and XGBoost keep one history per name, and both have an ``"ndcg@10"``. XGBoost
+        reads names up to the next space.
+
+        Parameters
+        ----------
+        scores, labels, group, weights
+            As in `means`.
+        """
+        found = self.means(scores, labels, group, weights)
+        return [(f"permdist_{name}", mean) for name, mean in found]
+
 
 def _mean(values: FloatArray, weights: FloatArray) -> float:
     """Return the weighted mean of those values that are defined."""

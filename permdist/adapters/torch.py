@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from permdist._check import choice
+from permdist._check import as_array, choice
 from permdist._extras import need_extra
+from permdist._groups import group_queries
+from permdist._ragged import rows_of
 from permdist.models.objectives import parse_objective
 
 if TYPE_CHECKING:
@@ -66,11 +68,14 @@ class TorchLoss:
         ----------
         scores : tensor of float32 or float64, shape (documents,) or (queries, n)
             On the CPU.
-        labels : tensor of int, of the same shape
-        qid : tensor of int, shape (documents,), optional
-            The query of each document of flat scores, which are one query by default.
-        weights : tensor of float, shape (queries,), optional
-        mask : tensor of bool, shape (queries, n), optional
+        labels : tensor or array of int, of the same shape
+            What is not scores may be a tensor, or whatever `Objective.derivatives` takes: an
+            array, a list, a column of a data frame.
+        qid : tensor or array, shape (documents,), optional
+            The query of each document of flat scores, which are one query by default: whole
+            numbers or, in an array or a column, names.
+        weights : tensor or array of float, shape (queries,), optional
+        mask : tensor or array of bool, shape (queries, n), optional
             True where padded scores have a document.
 
         Returns
@@ -81,14 +86,19 @@ class TorchLoss:
         torch = need_extra("torch", "torch()")
         _need_scores(torch, scores)
         given = {"labels": labels, "qid": qid, "weights": weights, "mask": mask}
-        arrays = {name: _array(torch, name, one) for name, one in given.items()}
-        label = arrays["labels"]
-        if label is None:
+        if labels is None:
             raise TypeError("labels: expected relevance labels, got none")
+        arrays = {name: _array(torch, name, one) for name, one in given.items()}
+        for name in ("labels", "weights"):
+            if arrays[name] is not None:
+                arrays[name] = as_array(name, arrays[name])
+        label = arrays["labels"]
         if tuple(label.shape) != tuple(scores.shape):
             raise ValueError(
                 f"labels: expected shape {tuple(scores.shape)} as scores, got {tuple(label.shape)}"
             )
+        if scores.ndim == 1:
+            arrays["qid"] = rows_of(group_queries(arrays["qid"], len(scores)).ptr)
         values = _function().apply(scores, self.objective, arrays, self.n_jobs)
         if self.reduction == "none":
             return values
@@ -123,9 +133,9 @@ def _need_scores(torch: Any, scores: Any) -> None:
 
 
 def _array(torch: Any, name: str, value: Any) -> Any:
-    """Return an argument as an array, which shares the memory of a tensor."""
+    """Return a tensor as an array that shares its memory; anything else as it is."""
     if not isinstance(value, torch.Tensor):
-        return value if value is None or hasattr(value, "shape") else torch.as_tensor(value).numpy()
+        return value
     if value.device.type != "cpu":
         raise ValueError(
             f"{name}: expected a tensor on the CPU, got one on {value.device}; pass {name}.cpu()"
@@ -149,7 +159,7 @@ def _function() -> Any:
             found = objective.derivatives(scores.detach().numpy(), n_jobs=n_jobs, **arrays)
             gradient = torch.from_numpy(found.gradient)
             ctx.save_for_backward(gradient, scores)
-            ctx.query_of = None if scores.ndim == 2 else _query_of(torch, arrays["qid"], scores)
+            ctx.query_of = None if scores.ndim == 2 else torch.from_numpy(arrays["qid"])
             return torch.from_numpy(found.values).to(scores.dtype)
 
         @staticmethod
@@ -185,11 +195,3 @@ def _once() -> Any:
             )
 
     return Once
-
-
-def _query_of(torch: Any, qid: Any, scores: Any) -> Any:
-    """Return the number of the query of each document; queries are numbered as they appear."""
-    if qid is None:
-        return torch.zeros(len(scores), dtype=torch.int64)
-    changes = torch.from_numpy((qid[1:] != qid[:-1]).astype("int64"))
-    return torch.cat([torch.zeros(1, dtype=torch.int64), torch.cumsum(changes, 0)])

@@ -93,7 +93,8 @@ class XGBoostObjective(GroupedLoss):
 class XGBoostMeasure(GroupedMeasures):
     """Measures for XGBoost: ``train(..., custom_metric=..., maximize=True)``.
 
-    With ``early_stopping_rounds`` XGBoost looks at the last one.
+    With ``early_stopping_rounds`` XGBoost looks at the last one. Their names start with
+    ``permdist_``, since XGBoost has measures called ``ndcg@10`` and ``map`` itself.
 
     Parameters
     ----------
@@ -112,7 +113,7 @@ class XGBoostMeasure(GroupedMeasures):
         scores : array of float, shape (documents,)
         data : DMatrix
         """
-        return list(self.means(*_unpacked(scores, data)))
+        return list(self.told(*_unpacked(scores, data)))
 
 
 def _unpacked(scores: Any, data: Any) -> tuple[Any, Any, Any, Any]:

@@ -23,7 +23,7 @@ def connected(address: str) -> Iterator[Any]:
         from distributed import Client
     except ImportError:
         raise ValueError(
-            "--scheduler: requires dask.distributed; pip install 'permdist[dask]'"
+            "--scheduler: requires dask.distributed; pip install distributed"
         ) from None
     try:
         client = Client(address, timeout="5s")  # type: ignore[no-untyped-call]

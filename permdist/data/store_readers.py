@@ -117,7 +117,7 @@ def _pyarrow(what: str) -> Any:
         import pyarrow.ipc
         import pyarrow.parquet
     except ImportError:
-        raise ImportError(f"{what}: requires pyarrow; pip install 'permdist[arrow]'") from None
+        raise ImportError(f"{what}: requires pyarrow; pip install pyarrow") from None
     return pyarrow
 
 

@@ -57,7 +57,7 @@ def write_store(
     ----------
     source : path, paths, arrays, data frame, Arrow table, Queries or iterable of Queries
         Files of LETOR or SVMlight text, plain, ``.gz`` or ``.bz2``; tables in Parquet, Arrow IPC
-        (``.arrow``, ``.feather``; both need pyarrow: ``pip install 'permdist[arrow]'``) or CSV
+        (``.arrow``, ``.feather``; both need pyarrow: ``pip install pyarrow``) or CSV
         files; several files are read in their order. Or a tuple of arrays ``(X, y, qid)``; a data
         frame of pandas; a table, a record batch reader or a dataset of pyarrow; `Queries`; or an
         iterable of `Queries`, of which only one at a time needs to be in memory. The documents of

@@ -53,7 +53,7 @@ def to_jax(problem: Problem, *, prior: bool = True) -> Callable[[Any], Any]:
     try:
         import jax
     except ImportError as error:
-        raise ImportError("to_jax: needs JAX; pip install 'permdist[numpyro]'") from error
+        raise ImportError("to_jax: needs JAX; pip install jax") from error
 
     both = value_and_gradient(problem, prior)
 
@@ -111,7 +111,7 @@ def to_pytensor(problem: Problem, *, prior: bool = True) -> Callable[[Any], Any]
         from pytensor.graph.basic import Apply
         from pytensor.graph.op import Op
     except ImportError as error:
-        raise ImportError("to_pytensor: needs PyMC; pip install 'permdist[pymc]'") from error
+        raise ImportError("to_pytensor: needs PyMC; pip install pymc") from error
 
     both = value_and_gradient(problem, prior)
 
