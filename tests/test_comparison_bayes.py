@@ -223,7 +223,10 @@ def test_without_a_rope_nothing_changes():
         compare_scores({"a": y}, y, qid, rope=-0.1)
 
 
-def test_the_command_shows_them(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("given", "margin"), [(["--rope", "0.02"], "0.02"), (["--bayes"], "0.005")]
+)
+def test_the_command_shows_them(tmp_path, monkeypatch, given, margin):
     from typer.testing import CliRunner
 
     from permdist.cli import app
@@ -233,7 +236,8 @@ def test_the_command_shows_them(tmp_path, monkeypatch):
     data.save_letor(queries, tmp_path / "q.txt")
     for name, column in (("a", 0), ("b", 1)):
         np.save(tmp_path / f"{name}.npy", queries.X[:, column])
-    options = ["--scores", "a=a.npy", "--scores", "b=b.npy", "--bayes", "--rope", "0.02"]
+    options = ["--scores", "a=a.npy", "--scores", "b=b.npy", *given]
     result = CliRunner().invoke(app, ["compare", "q.txt", *options, "--identities", "0"])
     assert result.exit_code == 0, result.output
-    assert "with differences up to 0.02 equivalent" in " ".join(result.output.split())
+    told = " ".join(result.output.split())
+    assert f"with differences up to {margin} equivalent" in told
