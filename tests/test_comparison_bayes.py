@@ -1,5 +1,7 @@
 """Probabilities that one learner is better than another."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -212,6 +214,18 @@ def test_the_report_explains_them(found, tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "Pr (ranks)" in page
     assert "Bayesian signed-rank test" in page
+    # Explained where it is shown, not in the summary on top as well.
+    assert page.count("Pr: percent probabilities") == 1
+    assert "With more than 95% (by ranks) 1 is equivalent; none is worse or better." in page
+    # What is about the baseline has a table of its own, as one would be too wide.
+    means, tests = (
+        re.findall(r"<th [^>]*>(.*?)</th>", line)
+        for line in re.findall(r"<thead><tr>(.*?)</tr>", page)[:2]
+    )
+    assert means == ["learner", "mean", "s.e.", "interval", "rank", "mean rank"]
+    against = ["diff.", "p (t)", "p (Wilcoxon)", "p (rand.)", "Pr (ranks)", "Pr (folds)"]
+    assert tests == ["learner", *against]
+    assert ">ap: differences from x0<" in page
 
 
 def test_without_a_rope_nothing_changes():
