@@ -10,7 +10,7 @@ collections), and here. ``--data`` takes folders with LETOR folds.
 import warnings
 
 import numpy as np
-from common import read_options, save, size_of, tell, turned
+from common import read_folds, read_options, save, size_of, tell, turned
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -66,7 +66,7 @@ def main():
         space=("rows", "what conditional models sum over, such as rows or interleavings"),
     )
     warnings.simplefilter("ignore", ConvergenceWarning)  # of RankBoost, which is stopped early
-    real = {path.name: data.load_letor_folds(path) for path in options.data or ()}
+    real = dict(read_folds(options, path)[::-1] for path in options.data or ())
     columns = [*(real or SIMULATED), "all"]
     names = list(learners(options.space, 0))
     table = np.empty((options.seeds, len(MEASURES), len(names), len(columns)))

@@ -9,7 +9,7 @@ import time
 import warnings
 
 import numpy as np
-from common import FOLDS, plain, read_options, save
+from common import FOLDS, plain, read_folds, read_options, save
 from matplotlib.figure import Figure
 from sklearn.exceptions import ConvergenceWarning
 
@@ -47,7 +47,7 @@ def shorten(queries, length):
 def main():
     options = read_options(__file__, __doc__, FOLDS, queries=800)
     if options.data:
-        many = long = data.load_letor_folds(options.data)[0].train.clean(conflicts=None)
+        many = long = read_folds(options, options.data)[0][0].train.clean(conflicts=None)
     else:
         many = data.make_letor(options.queries, n_documents=(40, 41), empty=0.0, rng=0)
         long = data.make_letor(options.queries // 8, n_documents=(640, 641), empty=0.0, rng=0)

@@ -8,7 +8,7 @@ noise is on a scale of its own: it multiplies differences of scores by 1 / (nois
 """
 
 import numpy as np
-from common import FOLDS, plain, read_options, save, size_of, tell
+from common import FOLDS, plain, read_folds, read_options, save, size_of, tell
 from matplotlib.figure import Figure
 
 from permdist import data, plots
@@ -28,7 +28,7 @@ LEARNERS = {
 def main():
     options = read_options(__file__, __doc__, FOLDS, queries=400)
     if options.data:
-        folds, source = data.load_letor_folds(options.data), options.data.name
+        folds, source = read_folds(options, options.data)
     else:
         folds = data.make_folds(data.make_letor(options.queries, rng=0), 3, rng=0)
         source = "simulated (make_letor)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -87,6 +88,31 @@ def refuse_texts(name: str, values: Any) -> None:
 def _has_texts(column: Any) -> bool:
     entries = np.asarray(column, dtype=object)
     return any(isinstance(entry, str | bytes) for entry in entries.flat)
+
+
+def need_same_rows(**named: Any) -> None:
+    """Refuse pandas objects whose indexes have the same labels in another order.
+
+    Rows are taken as they come, so that such an index is nearly always a mistake. What is not of
+    pandas has no index, and indexes with other labels say nothing about each other.
+    """
+    indexes = {
+        name: values.index
+        for name, values in named.items()
+        if hasattr(values, "iloc") and hasattr(getattr(values, "index", None), "equals")
+    }
+    first = next(iter(indexes), "")
+    for name, index in indexes.items():
+        wanted = indexes[first]
+        if index is wanted or len(index) != len(wanted) or index.equals(wanted):
+            continue
+        if index.isin(wanted).all() and Counter(index) == Counter(wanted):
+            align = f".loc[{first}.index], or " if wanted.is_unique and first.isidentifier() else ""
+            raise ValueError(
+                f"{name}: expected rows in the order of {first}, got an index with the same labels "
+                "in another order, but rows are taken as they come: pass "
+                f"{align}.to_numpy() if they correspond as they stand"
+            )
 
 
 def refuse_masks(name: str, values: Any) -> None:

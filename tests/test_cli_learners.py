@@ -45,6 +45,16 @@ def test_fit_writes_the_learner_that_python_fits(files, fitted):
     assert (models.load(fitted).coef_ == models.MLE(C=10).fit(train).coef_).all()
 
 
+def test_arguments_in_the_wrong_order(files, fitted):
+    told = permdist("fit", "MLE[C=10]", "train.txt", cwd=files, code=2)
+    assert "DATA comes first: permdist fit train.txt 'MLE[C=10]'" in told
+    told = permdist("predict", "test.txt", fitted.name, cwd=files, code=2)
+    assert "MODEL comes first: permdist predict mle.json test.txt" in told
+    assert "there is no learner" in permdist("fit", "vali.txt", "train.txt", cwd=files, code=2)
+    told = permdist("predict", "test.txt", "vali.txt", cwd=files, code=2)
+    assert "comes first" not in told
+
+
 def test_fit_chooses_on_a_validation_file(files):
     arguments = ("fit", "train.txt", "MLE[C=1e-6|10]", "--validation", "vali.txt", "-o", "v.json")
     facts = json.loads(permdist(*arguments, "-j", "1", "--json", cwd=files))

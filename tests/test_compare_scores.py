@@ -41,6 +41,55 @@ def scores(whole):
     return {name: whole.X[:, column] for column, name in enumerate("abc")}
 
 
+def test_scores_in_another_order_are_refused(whole, scores):
+    index = pd.RangeIndex(whole.n_documents)
+    table = pd.DataFrame(scores, index=index)
+    labels, ids = pd.Series(whole.y, index), pd.Series(whole.qid, index)
+    turned = table["a"].sort_values(ascending=False)
+    text = r"scores: a: expected rows in the order of y, .* pass \.loc\[y\.index\]"
+    with pytest.raises(ValueError, match=text):
+        compare_scores({"a": turned}, labels, ids)
+    with pytest.raises(ValueError, match="scores: a: expected rows in the order of qid"):
+        compare_scores({"a": turned}, whole.y, ids)
+    with pytest.raises(ValueError, match="scores: b: expected rows in the order of scores: a"):
+        compare_scores({"a": turned, "b": table["b"]}, whole.y, whole.qid)
+    with pytest.raises(ValueError, match="scores: b: expected rows in the order of scores: a"):
+        compare_scores({"a": turned, "b": table["b"]}, whole)
+    found = compare_scores({"a": turned.loc[labels.index]}, labels, ids, measures="map")
+    assert np.array_equal(
+        found.values("map"), compare_scores({"a": scores["a"]}, whole, measures="map").values("map")
+    )
+
+
+def test_a_frame_has_scores_in_its_columns(whole, scores, folds):
+    table = pd.DataFrame({0: scores["a"], "second": scores["b"]})
+    by_name = {"0": scores["a"], "second": scores["b"]}
+    wanted = compare_scores(by_name, whole, measures="map")
+    found = compare_scores(table, whole.y, whole.qid, measures="map")
+    assert found.names == wanted.names
+    assert np.array_equal(found.values("map"), wanted.values("map"))
+    tested = np.concatenate([fold.test.rows for fold in folds])
+    assert compare(folds, None, scores=table.iloc[tested], measures="map").names == wanted.names
+    with pytest.raises(ValueError, match="columns of different names"):
+        compare_scores(table.set_axis(["a", "a"], axis=1), whole)
+    with pytest.raises(ValueError, match="at least one name"):
+        compare_scores(table[[]], whole)
+
+
+def test_sizes_in_place_of_query_ids(whole, scores):
+    with pytest.raises(
+        ValueError, match=r"pass qid=numpy\.repeat\(numpy\.arange\(len\(sizes\)\), s"
+    ):
+        compare_scores(scores, whole.y, whole.sizes)
+    wanted = compare_scores(scores, whole, measures="map").values("map")
+    ids = np.repeat(np.arange(len(whole.sizes)), whole.sizes)
+    assert np.array_equal(
+        compare_scores(scores, whole.y, ids, measures="map").values("map"), wanted
+    )
+    with pytest.raises(ValueError, match=r"entries as in y, got shape \(45,\)$"):
+        compare_scores(scores, whole.y, whole.sizes + 1)
+
+
 class Ranks:
     """A ranker in the manner of LightGBM: parameters, `fit` with groups, scores by `predict`."""
 
@@ -174,7 +223,11 @@ def test_texts_and_report_of_scores(whole, scores, tmp_path):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"scores": [1.0]}, TypeError, "scores: expected a mapping of names to arrays, got list"),
+        (
+            {"scores": [1.0]},
+            TypeError,
+            "scores: expected a mapping of names to arrays, or a data frame, got list",
+        ),
         ({"scores": {}}, ValueError, "scores: expected at least one"),
         ({"scores": {"a": [1.0, 2.0]}}, ValueError, "scores: a: expected 3 scores, one per docu"),
         ({"scores": {"a": [1.0, np.nan, 1.0]}}, ValueError, "scores: a: expected finite numbers"),

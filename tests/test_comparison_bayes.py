@@ -1,5 +1,7 @@
 """Probabilities that one learner is better than another."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -212,6 +214,18 @@ def test_the_report_explains_them(found, tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "Pr (ranks)" in page
     assert "Bayesian signed-rank test" in page
+    # Explained where it is shown, not in the summary on top as well.
+    assert page.count("Pr: percent probabilities") == 1
+    assert "With more than 95% (by ranks) 1 is equivalent; none is worse or better." in page
+    # What is about the baseline has a table of its own, as one would be too wide.
+    means, tests = (
+        re.findall(r"<th [^>]*>(.*?)</th>", line)
+        for line in re.findall(r"<thead><tr>(.*?)</tr>", page)[:2]
+    )
+    assert means == ["learner", "mean", "s.e.", "interval", "rank", "mean rank"]
+    against = ["diff.", "p (t)", "p (Wilcoxon)", "p (rand.)", "Pr (ranks)", "Pr (folds)"]
+    assert tests == ["learner", *against]
+    assert ">ap: differences from x0<" in page
 
 
 def test_without_a_rope_nothing_changes():
@@ -223,7 +237,10 @@ def test_without_a_rope_nothing_changes():
         compare_scores({"a": y}, y, qid, rope=-0.1)
 
 
-def test_the_command_shows_them(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("given", "margin"), [(["--rope", "0.02"], "0.02"), (["--bayes"], "0.005")]
+)
+def test_the_command_shows_them(tmp_path, monkeypatch, given, margin):
     from typer.testing import CliRunner
 
     from permdist.cli import app
@@ -233,7 +250,8 @@ def test_the_command_shows_them(tmp_path, monkeypatch):
     data.save_letor(queries, tmp_path / "q.txt")
     for name, column in (("a", 0), ("b", 1)):
         np.save(tmp_path / f"{name}.npy", queries.X[:, column])
-    options = ["--scores", "a=a.npy", "--scores", "b=b.npy", "--bayes", "--rope", "0.02"]
+    options = ["--scores", "a=a.npy", "--scores", "b=b.npy", *given]
     result = CliRunner().invoke(app, ["compare", "q.txt", *options, "--identities", "0"])
     assert result.exit_code == 0, result.output
-    assert "with differences up to 0.02 equivalent" in " ".join(result.output.split())
+    told = " ".join(result.output.split())
+    assert f"with differences up to {margin} equivalent" in told

@@ -11,7 +11,7 @@ from permdist import data
 from permdist.comparison import compare, tune
 from permdist.data import Queries
 from permdist.measures import evaluate
-from permdist.models import MLE, load
+from permdist.models import MLE, RankBoost, load
 
 NAMES = ["length", "tf idf", "clicks"]
 
@@ -30,6 +30,44 @@ def frame(queries):
 @pytest.fixture(scope="module")
 def fitted(frame):
     return MLE().fit(frame[NAMES], frame["label"], frame["query"])
+
+
+def test_rows_in_another_order_are_refused(queries, frame, fitted):
+    X, y, qid = frame[NAMES], frame["label"], frame["query"]
+    turned = y.iloc[::-1]
+    text = r"y: expected rows in the order of X, .* pass \.loc\[X\.index\], or \.to_numpy\(\)"
+    for call in (
+        lambda: MLE().fit(X, turned, qid),
+        lambda: MLE().fit(X, y, qid, eval_set=(X, turned, qid)),
+        lambda: RankBoost(early_stopping=2).fit(X, turned, qid),
+        lambda: fitted.score(X, turned, qid),
+        lambda: Queries(X, turned, qid),
+    ):
+        with pytest.raises(ValueError, match=text):
+            call()
+    with pytest.raises(ValueError, match="qid: expected rows in the order of y"):
+        Queries(X.to_numpy(), y, qid.iloc[::-1])
+    with pytest.raises(ValueError, match="doc_ids: expected rows in the order of X"):
+        Queries(X, y, qid, doc_ids=qid.sort_index(ascending=False))
+    with pytest.raises(ValueError, match="qid: expected rows in the order of X"):
+        MLE(normalize=True).fit(queries).predict(X, qid.iloc[::-1])
+    with pytest.raises(ValueError, match="y: expected rows in the order of scores"):
+        evaluate(X[NAMES[0]], turned, qid)
+    assert np.array_equal(Queries(X, turned.loc[X.index], qid).y, y)
+    assert np.array_equal(Queries(X, turned.to_numpy(), qid).y, y.to_numpy()[::-1])
+
+
+def test_other_indexes_are_left_alone(frame):
+    X, y, qid = frame[NAMES], frame["label"], frame["query"]
+    for index in (y.index + 1, [f"row {row}" for row in y.index], np.zeros(len(y), int)):
+        assert np.array_equal(Queries(X, y.set_axis(index), qid).y, y)
+    # Labels that repeat have no order to go by: only their values help.
+    twice = np.arange(len(y)) // 2
+    with pytest.raises(ValueError, match=r"another order, .*: pass \.to_numpy\(\)"):
+        Queries(X.set_axis(twice), y.set_axis(twice[::-1]), qid)
+    pairs = pd.MultiIndex.from_arrays([twice, np.arange(len(y))])
+    with pytest.raises(ValueError, match="y: expected rows in the order of X"):
+        Queries(X.set_axis(pairs), y.set_axis(pairs).iloc[::-1], qid)
 
 
 class Capsule:

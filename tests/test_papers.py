@@ -63,6 +63,13 @@ def test_a_table_says_what_was_compared(folds, monkeypatch):
     assert frame["standard_error"].to_numpy() == pytest.approx(
         values.std(axis=1, ddof=1) / np.sqrt(18)
     )
+    page = table.to_markdown()
+    first, *notes = (line for line in page.splitlines() if line and not line.startswith("|"))
+    assert first == table.paper.table
+    assert notes == [f"- {note}" for note in table.notes]
+    rows = [line for line in page.splitlines() if line.startswith("| AdaRank |")]
+    assert rows[1].split(" | ")[2:] == ["0.4803", "0.2912", "0.4017 |"]
+    assert rows[1].split(" | ")[1] in text
     naive.refuses(lambda: table.to_frame("mrr"), ValueError, "measure: expected one of")
     naive.refuses(lambda: paper_table("xu2011", folds), ValueError, "did you mean 'xu2010'?")
 

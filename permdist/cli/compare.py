@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from permdist.comparison import Comparison
     from permdist.data import Fold, Queries
 
+ROPE = 0.005
+
 
 def compare(
     data: Annotated[
@@ -95,13 +97,13 @@ def compare(
         ),
     ] = False,
     rope: Annotated[
-        float,
+        float | None,
         typer.Option(
-            help="With --bayes, the region of practical equivalence: differences of at most this "
-            "size do not matter.",
+            help="As --bayes, with this region of practical equivalence: differences of at most "
+            "this size do not matter; 0.005 by default.",
             min=0.0,
         ),
-    ] = 0.005,
+    ] = None,
     folds: Annotated[
         int, typer.Option(help="Number of folds to split a single file into.", min=3, max=10_000)
     ] = 5,
@@ -167,7 +169,7 @@ def compare(
         "baseline": baseline,
         "correction": correction,
         "ties": ties,
-        "rope": rope if bayes else None,
+        "rope": ROPE if bayes and rope is None else rope,
         "random_state": seed,
     }
     if entries is None and len(parts) == 1:

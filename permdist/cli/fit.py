@@ -4,6 +4,7 @@ import contextlib
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -82,7 +83,14 @@ def fit(
         if value is not None and validation is not None:
             raise ValueError(f"{option}: for one fit, and --validation makes many; leave one out")
     chosen = read_measures(measures, preset, DEFAULT)
-    entries = read_entries(model, chosen[0])
+    try:
+        entries = read_entries(model, chosen[0])
+    except ValueError:
+        if Path(model).exists() and _is_learner(str(data)):
+            raise ValueError(
+                f"DATA comes first: permdist fit {quote(model)} {quote(str(data))}"
+            ) from None
+        raise
     if len(entries) != 1:
         raise ValueError(f"LEARNER: expected one, got {len(entries)}")
     entry = entries[0]
@@ -138,6 +146,16 @@ def fit(
         how_many = plural(len(result.qids), "query", "queries")
         typer.echo(f"\n{name}, {how_many}\n{result}")
     typer.echo(f"\nSaved to {output}")
+
+
+def _is_learner(text: str) -> bool:
+    """Check whether a text names learners."""
+    from permdist.comparison import read_entries
+
+    try:
+        return bool(read_entries(text))
+    except ValueError:
+        return False
 
 
 def _evaluated(

@@ -1,6 +1,7 @@
 """``permdist predict``: scores of documents, in the format of LETOR or of TREC."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -40,7 +41,14 @@ def predict(
         raise ValueError("--name: only for TREC runs; add --format trec")
     need_files(output)
     run_name = "permdist" if name is None else name
-    learner = load_fitted(model)
+    try:
+        learner = load_fitted(model)
+    except (OSError, ValueError):
+        if _is_fitted(data):
+            raise ValueError(
+                f"MODEL comes first: permdist predict {quote(str(data))} {quote(str(model))}"
+            ) from None
+        raise
     queries = reading.load(data, learner.n_features_in_)
     scores = learner.predict(queries)
     by_line = np.empty_like(scores)
@@ -58,3 +66,12 @@ def predict(
         save_scores(by_line, output)
     if not as_json:
         typer.echo(f"{len(scores):,} scores of {len(queries):,} queries: {output}", err=True)
+
+
+def _is_fitted(file: Path) -> bool:
+    """Check whether a file has a learner that was fitted."""
+    try:
+        load_fitted(file)
+    except (OSError, ValueError):
+        return False
+    return True

@@ -147,21 +147,33 @@ class PaperTable:
             frame[collection] = [column.get(learner, np.nan) for learner in frame.index]
         return frame
 
+    def to_markdown(self) -> str:
+        """Return the tables of all measures in Markdown, after what was compared."""
+        parts = [f"{self.paper.table}\n", *(f"- {note}" for note in self.notes)]
+        for name in self.paper.measures:
+            head, rows = self._cells(name)
+            lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+            parts += ["", *(f"| {' | '.join(line)} |" for line in lines)]
+        return "\n".join(parts)
+
     def __str__(self) -> str:
         parts = ["\n".join((self.paper.table, *self.notes))]
-        for name in self.paper.measures:
-            frame = self.to_frame(name)
-            head = [name, "here", *frame.columns[2:]]
-            rows = [
-                [
-                    str(learner),
-                    f"{row.iloc[0]:.4f} ± {row.iloc[1]:.4f}",
-                    *("" if np.isnan(one) else f"{one:.4g}" for one in row.iloc[2:]),
-                ]
-                for learner, row in frame.iterrows()
+        return "\n\n".join(
+            [*parts, *(text_table(*self._cells(name)) for name in self.paper.measures)]
+        )
+
+    def _cells(self, name: str) -> tuple[list[str], list[list[str]]]:
+        """Return the head and the rows of the table of a measure, as texts."""
+        frame = self.to_frame(name)
+        rows = [
+            [
+                str(learner),
+                f"{row.iloc[0]:.4f} ± {row.iloc[1]:.4f}",
+                *("" if np.isnan(one) else f"{one:.4g}" for one in row.iloc[2:]),
             ]
-            parts.append(text_table(head, rows))
-        return "\n\n".join(parts)
+            for learner, row in frame.iterrows()
+        ]
+        return [name, "here", *frame.columns[2:]], rows
 
 
 def paper_table(

@@ -460,8 +460,16 @@ class Comparison:
             return list(self.headings), rows
         return list(self.headings[:-1]), [[*row[:-2], row[-1]] for row in rows]
 
-    def explain(self, measure: str | Measure | None = None) -> str:
-        """Summarize the table of a measure in one sentence."""
+    def explain(self, measure: str | Measure | None = None, *, bayes: bool = True) -> str:
+        """Summarize the table of a measure, and its probabilities if it has any.
+
+        Parameters
+        ----------
+        measure : measure, optional
+            By default the first.
+        bayes : bool
+            Whether to explain the Bayesian probabilities, where tables show them.
+        """
         frame = self.to_frame(measure)
         highest = frame["mean"].iloc[0]
         if highest != highest:
@@ -483,7 +491,7 @@ class Comparison:
             told = f"against the baseline {base}, {above} significantly better and {below} worse"
         tested = f"(paired t-test, p < {1 - self.level:.2g}, correction: {self.correction})."
         return f"{text}; {told} {tested}" + (
-            "" if self.rope is None else bayes_text(frame, base, self.rope)
+            bayes_text(frame, base, self.rope) if bayes and self.rope is not None else ""
         )
 
     def to_text(self, width: int | None = None) -> str:

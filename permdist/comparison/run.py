@@ -27,7 +27,7 @@ from permdist.comparison.entries import (
     read_entries,
 )
 from permdist.comparison.fits import Fit, Outcome, Store, fingerprint, in_fit, make_key, run_fit
-from permdist.comparison.scores import DEFAULT, as_entries
+from permdist.comparison.scores import DEFAULT, as_entries, named_scores
 from permdist.comparison.workers import make_pool
 from permdist.data import Fold, Queries
 from permdist.measures.evaluation import several
@@ -46,7 +46,7 @@ def compare(
     folds: Iterable[Sequence[Queries]] | Sequence[Queries],
     learners: Any = "all",
     *,
-    scores: Mapping[str, Any] | None = None,
+    scores: Mapping[str, Any] | pd.DataFrame | None = None,
     measures: str | Measure | Iterable[str | Measure] = DEFAULT,
     select: str | Measure | None = None,
     baseline: str | None = None,
@@ -76,7 +76,7 @@ def compare(
         See `read_entries`; all learners by default. Models of other libraries take part if they
         have `predict`, such as an ``LGBMRanker``: one that has been fitted is used as it is, others
         are fitted on every fold. None compares `scores` only.
-    scores : mapping of names to arrays, optional
+    scores : mapping of names to arrays, or data frame, optional
         Scores of other tools, to be compared with the learners: of the documents of all test
         parts, fold after fold, or a list with one array per fold. They must come from models that
         have not seen these test queries. See also `compare_scores`.
@@ -129,12 +129,13 @@ def compare(
     chosen = several(measures, ties)
     by = chosen[0] if select is None else several(select, ties)[0]
     entries = [] if learners is None and scores is not None else read_entries(learners, by)
+    given = {} if scores is None else named_scores(scores)
     taken = tuple(dict.fromkeys((*chosen, by)))
-    names = [entry.name for entry in entries] + [str(name) for name in scores or ()]
+    names = [entry.name for entry in entries] + list(given)
     check_options(correction, level, random_state, baseline, names)
     margin = None if rope is None else check_rope(rope)
     parts = check_folds(folds)
-    others, no_fits, known = ([], [], []) if scores is None else as_entries(scores, parts, taken)
+    others, no_fits, known = ([], [], []) if scores is None else as_entries(given, parts, taken)
     check_names([*entries, *others])
     store = Store(None if directory is None else Path(directory))
     fits = _fits(entries, parts, by, random_state)

@@ -9,6 +9,7 @@ import numpy as np
 
 from permdist._check import finite, grades
 from permdist._groups import group_queries
+from permdist._tables import as_frame, need_same_rows
 from permdist.comparison.bayes import check_rope
 from permdist.comparison.choose import assemble
 from permdist.comparison.entries import Entry, check_names, check_options
@@ -21,6 +22,7 @@ from permdist.measures.evaluation import several
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import pandas as pd
     from numpy.typing import ArrayLike
 
     from permdist._typing import FloatArray
@@ -31,7 +33,7 @@ DEFAULT = ("letor4:map", "letor4:ndcg@10")
 
 
 def compare_scores(
-    scores: Mapping[str, ArrayLike],
+    scores: Mapping[str, ArrayLike] | pd.DataFrame,
     y: ArrayLike | Queries,
     qid: ArrayLike | None = None,
     *,
@@ -52,8 +54,9 @@ def compare_scores(
 
     Parameters
     ----------
-    scores : mapping of names to arrays of float, shape (documents,)
-        Higher is better. Predict documents of queries that the tool has not been trained on.
+    scores : mapping of names to arrays of float, shape (documents,), or data frame
+        Higher is better. The columns of a data frame are tools. Predict documents of queries that
+        the tool has not been trained on.
     y : array of int, shape (documents,), or Queries
         Relevance labels. A collection brings its own query ids.
     qid : array, shape (documents,), optional
@@ -92,14 +95,16 @@ def compare_scores(
     {'lgbm': 1.0, 'ours': 0.75}
     """
     chosen = several(measures, ties)
-    given = _named(scores)
+    given = named_scores(scores)
     check_options(correction, level, random_state, baseline, list(given))
     margin = None if rope is None else check_rope(rope)
     if isinstance(y, Queries):
         if qid is not None:
             raise TypeError("qid: a collection of queries brings its own")
+        need_same_rows(**{f"scores: {name}": one for name, one in given.items()})
         test, order = y, None
     else:
+        need_same_rows(y=y, qid=qid, **{f"scores: {name}": one for name, one in given.items()})
         labels = grades("y", y)
         if labels.ndim != 1:
             raise ValueError(f"y: expected 1 dimension(s), got shape {labels.shape}")
@@ -131,21 +136,22 @@ def compare_scores(
 
 
 def as_entries(
-    scores: Mapping[str, Any], folds: Sequence[Fold], measures: tuple[Measure, ...]
+    scores: Mapping[str, Any] | pd.DataFrame, folds: Sequence[Fold], measures: tuple[Measure, ...]
 ) -> tuple[list[Entry], list[Fit], list[Outcome]]:
     """Return scores as entries of a comparison, with what would come out of their fits.
 
     Parameters
     ----------
-    scores : mapping of names to arrays
+    scores : mapping of names to arrays, or data frame
         Of the documents of all test parts, fold after fold; or one array per fold.
     folds : sequence of Fold
     measures : tuple of Measure
     """
     sizes = [fold.test.n_documents for fold in folds]
-    entries = check_names([Entry(name, Guest(None, ready=True)) for name in _named(scores)])
+    named = named_scores(scores)
+    entries = check_names([Entry(name, Guest(None, ready=True)) for name in named])
     fits, outcomes = [], []
-    for entry, given in zip(entries, scores.values(), strict=True):
+    for entry, given in zip(entries, named.values(), strict=True):
         parts = _by_fold(entry.name, given, sizes)
         for number, (fold, part) in enumerate(zip(folds, parts, strict=True)):
             test = fold.test
@@ -164,14 +170,26 @@ def as_entries(
     return entries, fits, outcomes
 
 
-def _named(scores: Any) -> dict[str, Any]:
+def named_scores(scores: Any) -> dict[str, Any]:
+    """Return scores by their names, which the columns of a data frame have.
+
+    Parameters
+    ----------
+    scores : mapping of names to arrays, or data frame
+    """
     if not isinstance(scores, Mapping):
-        raise TypeError(
-            f"scores: expected a mapping of names to arrays, got {type(scores).__name__}"
-        )
-    if not scores:
+        scores = as_frame("scores", scores)
+        if not hasattr(scores, "iloc") or not hasattr(scores, "columns"):
+            raise TypeError(
+                "scores: expected a mapping of names to arrays, or a data frame, got "
+                f"{type(scores).__name__}"
+            )
+        if not scores.columns.is_unique:
+            raise ValueError("scores: expected columns of different names, got some twice")
+    names = list(scores.keys())
+    if not names:
         raise ValueError("scores: expected at least one name with its scores, got none")
-    return {str(name): one for name, one in scores.items()}
+    return {str(name): scores[name] for name in names}
 
 
 def _by_fold(name: str, given: Any, sizes: list[int]) -> list[FloatArray]:

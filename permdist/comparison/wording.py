@@ -137,15 +137,37 @@ def bayes_text(frame: pd.DataFrame, base: str, rope: float) -> str:
     rope : float
     """
     others = frame.drop(index=base)
-    said = [
-        plural(int((others[f"signed_rank_{region}"] > 0.95).sum()), "learner") + f" {told}"
+    sure = {
+        told: int((others[f"signed_rank_{region}"] > 0.95).sum())
         for region, told in (("worse", "worse"), ("rope", "equivalent"), ("better", "better"))
-    ]
+    }
     return (
         f" Pr: percent probabilities to be worse than {base} / equivalent / better, with "
-        f"differences up to {rope:g} equivalent; with more than 95% by ranks {said[0]}, "
-        f"{said[1]}, {said[2]}."
+        f"differences up to {rope:g} equivalent. {sure_text(sure)}"
     )
+
+
+def sure_text(sure: Mapping[str, int]) -> str:
+    """Return a sentence about the numbers of learners that are surely something.
+
+    Examples
+    --------
+    >>> sure_text({"worse": 0, "equivalent": 0, "better": 0})
+    'None is worse, equivalent or better with more than 95% (by ranks).'
+    >>> sure_text({"worse": 3, "equivalent": 0, "better": 1})
+    'With more than 95% (by ranks) 3 are worse and 1 is better; none is equivalent.'
+    """
+    some = [f"{n} {'is' if n == 1 else 'are'} {told}" for told, n in sure.items() if n]
+    none = listed([told for told, n in sure.items() if not n], "or")
+    if not some:
+        return f"None is {none} with more than 95% (by ranks)."
+    rest = f"; none is {none}" if none else ""
+    return f"With more than 95% (by ranks) {listed(some, 'and')}{rest}."
+
+
+def listed(words: Sequence[str], last: str) -> str:
+    """Return words with commas, and the last one with its conjunction."""
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def chances_text(values: Sequence[float]) -> str:

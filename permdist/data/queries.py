@@ -10,7 +10,7 @@ from permdist._check import PIECE, choice, finite, frozen, grades, integers, pie
 from permdist._deprecation import renamed_attributes
 from permdist._groups import group_queries
 from permdist._offer import offer_strategy
-from permdist._tables import as_frame, column_names, differing_columns, refuse_texts
+from permdist._tables import as_frame, column_names, differing_columns, need_same_rows, refuse_texts
 from permdist.data.description import Description, clashes, describe
 from permdist.data.missing import FILLS, fill, has_missing
 from permdist.data.normalize import NORMALIZATIONS, normalize_rows, pieces_of
@@ -37,6 +37,7 @@ class Query(NamedTuple):
 class Queries(QueriesView):
     """Documents with features and relevance labels, grouped by query.
 
+    Rows are taken as they come: pandas objects with the same index in another order are refused.
     Arrays are validated and kept as read-only views; they are copied only where necessary, so do
     not modify them afterwards. Features of float32 stay what they are, and so does the order of
     rows and columns in memory; other numbers become float64. Indexing (``queries[3]``) and
@@ -107,6 +108,7 @@ class Queries(QueriesView):
         choice("missing", missing, ("error", "allow"))
         allow = missing == "allow"
         remedy = "missing='allow' accepts missing values"
+        need_same_rows(X=X, y=y, qid=qid, doc_ids=doc_ids)
         X = as_frame("X", X)
         refuse_texts("X", X)
         features = finite("X", X, ndim=2, nan=allow, remedy=remedy, single=True)

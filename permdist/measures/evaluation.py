@@ -13,6 +13,7 @@ from permdist._check import as_rng, choice, finite, grades, integers
 from permdist._groups import Groups, group_queries
 from permdist._html import Shown
 from permdist._ragged import bounds
+from permdist._tables import need_same_rows
 from permdist._text import plural, text_table
 from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import Measure
@@ -174,6 +175,7 @@ def evaluate(
     >>> evaluate([1.0, 1.0], [0, 1], ties="average").mean("map")
     0.75
     """
+    need_same_rows(scores=scores, y=y, qid=qid)
     score, label = finite("scores", scores, ndim=1), grades("y", y)
     groups = _aligned(label, qid, regroup, scores=len(score))
     if groups.order is not None:

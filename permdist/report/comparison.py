@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from permdist._text import plural
 from permdist.comparison.statistics import TESTS
-from permdist.comparison.wording import setting_text, title
+from permdist.comparison.wording import BAYES_HEAD, setting_text, title
 from permdist.report.document import Report
 from permdist.report.identities import identities_section
 from permdist.report.sections import add_sections
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 
 BAYES = (
-    " Pr (ranks) and Pr (folds) are posterior probabilities, in percent, that a learner is worse "
-    "than the baseline, equivalent in practice, or better: by a Bayesian signed-rank test over "
-    "queries, and by a hierarchical model in which the folds differ, too. They are not adjusted."
+    " Pr (ranks) is by a Bayesian signed-rank test over queries, Pr (folds) by a hierarchical "
+    "model in which the folds differ, too. They are posterior probabilities, and not adjusted."
 )
+# With probabilities the table is too wide for most screens, and these have one of their own.
+AGAINST = ("diff.", "p (t)", "p (Wilcoxon)", "p (rand.)", *BAYES_HEAD)
 # What stands for a setting, by the source of the learner.
 NO_CHOICE = {"fit": "no choice", "model": "fitted before", "scores": "scores only"}
 
@@ -70,7 +71,7 @@ def comparison_report(
     where = comparison.collection or ("folds" if comparison.n_fits else "")
     report = Report(
         f"{what.capitalize()} compared" + (f" on {where}" if where else ""),
-        f"{told} {comparison.explain(first)}",
+        f"{told} {comparison.explain(first, bayes=False)}",
     )
     report.facts(
         {
@@ -122,7 +123,8 @@ def results_section(report: Report, comparison: Comparison, *_: object) -> None:
             + " Grey squares: references."
             + (" Grey diamonds: published results." if comparison.published(measure) else ""),
         )
-        report.table(*_table(comparison, measure), caption=title(measure))
+        for caption, head, rows in _tables(comparison, measure):
+            report.table(head, rows, caption=caption)
         if len(comparison.names) > 2:
             size = 2.5 + 0.3 * len(comparison.names)
             report.picture(
@@ -150,6 +152,30 @@ def _colors(comparison: Comparison) -> str:
         f"Dark blue: {comparison.baseline}, the baseline. Red: significantly below it. Green: "
         "significantly above it. Light blue: no significant difference."
     )
+
+
+def _tables(
+    comparison: Comparison, measure: Measure
+) -> list[tuple[str, list[str], list[list[Any]]]]:
+    """Return captions, headings and cells: one table, or with probabilities two."""
+    head, rows = _table(comparison, measure)
+    if comparison.rope is None:
+        return [(title(measure), head, rows)]
+    means = [place for place, name in enumerate(head) if name not in AGAINST]
+    tests = [place for place, name in enumerate(head) if place == 0 or name in AGAINST]
+    base = comparison.tested_against(measure)
+    told = f"{title(measure)}: differences from {base}"
+    others = [row for row in rows if row[0].text != base]
+    # The order of the means is in the table above; here a mark would say that of the difference.
+    others = [[Cell(row[0].text), *row[1:]] for row in others]
+    return [
+        (title(measure), [head[place] for place in means], _columns(rows, means)),
+        (told, [head[place] for place in tests], _columns(others, tests)),
+    ]
+
+
+def _columns(rows: list[list[Any]], places: list[int]) -> list[list[Any]]:
+    return [[row[place] for place in places] for row in rows]
 
 
 def _table(comparison: Comparison, measure: Measure) -> tuple[list[str], list[list[Any]]]:

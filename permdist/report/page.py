@@ -172,7 +172,7 @@ footer { margin-top: 3.5rem; padding-top: 1rem; border-top: 1px solid var(--line
 @media (max-width: 43.99rem) {
   table { font-size: 0.88rem; }
   th, td { padding: 0.4rem 0.75rem 0.4rem 0.55rem; }
-  th:first-child, td:first-child { max-width: 40vw; white-space: normal;
+  th:first-child, td:first-child { max-width: 40vw; white-space: normal; overflow-wrap: anywhere;
     min-width: min(var(--names) + 1.3rem, 40vw); border-right: 1px solid var(--line); }
   th.long:not(:first-child), td.long:not(:first-child) { min-width: 12rem; }
   .mark::after { right: 0; }
