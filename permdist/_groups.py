@@ -63,14 +63,14 @@ def group_queries(qid: ArrayLike | None, n_documents: int, *, regroup: bool = Fa
     refuse_masks("qid", qid)
     ids = np.asarray(qid)
     if ids.shape != (n_documents,):
-        sizes = ids.ndim == 1 and ids.dtype.kind in "iu" and int(ids.sum()) == n_documents
+        is_sizes = ids.ndim == 1 and ids.dtype.kind in "iu" and int(ids.sum()) == n_documents
         remedy = (
             "; these look like the numbers of documents per query: pass "
             "qid=numpy.repeat(numpy.arange(len(sizes)), sizes)"
         )
         raise ValueError(
             f"qid: expected {n_documents} entries as in y, got shape {ids.shape}"
-            f"{remedy if sizes else ''}"
+            f"{remedy if is_sizes else ''}"
         )
     if ids.dtype.kind == "f":
         wrong = ~(np.isfinite(ids) & (ids == np.floor(ids)) & (np.abs(ids) < 2.0**63))
