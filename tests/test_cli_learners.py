@@ -522,6 +522,8 @@ def test_every_learner_can_be_fitted_from_the_command_line(files):
     for entry in read_entries("all"):
         if entry.name in ("BoltzRank", "SoftRank"):  # slow, and no different
             continue
+        if not hasattr(models, entry.name):  # registered by an example that was run before
+            continue
         permdist("fit", "train.txt", entry.name, "-o", "any.json", cwd=files)
         assert type(models.load(files / "any.json")).__name__ == entry.name
 

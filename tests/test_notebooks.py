@@ -133,11 +133,17 @@ def path():
     return KappaPath(np.array([1.0]), (learner,), measures.parse("ap"), values, values)
 
 
+def calibration():
+    ranks = np.random.default_rng(0).integers(32, size=(40, 2))
+    return posterior.Calibration(ranks, 31, (EVIL, "tea"))
+
+
 RESULTS = {
     "Ballots": ballots,
     "Battles": battles,
     "BattleDescription": lambda: battles().describe(),
     "Bootstrap": lambda: PlackettLuce.fit(ballots()).fit_result.bootstrap(4, n_jobs=1),
+    "Calibration": calibration,
     "ChainComparison": lambda: diagnostics.compare_to_exact(chains()),
     "Chains": chains,
     "Check": lambda: sampled().check("top", draws=20),
