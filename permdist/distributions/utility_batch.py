@@ -201,7 +201,7 @@ class RandomUtilityBatch(Items):
 
         Returns
         -------
-        array of int, shape (*size, ..., n)
+        array of int, shape size + (..., n)
             Entries of each list from the top down, and behind them those that are no items.
         """
         shape, generator = batch_shape(size), as_rng(rng)
