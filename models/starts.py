@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,11 +13,17 @@ from permdist.models.options import option
 from permdist.models.rules import OneOf
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from permdist._typing import FloatArray
     from permdist.models.blocks import Table
     from permdist.models.objectives import Objective
 
-PILOTS: dict[str, Objective] = {"listnet": ListNet(target="label"), "pairs": Likelihood()}
+# Made when they are used: an objective looks its measure up, and that loads plug-ins.
+PILOTS: dict[str, Callable[[], Objective]] = {
+    "listnet": partial(ListNet, target="label"),
+    "pairs": Likelihood,
+}
 WEAK = 100.0  # the C of a pilot
 # Standard deviations of the scores within queries, in units of the objective.
 LENGTHS = tuple(4.0**power for power in range(-2, 5))
@@ -46,7 +53,7 @@ class Piloted(Descent):
         """Minimize a convex objective, and choose the length of w by the learner's own."""
         if self.start == "zeros":
             return None
-        pilot = self._pilot(PILOTS[self.start], table, WEAK)
+        pilot = self._pilot(PILOTS[self.start](), table, WEAK)
         total = self._total(self.build_objective(), table)
         spread = total.spread(pilot)
         if not spread > 0.0:
