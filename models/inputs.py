@@ -163,7 +163,7 @@ def as_table(name: str, values: Any) -> Any:
     refused, and so are masked entries.
     """
     refuse_masks(name, values)
-    values = as_frame(name, dense(name, values))
+    values = as_frame(name, dense(values))
     refuse_texts(name, values)
     if hasattr(values, "dtypes") and hasattr(values, "columns"):
         return values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
     """
     refuse_masks(name, values)
     try:
-        array = np.asarray(dense(name, values))
+        array = np.asarray(dense(values))
     except ValueError as error:
         if "inhomogeneous" not in str(error):
             raise
@@ -199,6 +200,23 @@ def batch_shape(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
 
 
 LONGEST_NAME = 300
+
+
+def check_size(what: str, n_bytes: float) -> None:
+    """Refuse a size that a file or an argument declares if it would not fit into memory.
+
+    The limit is 4 GiB, or as many bytes as ``PERMDIST_MEMORY_LIMIT`` says, such as ``32e9``.
+
+    Examples
+    --------
+    >>> check_size("n_items: 1,000 names", 70_000)
+    """
+    limit = float(os.environ.get("PERMDIST_MEMORY_LIMIT") or 2**32)
+    if n_bytes > limit:
+        raise ValueError(
+            f"{what}: expected to take at most {limit:.3g} bytes of memory, got {n_bytes:.3g}; set "
+            f"the environment variable PERMDIST_MEMORY_LIMIT={n_bytes * 1.1:.2g} to allow it"
+        )
 
 
 def short_text(name: str, text: str) -> str:

@@ -14,7 +14,7 @@ import stat
 import zlib
 from typing import IO, TYPE_CHECKING, Any
 
-from permdist._limits import need_memory
+from permdist._check import check_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -73,13 +73,13 @@ def _read_all(path: Path, source: IO[bytes]) -> bytes:
     """Read to the end, piece by piece; what a compressed file unfolds to is not known before."""
     size, pieces = path.stat().st_size, []
     if path.suffix not in _OPENERS:
-        need_memory(f"{path}: a file of {size:,} bytes", size)
+        check_size(f"{path}: a file of {size:,} bytes", size)
     read = 0
     while piece := source.read(PIECE):
         pieces.append(piece)
         read += len(piece)
         if read > size:  # compressed, growing or endless
-            need_memory(f"{path}: a file that unfolds to {read:,} bytes or more", read)
+            check_size(f"{path}: a file that unfolds to {read:,} bytes or more", read)
     return b"".join(pieces)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import warnings
 from collections import Counter
@@ -11,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from permdist._limits import need_memory
-
 LISTED = 5  # names that a message lists
 
 
-def dense(name: str, values: Any) -> Any:
+def dense(values: Any) -> Any:
     """Return a scipy sparse matrix or array as a dense one; anything else as it is.
 
     A matrix of which a share s is not 0 takes about ``1 / (1.5 s)`` times its memory.
@@ -24,10 +21,6 @@ def dense(name: str, values: Any) -> Any:
     sparse = sys.modules.get("scipy.sparse")  # nothing is sparse before it was imported
     if sparse is None or not sparse.issparse(values):
         return values
-    n_bytes = math.prod(values.shape) * max(8, values.dtype.itemsize)
-    shape = " x ".join(f"{size:,}" for size in values.shape)
-    remedy = "leave out columns"
-    need_memory(f"{name}: as a dense array, {shape} numbers", n_bytes, remedy)
     return values.toarray(order="C")
 
 

@@ -15,7 +15,6 @@ from permdist._check import as_rng, count, finite, grades
 from permdist._html import Shown, block, facts, note
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 from permdist._text import aligned
 from permdist.measures import Measure, parse
 from permdist.samplers.kernels.randomness import pick, weigh
@@ -204,7 +203,6 @@ class RestartSampler:
         losses : array of float, shape (rungs,)
         """
         label = grades("labels", labels)
-        need_memory(f"rungs: {self.rungs:,} restart states", 8.0 * self.rungs * (len(label) + 32))
         goods, bads = _classes(label)
         last = len(goods) * len(bads)
         known: dict[int, float] = {}
@@ -244,10 +242,6 @@ class RestartSampler:
         goods, bads = _classes(label)
         states, losses, chances = self.probabilities(label)
         walks = -(-size // self.walk)
-        need_memory(
-            f"size, walk: {walks:,} walks of {self.walk:,} rankings",
-            16.0 * walks * self.walk * len(label),
-        )
         rungs = generator.choice(len(losses), size=walks, p=chances)
         orders = np.empty((walks * self.walk, len(label)), dtype=np.int64)
         is_good = label > 0

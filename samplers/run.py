@@ -16,7 +16,6 @@ from permdist._chains import drive
 from permdist._check import as_rng, choice, count
 from permdist._compiling import seconds_without_compiling
 from permdist._deprecation import renamed_arguments
-from permdist._limits import need_memory
 from permdist._text import hint
 from permdist.distributions import Distribution
 from permdist.rankings import check_orders
@@ -24,7 +23,6 @@ from permdist.samplers.auto import applicable, choose_kernel, default_thin
 from permdist.samplers.chains import Chains
 from permdist.samplers.checkpoint import Checkpoint, encode, fingerprint
 from permdist.samplers.kernels import KERNELS, RESERVED, parts_of
-from permdist.samplers.moments import BLOCKS
 from permdist.samplers.progress import Bar
 from permdist.samplers.worker import Settings, Worker
 from permdist.targets import Target, target_of
@@ -193,13 +191,6 @@ def _check(
     if thin is not None:
         count("thin", thin)
     choice("keep", keep, ("draws", "moments"))
-    if keep == "draws":
-        what = f"draws: {chains:,} x {draws:,} orders of {dist.n_items:,} items"
-        size = chains * draws * (4.0 * dist.n_items + 8.0)
-        need_memory(what, size, "thin more, use keep='moments'")
-    else:
-        per_chain = 8.0 * dist.n_items**2 + 8.0 * BLOCKS * (dist.n_items + 1.0)
-        need_memory(f"chains: the moments of {chains:,} chains", chains * per_chain)
     processors = os.cpu_count() or 1
     workers = processors if n_jobs is None else count("n_jobs", n_jobs)
     return Settings(draws, tune, chains, keep, workers)

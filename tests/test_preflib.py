@@ -181,10 +181,10 @@ def test_long_lines_take_linear_time(tmp_path, line):
 
 def test_alternatives_are_sized_before_there_is_room_for_them(tmp_path, monkeypatch):
     text = "# NUMBER ALTERNATIVES: 3000000000\n1: 1,2,3\n"
-    with pytest.raises(ValueError, match=r"3,000,000,000 alternatives: .*_LIMIT=280G"):
+    with pytest.raises(ValueError, match=r"3,000,000,000 alternatives: .*_LIMIT=3.3e\+11"):
         load(tmp_path, text, "v.soi")
     small = "# NUMBER ALTERNATIVES: 300000\n1: 1,2,3\n"
     assert load(tmp_path, small, "v.soi").n_items == 300_000
-    monkeypatch.setenv("PERMDIST_MEMORY_LIMIT", "1M")
-    with pytest.raises(ValueError, match="300,000 alternatives: expected to take at most 1 MiB"):
+    monkeypatch.setenv("PERMDIST_MEMORY_LIMIT", "1e6")
+    with pytest.raises(ValueError, match="300,000 alternatives: expected to take at most 1e\\+06"):
         load(tmp_path, small, "v.soi")

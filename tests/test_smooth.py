@@ -93,13 +93,6 @@ def test_positions_beyond_a_block_of_nodes():
     assert value == pytest.approx(naive_smooth.recursion(scores, form.gains, form.weights))
 
 
-def test_softrank_refuses_what_memory_cannot_hold(monkeypatch):
-    monkeypatch.setenv("PERMDIST_MEMORY_LIMIT", "1M")
-    queries = long_queries(1, 120, 0)
-    with pytest.raises(ValueError, match='pass a measure with a cut-off, such as "ndcg@10"'):
-        SoftRank("ndcg").fit(queries)
-
-
 # ---- smooth positions ----------------------------------------------------------------------------
 
 

@@ -185,14 +185,6 @@ def test_what_needs_all_errors_is_refused_with_a_way_out():
         found.contrast_covariance([[1.0, -1.0]])
 
 
-def test_pairs_that_take_too_much_memory_are_refused(monkeypatch):
-    ballots = rankings(RNG)
-    monkeypatch.setenv("PERMDIST_MEMORY_LIMIT", "1K")
-    monkeypatch.setattr(fit_module, "DENSE_ITEMS", 1)
-    with pytest.raises(ValueError, match="pairs of alternatives: expected to take at most"):
-        fit_ballots(ballots, ())
-
-
 def test_a_leaderboard_of_many_says_what_it_leaves_out(monkeypatch):
     dense, found = both(battles(np.random.default_rng(6)), (2,))
     board = found.leaderboard()

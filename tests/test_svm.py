@@ -231,13 +231,6 @@ def test_a_lattice_that_is_too_large_is_refused_with_what_helps():
         Lattice(grades="some")
 
 
-def test_too_many_labels_are_refused_before_they_are_copied(monkeypatch):
-    monkeypatch.setenv("PERMDIST_MEMORY_LIMIT", "10M")
-    strict = np.arange(600)
-    with pytest.raises(ValueError, match=r"graded: 359,400 documents.*use graded=False or fewer"):
-        StructuredHinge(one(strict), parse("ap"), grades="thresholds")
-
-
 def test_auto_takes_the_lattice_where_it_is_small():
     rng, measure = np.random.default_rng(0), parse("ndcg@2")
     labels, scores = graded_query(rng)

@@ -13,7 +13,6 @@ from permdist.models.batch import in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 from permdist.models.objectives.curvature import by_gradient, by_means
 from permdist.models.rules import POSITIVE, MeasureName, Number, Seed, Whole
-from permdist.models.spaces.base import need_draws
 from permdist.models.spaces.restart import sum_sample
 from permdist.sums.lattice import Lattice
 from permdist.sums.shape import Shape
@@ -79,12 +78,6 @@ class Boltzmann(Objective):
         "random_state": Seed(),
     }
 
-    def settle(self, labels: IntArray, ptr: IntArray) -> Objective:
-        """Refuse samples that would not fit into memory; see `Objective.settle`."""
-        if (np.diff(ptr) > self.exact).any():
-            need_draws("sample_size", self.sample_size, len(labels))
-        return super().settle(labels, ptr)
-
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""
         derivatives = self.bind_derivatives(batch, n_jobs)
@@ -94,8 +87,6 @@ class Boltzmann(Objective):
         """Do so with the curvature; see `Objective.bind_derivatives`."""
         small = np.flatnonzero(batch.sizes <= self.exact)
         large = np.flatnonzero(batch.sizes > self.exact)
-        if len(large):
-            need_draws("sample_size", self.sample_size, len(batch.labels))
         measure, mix = parse(self.measure), float(self.mix)
         largest = 2.0 / batch.sizes[batch.query_of]  # the factor of a score at the top
         log_odds = 2.0 * largest / np.maximum(batch.sizes - 1.0, 1.0)[batch.query_of]

@@ -15,7 +15,6 @@ from permdist.measures import NDCG, Measure, parse
 from permdist.models.batch import derivatives_in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 from permdist.models.rules import Number, OneOf, Seed, Whole
-from permdist.models.spaces.base import need_draws
 from permdist.sums.exchanges import BatchExchanges
 
 if TYPE_CHECKING:
@@ -96,12 +95,6 @@ class LambdaLoss(Objective):
                 f"measure: expected {wanted} for scheme={self.scheme!r}, got {measure.name!r}; "
                 "use scheme='lambdarank'"
             )
-
-    def settle(self, labels: IntArray, ptr: IntArray) -> Objective:
-        """Refuse noise that would not fit into memory; see `Objective.settle`."""
-        if self.draws:
-            need_draws("draws", self.draws, len(labels))
-        return super().settle(labels, ptr)
 
     def bind(self, batch: Batch, n_jobs: int | None = None) -> Bound:
         """Make the objective ready for the queries of a batch; see `Objective.bind`."""

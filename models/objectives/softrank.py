@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from permdist._limits import need_memory
 from permdist._ragged import pointers
 from permdist.measures import Measure, parse
 from permdist.models.batch import sums_in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 from permdist.models.objectives.curvature import by_gradient
 from permdist.models.rules import POSITIVE, MeasureName, OneOf
-from permdist.sums.gaussian_positions import BLOCK, expected_sums, independent_sums
+from permdist.sums.gaussian_positions import expected_sums, independent_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,11 +80,6 @@ class NoisyMeasure(Objective):
                 counted = int(np.max(np.flatnonzero(form.weights), initial=-1)) + 1
             weights.append(np.zeros(0) if form is None else form.weights[:counted])
         counts = np.array([len(part) for part in weights])
-        need_memory(
-            f"measure: {measure.name!r} of queries with up to {batch.sizes.max():,.0f} documents",
-            16.0 * BLOCK * float((batch.sizes * counts).max()),
-            'pass a measure with a cut-off, such as "ndcg@10"',
-        )
         layout = batch.ptr, gains, np.concatenate(weights), pointers(counts), noise
         sums = expected_sums if self.method == "exact" else independent_sums
 

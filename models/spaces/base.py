@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from permdist._limits import need_memory
 from permdist.models.batch import in_threads
 from permdist.models.specs import Spec, SpecRegistry
 
@@ -177,12 +176,6 @@ def register_space(kind: type[Space]) -> type[Space]:
 def parse_space(value: str | Space) -> Space:
     """Return a space from its text form, such as ``"lattice[orders=16]"``."""
     return SPACES.parse(value)
-
-
-def need_draws(name: str, size: int, documents: int) -> None:
-    """Refuse samples of rankings, `size` of each query, that would not fit into memory."""
-    what = f"{name}: {size:,} rankings of each query, {documents:,} documents in all"
-    need_memory(what, 24 * size * documents, "use fewer")
 
 
 def best_slopes(labels: IntArray) -> FloatArray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from permdist.models.rules import OneOf, Seed, Whole
-from permdist.models.spaces.base import Space, Sums, need_draws, register_space
+from permdist.models.spaces.base import Space, Sums, register_space
 from permdist.sums.thresholds import GRADES, choose_grades, interleave
 
 if TYPE_CHECKING:
@@ -117,9 +117,7 @@ class Lattice(Space):
 
     def settle(self, labels: IntArray, ptr: IntArray) -> Space:
         """Decide about queries of more than two labels by all of them; see `Space.settle`."""
-        need_draws("orders", self.orders, len(labels))
         return replace(self, grades=choose_grades(labels, ptr, self.orders, grades=self.grades))
 
     def _sums(self, batch: Batch, measure: Measure, n_jobs: Jobs, rng: RandomState) -> Sums:
-        need_draws("orders", self.orders, len(batch.labels))
         return InterleavingSums(batch, measure, n_jobs, self.orders, rng, self.grades)

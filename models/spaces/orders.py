@@ -17,7 +17,7 @@ import numpy as np
 from permdist._ragged import pack, pointers, rows_of
 from permdist.models.batch import Batch
 from permdist.models.rules import Seed, Whole
-from permdist.models.spaces.base import Space, Sums, need_draws, register_space
+from permdist.models.spaces.base import Space, Sums, register_space
 from permdist.models.spaces.sample import Sample
 from permdist.samplers.class_orders import Model, move_particles, start_particles
 from permdist.sums.batch import BatchInterleavings
@@ -330,13 +330,7 @@ class _Piloted(Space):
         Whole().check("rounds", self.rounds)
         Seed().check("random_state", self.random_state)
 
-    def settle(self, labels: IntArray, ptr: IntArray) -> Space:
-        """Refuse draws that would not fit into memory; see `Space.settle`."""
-        need_draws("orders", self.orders, len(labels))
-        return super().settle(labels, ptr)
-
     def _sums(self, batch: Batch, measure: Measure, n_jobs: Jobs, rng: RandomState) -> Sums:
-        need_draws("orders", self.orders, len(batch.labels))
         options: dict[str, Any] = {"exact": self.exact, "orders": self.orders}
         return OrderSums(batch, measure, n_jobs, **options, distinct=self._distinct, rng=rng)
 

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from permdist._check import finite
 from permdist._kernels import kernel
 from permdist.models.rules import Flag, Number, Seed, Whole
-from permdist.models.spaces.base import Space, Sums, best_slopes, need_draws, register_space
+from permdist.models.spaces.base import Space, Sums, best_slopes, register_space
 from permdist.models.spaces.sample import Sample
 from permdist.samplers import RestartSampler
 from permdist.sums.subsets import Subsets
@@ -173,13 +173,7 @@ class Restart(Space):
         if not isinstance(self.sampler, RestartSampler | None):
             raise TypeError(f"sampler: expected a RestartSampler, got {self.sampler!r:.100}")
 
-    def settle(self, labels: IntArray, ptr: IntArray) -> Space:
-        """Refuse samples that would not fit into memory; see `Space.settle`."""
-        need_draws("sample_size", self.sample_size, len(labels))
-        return super().settle(labels, ptr)
-
     def _sums(self, batch: Batch, measure: Measure, n_jobs: Jobs, rng: RandomState) -> Sums:
-        need_draws("sample_size", self.sample_size, len(batch.labels))
         sampler = self.sampler
         if sampler is None:
             options = {name: getattr(self, name) for name in SAMPLER_OPTIONS}

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._limits import need_memory
 from permdist._ragged import rows_of
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ def levels_of(ballots: Ballots) -> IntArray:
     >>> levels_of(Ballots.from_best_worst([0], [2], [[0, 1, 2, 3]]))
     array([[0, 1, 2, 1]])
     """
-    size = ballots.n_ballots * ballots.n_items
-    need_memory(f"ballots: the levels of {ballots.n_ballots:,} ballots", 16.0 * size)
     owner, bucket = rows_of(ballots.ptr), ballots.bucket_of_entry()
     buckets = np.diff(ballots.stages)
     place = np.where(bucket < 0, buckets[owner], bucket - ballots.stages[owner])

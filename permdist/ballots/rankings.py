@@ -8,9 +8,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from permdist._check import as_array, count, finite, integers
+from permdist._check import as_array, check_size, count, finite, integers
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 from permdist._loops import ascending, sort
 from permdist._ragged import pointers
 from permdist.ballots.makers import Makers
@@ -128,8 +127,7 @@ class Rankings:
                 refuse_short("orders", int(sizes[row]), self.n_items, f"ranking {row}")
         if not penalized and self.n_items > len(flat):
             self._refuse_unlisted()
-        # The estimate, its gradients and what the optimizer remembers of them.
-        need_memory(f"n_items: an estimate for {self.n_items:,} items", 400.0 * self.n_items)
+        check_size(f"n_items: an estimate for {self.n_items:,} items", 400.0 * self.n_items)
         self._check_rows()
         self.rest = not subset
         self.weights = check_weights(weights, len(sizes))

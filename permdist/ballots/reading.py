@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._check import count, finite, integers
-from permdist._limits import need_memory
+from permdist._check import check_size, count, finite, integers
 from permdist._ragged import pointers
 from permdist._text import hint
 from permdist.rankings import BucketOrder, TopK
@@ -192,7 +191,6 @@ def read_choices(
     numbers, found = _numbers(next(iter(columns)), entries, n_items, names)
     picked = numbers[: number * len(columns)].reshape(len(columns), number)
     if menus is None:
-        need_memory(f"menus: {number:,} of all items", 20.0 * number * len(found))
         lengths = np.full(number, len(found))
         offered = np.tile(np.arange(len(found)), number)
     else:
@@ -289,7 +287,7 @@ def default_features(width: int) -> tuple[str, ...]:
 
 
 def _default_names(n: int) -> tuple[str, ...]:
-    need_memory(f"n_items: the names of {n:,} items", 70.0 * n)
+    check_size(f"n_items: the names of {n:,} items", 70.0 * n)
     return tuple(str(item) for item in range(n))
 
 
@@ -355,7 +353,6 @@ def _assembled(
     if not rest.any():
         return _flat(numbers, lengths, sizes, stages, names)
     n = len(names)
-    need_memory(f"orders: {rest.sum():,} lists out of {n:,} items", 20.0 * int(rest.sum()) * n)
     free = np.ones((int(rest.sum()), n), np.bool_)
     row = np.cumsum(rest) - 1
     among = rest[owner]

@@ -11,7 +11,6 @@ from permdist._check import frozen
 from permdist._html import Shown
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,7 +130,6 @@ def count_pairs(ballots: Ballots, weights: FloatArray | None = None) -> Majoriti
            [2., 1., 0.]])
     """
     n = ballots.n_items
-    need_memory(f"ballots: the pairs of {n:,} items", 40.0 * n * n)
     wins, ties = np.zeros((n, n)), np.zeros((n, n))
     last = np.append(ballots.ballot[1:] != ballots.ballot[:-1], True)
     chosen = ballots.weights if weights is None else weights

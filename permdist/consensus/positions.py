@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from permdist._limits import need_memory
 from permdist._ragged import rows_of
 
 if TYPE_CHECKING:
@@ -62,7 +61,6 @@ def positions(ballots: Ballots, method: str) -> Placed:
             "use 'kemeny', or pass subset=False (--below on the command line) if items that are "
             "left out are below the others"
         )
-    need_memory(f"method: {method!r} for {n:,} items", 40.0 * n * n)
     row = rows_of(ballots.stages)
     upper = np.cumsum(ballots.sizes) - ballots.sizes
     upper -= upper[ballots.stages[:-1]][row]  # the items above each bucket, on its ballot

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from permdist._files import read_bytes
-from permdist._limits import need_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,7 +63,6 @@ class Records(Frame):
         from pandas import DataFrame
 
         self.name, text = str(path), text_of(path)
-        need_memory(f"{path}: its records", 30.0 * len(text))
         self.lines: list[int] | None = None
         if text.lstrip().startswith("["):
             try:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from permdist._check import check_size
 from permdist._files import read_number
 from permdist._interrupts import patiently
-from permdist._limits import need_memory
 from permdist.data.letor_scan import (
     BINARY,
     FAULTS,
@@ -113,7 +113,7 @@ def count_text(text: Text, n_features: int | None) -> tuple[int, int, int]:
         raise ValueError(f"{file}: expected {n_features} features, found feature number {highest}")
     width = width if n_features is None else n_features
     size = 9.0 * lines * width + 64.0 * lines + 32.0 * slow + 8.0 * width
-    need_memory(f"{file}: a table of {lines:,} documents x {width:,} features", size)
+    check_size(f"{file}: a table of {lines:,} documents x {width:,} features", size)
     return lines, width, slow
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from permdist._check import check_size
 from permdist._files import read_bytes
 from permdist._html import Shown
-from permdist._limits import need_memory
 from permdist._text import aligned, plural
 from permdist.rankings import BucketOrder, TopK
 
@@ -106,8 +106,6 @@ class Preferences(Shown):
 
     def bucket_orders(self) -> list[BucketOrder]:
         """Return every ballot as a bucket order; unranked items form the last bucket."""
-        size = 150.0 * len(self.ballots) * self.n_items
-        need_memory(f"{len(self.ballots):,} ballots of {self.n_items:,} alternatives", size)
         result = []
         for ballot in self.ballots:
             listed = {item for bucket in ballot for item in bucket}
@@ -189,8 +187,6 @@ def load_preflib(path: str | os.PathLike[str], *, strict: bool = False) -> Prefe
     file = Path(path)
     kind = next((part[1:] for part in file.suffixes[::-1] if part[1:] in FILE_TYPES), None)
     raw = read_bytes(file)
-    # As text, in lines, and as tuples of numbers.
-    need_memory(f"{file}: its lines", 16.0 * len(raw) + 200.0 * raw.count(b"\n"))
     if b"\0" in raw:
         raise ValueError(f"{file}: binary data: this is not a text file")
     try:
@@ -212,7 +208,7 @@ def load_preflib(path: str | os.PathLike[str], *, strict: bool = False) -> Prefe
                 raise ValueError(f"{where}: no '# NUMBER ALTERNATIVES: n' before the first ballot")
             if n == 0:
                 n = _whole(headers["NUMBER ALTERNATIVES"], f"{file}: NUMBER ALTERNATIVES")
-                need_memory(f"{file}: {n:,} alternatives", 100.0 * n)
+                check_size(f"{file}: {n:,} alternatives", 100.0 * n)
             count, ballot = _read_ballot(line, n, where)
             counts.append(count)
             ballots.append(ballot)

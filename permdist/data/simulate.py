@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._check import as_rng, choice, count
-from permdist._limits import need_memory
+from permdist._check import as_rng, check_size, choice, count
 from permdist.data.queries import Queries
 
 if TYPE_CHECKING:
@@ -137,10 +136,8 @@ def make_letor(
         raise ValueError(f"missing: expected a share from 0 to below 1, got {missing}")
     if not 0.0 <= spam < 1.0:
         raise ValueError(f"spam: expected a share from 0 to below 1, got {spam}")
-    # Drawn, joined and scaled.
     size = 40.0 * n_queries * high * n_features
-    need_memory(f"n_queries, n_documents, n_features: up to {n_queries * high:,} documents", size)
-    need_memory(f"max_grade: {max_grade:,} grades", 40.0 * max_grade)
+    check_size(f"n_queries, n_documents, n_features: up to {n_queries * high:,} documents", size)
     generator = as_rng(rng)
     draw: Draw = _bent_query if features == "bent" else _plain_query
     if not plain:

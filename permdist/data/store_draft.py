@@ -18,7 +18,6 @@ import numpy as np
 
 from permdist import __version__
 from permdist._files import write_atomically
-from permdist._limits import size_text
 from permdist._ragged import pointers
 from permdist.data.store import (
     CHECKSUMS,
@@ -126,7 +125,7 @@ class Draft:
         """Refuse to go on if the disk has no room for so many bytes."""
         free = shutil.disk_usage(self.folder).free
         if n_bytes > free:
-            text = f"expected about {size_text(n_bytes)} of free disk space, got {size_text(free)}"
+            text = f"expected about {n_bytes:,.0f} bytes of free disk space, got {free:,}"
             raise OSError(errno.ENOSPC, text, str(self.path))
 
     def add(self, part: Part) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permdist._check import check_size
 from permdist._files import MARK, reading
-from permdist._limits import need_memory
 from permdist.data.letor import load_letor
 from permdist.data.letor_text import (
     FIRST_LINE,
@@ -112,7 +112,7 @@ class TextFiles(Source):
                 cut = len(buffer) if ended else last_query(buffer)
                 piece, carry = buffer[:cut], buffer[cut:]
                 if not piece:
-                    need_memory(f"{file}: a query of {len(carry):,} bytes or more", len(carry))
+                    check_size(f"{file}: a query of {len(carry):,} bytes or more", len(carry))
                     continue
                 offset += len(piece)
                 text = Text(file, piece, True, 0 if self.zero_based else 1, self._nan, line)

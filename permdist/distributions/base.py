@@ -11,7 +11,6 @@ from scipy.special import entr
 
 from permdist._check import as_rng, batch_shape, choice, count
 from permdist._interrupts import parts
-from permdist._limits import need_memory
 from permdist.distributions.batches import log_probs
 from permdist.distributions.drawn import (
     first_counted,
@@ -149,7 +148,6 @@ class Distribution(ExactAnswers):
         number, n = math.prod(shape), self.n_items
         if number * n <= FEW_ENTRIES:
             return self._sample(number, generator).reshape(*shape, n)
-        need_memory(f"size: {number:,} orders of {n:,} items", 8.0 * number * n)
         # Blocks draw the same numbers one after the other, and Ctrl-C ends them.
         blocks = list(parts(number, 10.0 * n))
         if len(blocks) == 1:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from permdist._check import as_array, finite, frozen
-from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist._ragged import rows_of
 from permdist.ballots import Ballots
@@ -189,7 +188,6 @@ class DavidsonLuce(TiedRankings):
         if data.largest_tie >= len(deltas) or (deltas[data.sizes] == 0.0).any():
             raise ValueError("ballots: expected no probability of 0, got ties of such a size")
         number, n = data.n_ballots, self.n_items
-        need_memory(f"ballots: gradients of {number:,} ballots", 8.0 * number * (n + len(deltas)))
         owner = rows_of(data.ptr)
         signs = data.signs[owner]
         by_utility, by_tie = log_prob_slopes(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._interrupts import parts
-from permdist._limits import need_memory
 from permdist.distributions.estimates import EstimatedOrder, Estimates, mean_of, means_of
 from permdist.distributions.tied_draws import pairs_drawn
 from permdist.rankings import check_orders, order_to_ranks
@@ -157,7 +156,6 @@ def _climb(order: IntArray, weigh: Callable[[IntArray], FloatArray]) -> IntArray
     """Exchange the two items that gain most, until no exchange gains anything."""
     n = len(order)
     above, below = np.triu_indices(n, 1)
-    need_memory(f"mode: the exchanges of {n:,} items", 8.0 * n * len(above))
     best, rows = float(weigh(order[None])[0]), np.arange(len(above))
     while len(rows):
         near = np.tile(order, (len(rows), 1))

@@ -22,7 +22,7 @@ from permdist.rankings import check_orders, order_by_scores
 from permdist.sums.lattice import NotExactError
 from permdist.sums.nested import MAX_SPREAD, REACH, log_probs, posterior_means
 from permdist.sums.positions import RandomNoise
-from permdist.sums.utilities import Noise, at_nodes, need_pairs, nodes
+from permdist.sums.utilities import Noise, at_nodes, nodes
 from permdist.targets.base import unknown
 
 if TYPE_CHECKING:
@@ -80,7 +80,6 @@ class GaussianScores(RandomUtility):
 
     def _pairwise(self) -> FloatArray:
         """Return ``P[i, j] = Phi((s_i - s_j) / (sqrt(2) scale))``; 0 on the diagonal."""
-        need_pairs(self.n_items)
         result = ndtr((self._narrowed[:, None] - self._narrowed[None, :]) / np.sqrt(2.0))
         np.fill_diagonal(result, 0.0)
         return result

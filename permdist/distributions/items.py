@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._check import grades
-from permdist._limits import need_memory
+from permdist._check import check_size, grades
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +43,7 @@ class Items:
     def names(self) -> tuple[str, ...]:
         """Item names, used in reprs, tables and plots; the items' numbers by default."""
         if self._given_names is None:
-            need_memory(f"n_items: the names of {self.n_items:,} items", 70.0 * self.n_items)
+            check_size(f"n_items: the names of {self.n_items:,} items", 70.0 * self.n_items)
             return tuple(str(item) for item in range(self._n_items))
         return self._given_names
 

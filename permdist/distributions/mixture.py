@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import logsumexp
 
 from permdist._check import as_rng, batch_shape, finite, frozen
-from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist.ballots import Ballots, Collection, is_item_lists
 from permdist.distributions.base import Distribution, NotExactError
@@ -222,7 +221,6 @@ class Mixture(Distribution):
         """
         shape, generator = batch_shape(size), as_rng(rng)
         number, n = math.prod(shape), self.n_items
-        need_memory(f"size: {number:,} orders of {n:,} items", 8.0 * number * n)
         orders, numbers = self._draw(number, generator)
         return orders.reshape(*shape, n), numbers.reshape(shape)[()]
 

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from permdist._check import as_rng, batch_shape, grades
-from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist.distributions.pair_model import PairModel, arrange
 from permdist.measures import AUC, KendallTau, Measure, parse
@@ -83,7 +82,6 @@ class PairSigns(PairModel):
             labels antisymmetric matrices with 0 where labels are equal.
         """
         shape, chance = batch_shape(size), self.pair_probabilities()
-        need_memory(f"size: {shape} sign matrices", 12.0 * math.prod(shape) * chance.size)
         drawn = as_rng(rng).random((math.prod(shape), *chance.shape)) < chance
         signs = np.where(drawn, 1, -1).astype(np.int8)
         if not self._is_binary:

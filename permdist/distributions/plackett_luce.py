@@ -11,7 +11,6 @@ from scipy.special import expit
 
 from permdist._check import as_rng, batch_shape, count
 from permdist._interrupts import parts
-from permdist._limits import need_memory
 from permdist._offer import offer_strategy
 from permdist.ballots import (
     Ballots,
@@ -34,7 +33,7 @@ from permdist.rankings.partial import (
 )
 from permdist.sums import luce
 from permdist.sums.positions import RandomNoise
-from permdist.sums.utilities import Noise, at_nodes, need_pairs, nodes
+from permdist.sums.utilities import Noise, at_nodes, nodes
 from permdist.targets.plackett_luce import plackett_luce_target
 
 if TYPE_CHECKING:
@@ -154,7 +153,6 @@ class PlackettLuce(RandomUtility):
         """
         lists = self._lists(orders, subset)
         flat = lists.reshape(-1, lists.shape[-1])
-        need_memory(f"orders: gradients of {len(flat):,} orders", 8.0 * len(flat) * self.n_items)
         result = np.empty((len(flat), self.n_items))
         for a, b in parts(len(flat), 10.0 * self.n_items):
             result[a:b] = luce.log_prob_gradient(flat[a:b], self._centered, not subset)
@@ -184,7 +182,6 @@ class PlackettLuce(RandomUtility):
         shape = batch_shape(size)
         number = math.prod(shape)
         generator = as_rng(rng)
-        need_memory(f"size: {number:,} lists of {kept:,} items", 8.0 * number * kept)
         by_tree = self._is_plain and kept * 8 < self.n_items
         worths, drawn = np.exp(self._centered), np.empty((number, kept), dtype=np.int64)
         for a, b in parts(number, 20.0 * kept if by_tree else 10.0 * self.n_items):
@@ -216,7 +213,6 @@ class PlackettLuce(RandomUtility):
 
     def _pairwise(self) -> FloatArray:
         """Return ``P[i, j] = 1 / (1 + exp(s_j - s_i))``; 0 on the diagonal."""
-        need_pairs(self.n_items)
         with np.errstate(over="ignore"):
             result = expit(self._scores[:, None] - self._scores[None, :])
         np.fill_diagonal(result, 0.0)

@@ -11,7 +11,6 @@ import numpy as np
 
 from permdist._check import as_rng, batch_shape, choice, count
 from permdist._interrupts import parts
-from permdist._limits import need_memory
 from permdist.distributions.base import DEFAULT_DRAWS, METHODS, NotExactError
 from permdist.distributions.estimates import Estimate, Estimates, mean_of, means_of
 from permdist.distributions.items import Items
@@ -110,7 +109,6 @@ class TiedRankings(Items, ABC):
         """
         shape = batch_shape(size)
         number, n = math.prod(shape), self.n_items
-        need_memory(f"size: {number:,} rankings of {n:,} items", 8.0 * number * n)
         ranks = np.empty((number, n), dtype=np.int64)
         start = 0
         for drawn, _ in self._blocks(number, rng):

@@ -12,7 +12,6 @@ import numpy as np
 from permdist._check import as_array, as_rng, batch_shape, count, finite, grades
 from permdist._html import block, note, table
 from permdist._interrupts import parts
-from permdist._limits import need_memory
 from permdist._ragged import bounds, pointers
 from permdist._threads import in_threads
 from permdist.distributions.exposures import position_weights
@@ -206,8 +205,6 @@ class RandomUtilityBatch(Items):
         """
         shape, generator = batch_shape(size), as_rng(rng)
         number, lists, total = math.prod(shape), len(self._ptr) - 1, int(self._ptr[-1])
-        cells = number * lists * self.n_items
-        need_memory(f"size: {number:,} orders of {lists:,} lists", 16.0 * cells)
         orders = np.empty((number, lists, self.n_items), dtype=np.int64)
         for a, b in parts(number, 20.0 * total):
             self._order(self._keys(b - a, generator), orders[a:b])
@@ -524,7 +521,6 @@ class RandomUtilityBatch(Items):
     def _tables(self, what: str, of: Callable[[Any], FloatArray]) -> FloatArray:
         """Return a table (n, n) for each list, computed list by list."""
         n, lists = self.n_items, len(self._ptr) - 1
-        need_memory(f"{what}: tables of {lists:,} lists of {n:,} items", 8.0 * lists * n * n)
         result, mask = np.zeros((lists, n, n)), self._mask.reshape(-1, n)
 
         def work(first: int, last: int) -> None:

@@ -11,7 +11,6 @@ from scipy.linalg import lapack
 from scipy.sparse import csgraph
 
 from permdist._check import count, finite
-from permdist._limits import need_memory
 from permdist.ballots import fading
 from permdist.ballots.flat import entries_of
 from permdist.ballots.rankings import listing
@@ -114,9 +113,6 @@ def fit_ballots(
         importance=fading(ballots.times, half_life),
         shift=shift,
     )
-    if not many or likelihood.design is not None:
-        what = f"n_items: equations of {likelihood.size:,} parameters"
-        need_memory(what, 40.0 * likelihood.size**2)
     chosen = as_prior(prior)
     if chosen is None and likelihood.design is None:
         check_connected(data)

@@ -8,7 +8,6 @@ import numpy as np
 from scipy import linalg
 
 from permdist._check import as_rng, count, finite
-from permdist._limits import need_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +122,6 @@ def draw_blocks(covariance: FloatArray, draws: int, rng: RandomState) -> Iterato
     rng : int, numpy.random.Generator or None
     """
     draws, generator, factor = count("draws", draws), as_rng(rng), root(covariance)
-    need_memory(f"draws: {draws:,} numbers", 8.0 * draws)
     for start in range(0, draws, BLOCK):
         # Draw by draw, so that more draws begin with the same ones.
         normals = generator.standard_normal((min(BLOCK, draws - start), factor.shape[1]))

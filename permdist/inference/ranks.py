@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from permdist._limits import need_memory
 from permdist.inference.comparisons import greatest_errors, upper_quantile, z_values
 from permdist.inference.normal import (
     DRAWS,
@@ -104,8 +103,6 @@ def rank_sets(
 
 def error_draws(matrix: FloatArray, draws: int, rng: RandomState) -> list[FloatArray]:
     """Return simulated errors of scores with a covariance, all at once."""
-    n = len(matrix)
-    need_memory(f"draws: {draws:,} of {n:,} scores", 8.0 * draws * n, "use fewer")
     return list(draw_blocks(matrix, draws, rng))
 
 

@@ -18,7 +18,6 @@ from scipy.sparse import csgraph
 from permdist._conjugate import descend
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 from permdist.inference.likelihood import Likelihood, Penalty
 from permdist.inference.priors import PseudoWins, Ridge
 
@@ -33,8 +32,6 @@ DENSE_ITEMS = 2000
 MAX_DESCENT = 20_000
 # The precision of a solution that is for its eigenvalues.
 PROBE = 1e-6
-# The bytes that each pair of alternatives of a record takes, and each item.
-PAIR_BYTES, ITEM_BYTES = 60.0, 200.0
 
 
 class Solved(NamedTuple):
@@ -176,13 +173,7 @@ class SparseLikelihood(Likelihood):
         The last are those of the pairs of each record, one after the other.
         """
         data = self.ballots
-        n, widths = data.n_items, np.diff(data.ptr)
-        number = float((widths.astype(np.float64) * (widths - 1)).sum()) / 2.0
-        need_memory(
-            f"ballots: {number:,.0f} pairs of alternatives",
-            PAIR_BYTES * number + ITEM_BYTES * n,
-            "leave the longest ones out",
-        )
+        n = data.n_items
         codes = _pairs(data.items, data.ptr, n)
         cells, places = np.unique(codes, return_inverse=True)
         del codes

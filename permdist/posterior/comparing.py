@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import logsumexp
 
-from permdist._limits import need_memory
 from permdist.diagnostics.summary import load_arviz
 from permdist.posterior.groups import groups_of, to_arviz
 
@@ -68,11 +67,6 @@ def _units(posterior: Posterior, copies: IntArray) -> Any:
     values = posterior.log_likelihood()
     if weights is not None:
         values = values / np.where(weights > 0.0, weights, 1.0)
-    need_memory(
-        f"loo: {len(posterior.flat):,} draws of {int(copies.sum()):,} observations",
-        24.0 * len(posterior.flat) * float(copies.sum()),
-        "keep fewer draws",
-    )
     both = groups_of(posterior, ["posterior"], 1, 0)
     repeated = np.repeat(values, copies, axis=2)
     likelihood = both["posterior"].drop_vars(list(both["posterior"].data_vars))

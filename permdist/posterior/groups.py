@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, choice, count
-from permdist._limits import need_memory
 from permdist.ballots import Ballots
 from permdist.diagnostics.summary import load_arviz
 
@@ -173,11 +172,6 @@ def _replicated(
             one = as_variables(problem, problem.replicate(draw, rng))
         except NotImplementedError as error:
             raise _AbsentError(str(error)) from error
-        if not tables:
-            size = sum(np.asarray(values).nbytes for _, values in one.values())
-            need_memory(
-                f"predictive: {len(draws):,} replicates", 2.0 * len(draws) * size, "take fewer"
-            )
         tables.append(one)
     values = {
         name: (dims, np.stack([np.asarray(table[name][1]) for table in tables])[None])
@@ -220,11 +214,6 @@ def table_of_ranks(ballots: Ballots) -> NDArray[np.int16 | np.int32]:
     >>> table_of_ranks(Ballots.of([[2, 0, 1], [1, 2]], subset=True)).tolist()
     [[2, 3, 1], [0, 1, 2]]
     """
-    need_memory(
-        f"ballots: ranks of {ballots.n_ballots:,} ballots",
-        4.0 * ballots.n_ballots * ballots.n_items,
-        "leave the group out",
-    )
     kind = np.int16 if ballots.n_items < 2**15 else np.int32
     table = np.zeros((ballots.n_ballots, ballots.n_items), dtype=kind)
     lengths, buckets = np.diff(ballots.ptr), np.diff(ballots.stages)

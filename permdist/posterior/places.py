@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._limits import need_memory
-
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
     from permdist.posterior.problem import Problem, Variable
@@ -47,7 +45,6 @@ def ranks_of(problem: Problem, draws: FloatArray) -> IntArray:
     """
     variable = scored(problem)
     values = problem.split(draws)[variable.name]
-    need_memory(f"draws: the ranks of {len(draws):,} draws", 24.0 * values.size, "take fewer")
     keys = -values if variable.name in SCORES else values
     order = np.argsort(keys, axis=1, kind="stable")
     ranks = np.empty_like(order)

@@ -10,7 +10,6 @@ import numpy as np
 
 from permdist._check import as_rng, count
 from permdist._html import Shown, frame_cells
-from permdist._limits import need_memory
 from permdist._text import plural
 from permdist.inference.normal import check_level
 from permdist.posterior import places
@@ -164,13 +163,6 @@ class Posterior(Shown):
 
     def log_likelihood(self) -> FloatArray:
         """Return the log-likelihood of each observation, shape (chain, draw, observation)."""
-        n_draws = len(self.flat)
-        first = self.problem.log_likelihood(self.flat[:1])
-        need_memory(
-            f"log_likelihood: {n_draws:,} draws of {first.shape[1]:,} observations",
-            16.0 * n_draws * first.shape[1],
-            "leave it out with groups=['posterior', 'sample_stats'], or keep fewer draws",
-        )
         found = self.problem.log_likelihood(self.flat)
         return found.reshape(*self.draws.shape[:2], found.shape[1])
 

@@ -15,7 +15,6 @@ import numpy as np
 from permdist._chains import drive, worst_rhat
 from permdist._check import as_rng, count
 from permdist._compiling import seconds_without_compiling
-from permdist._limits import need_memory
 from permdist._progress import live_bar
 from permdist.posterior.chain import Chain
 from permdist.posterior.families import problem_of
@@ -101,8 +100,6 @@ def sample(
         tune = count("tune", tune, minimum=0)
     streams = as_rng(rng).spawn(chains)
     problem = problem_of(model, data, prior, **options)
-    what = f"draws: {chains:,} x {draws:,} draws of {problem.size:,} parameters"
-    need_memory(what, 8.0 * chains * draws * (problem.size + 1.0), "ask for fewer")
     store = None if checkpoint is None else Checkpoint(checkpoint, PARTS, KIND)
     try:
         found = None if store is None else store.header()

@@ -18,7 +18,6 @@ from permdist._check import choice, finite
 from permdist._interrupts import LONG, parts
 from permdist._inversions import count_inversions, weigh_inversions
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 from permdist._loops import sort
 from permdist.rankings.orders import _inverse, check_orders
 from permdist.rankings.partial import BucketOrder, TopK
@@ -214,12 +213,6 @@ def distance_matrix(
     for name, side in (("a", left), ("b", right)):
         if len(side.shape) != 1:
             raise ValueError(f"{name}: expected shape (rankings, n), got {(*side.shape, '...')}")
-    others = len(left.orders) if b is None else len(right.orders)
-    need_memory(
-        f"a, b: the distances of {len(left.orders):,} x {others:,} rankings",
-        32.0 * len(left.orders) * others,
-        "compare fewer at a time",
-    )
     if b is None:
         first, second = (index.astype(np.int64) for index in np.triu_indices(len(left.orders), 1))
         values = _compute(distance, left, left, first, second, normalize, penalty)
@@ -300,8 +293,6 @@ def _broadcast(
         first, second = np.broadcast_arrays(rows_a, rows_b)
     except ValueError as error:
         raise ValueError(f"b: batch shape {b} does not broadcast with that of a, {a}") from error
-    if first.size > 1:
-        need_memory(f"a, b: {first.size:,} distances", 32.0 * first.size)
     return first.flatten(), second.flatten(), first.shape
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from permdist._check import as_rng, batch_shape, count, finite, integers
 from permdist._interrupts import parts
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -136,7 +135,6 @@ def ranks_by_scores(scores: ArrayLike) -> IntArray:
 def identity(n_items: int) -> IntArray:
     """Return the order ``0, 1, .., n-1``."""
     n = count("n_items", n_items)
-    need_memory(f"n_items: an order of {n:,} items", 8.0 * n)
     return np.arange(n, dtype=np.int64)
 
 
@@ -201,7 +199,6 @@ def random_orders(
     number, generator = math.prod(shape), as_rng(rng)
     if number * n <= FEW_ENTRIES:
         return generator.permuted(np.broadcast_to(np.arange(n), (*shape, n)), axis=-1)
-    need_memory(f"size, n_items: {number:,} orders of {n:,} items", 8.0 * number * n)
     result = np.empty((number, n), dtype=np.int64)
     for a, b in parts(number, 10.0 * n):
         result[a:b] = generator.permuted(np.broadcast_to(np.arange(n), (b - a, n)), axis=-1)

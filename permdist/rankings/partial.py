@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from permdist._check import as_rng, choice, count, finite, integers
-from permdist._limits import need_memory
+from permdist._check import as_rng, check_size, choice, count, finite, integers
 from permdist._offer import offer_strategy
 from permdist.rankings.orders import check_orders, describe_fault, first_fault
 
@@ -246,7 +245,7 @@ class TopK:
 
     def to_bucket_order(self) -> BucketOrder:
         """Put all unlisted items into one last bucket."""
-        need_memory(f"n_items: a bucket order of {self.n_items:,} items", 300.0 * self.n_items)
+        check_size(f"n_items: a bucket order of {self.n_items:,} items", 300.0 * self.n_items)
         listed = set(self.items)
         rest = [item for item in range(self.n_items) if item not in listed]
         return BucketOrder([*([item] for item in self.items), *([rest] if rest else [])])

@@ -16,7 +16,6 @@ import numpy as np
 
 from permdist._check import frozen
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -45,7 +44,6 @@ def tree_of(scores: FloatArray, largest_tie: int) -> tuple[FloatArray, bool]:
     logs = not (-scores.min() < PLAIN_SPREAD and largest_tie * math.log(n) < PLAIN_SPREAD)
     leaves = 1 << max(n - 1, 0).bit_length()
     width = largest_tie * (largest_tie + 3) // 2
-    need_memory(f"scores: draws of {n:,} items with ties of {largest_tie:,}", 32.0 * leaves * width)
     tree = np.empty((2 * leaves, width))
     grow(tree, frozen(scores), largest_tie, logs)
     return tree, logs

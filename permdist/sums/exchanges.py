@@ -8,7 +8,6 @@ import numpy as np
 
 from permdist._exp import exp_down
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 from permdist._ragged import bounds, pointers, rows_of
 from permdist.sums.row_tables import decompose
 
@@ -60,7 +59,6 @@ class BatchExchanges:
         first = np.maximum.accumulate(np.where(new, np.arange(len(label)), 0))
         # Of each document, how many of its query have a lower label, and its first pair.
         self._lower = first - ptr[query]
-        need_memory(f"y: {int(self._lower.sum()):,} pairs", 32.0 * self._lower.sum())
         self._first_pair = pointers(self._lower)
         self.pair_ptr = self._first_pair[ptr]
         self.n_pairs = np.diff(self.pair_ptr)

@@ -13,7 +13,6 @@ import numpy as np
 
 from permdist._interrupts import parts, patiently
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 from permdist._ragged import pointers
 from permdist.sums.shape import count_down, count_up
 
@@ -131,7 +130,6 @@ class Lattice:
         """Draw orders by walking back from the complete state, shape (size, n)."""
         _ = self.log_partition  # there must be something to draw
         n, classes = len(self.shape.items), len(self.shape.classes)
-        need_memory(f"size: {size:,} orders of {n} items", 32.0 * size * n)
         inputs = self.weights, self.forward, *self._geometry
         taken = np.empty((size, n), dtype=np.int64)
         for a, b in parts(size, 5.0 * n * classes):

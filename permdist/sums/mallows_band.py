@@ -17,7 +17,6 @@ import numpy as np
 
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 from permdist.sums.mallows import DistanceSums, Moments, refuse_distances
 
 if TYPE_CHECKING:
@@ -126,13 +125,10 @@ class BandSums(DistanceSums):
     @cached_property
     def _rest(self) -> FloatArray:
         """What may follow each state, up to a factor per place, shape (n + 1, states)."""
-        states = len(_windows(self.band).masks)
-        need_memory(f"n_items: a band for {self.n:,} items", 8.0 * (self.n + 1) * states)
         return patiently(_work(self.n, self.band), _backward, *self._inputs)
 
     def rank_marginals(self) -> FloatArray:
         """Return rank marginals: 0 outside the band."""
-        need_memory(f"n_items: the rank marginals of {self.n:,} items", 8.0 * self.n**2)
         cost = 2.0 * _work(self.n, self.band)
         return np.minimum(patiently(cost, _marginals, *self._inputs, self._rest), 1.0)
 

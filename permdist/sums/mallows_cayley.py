@@ -14,7 +14,6 @@ import numpy as np
 from scipy.special import expit
 
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 from permdist.sums.mallows import DistanceSums, Moments, exchangeable, refuse_distances
 
 if TYPE_CHECKING:
@@ -73,7 +72,6 @@ class CayleySums(DistanceSums):
         n = self.n
         if not self.has_marginals:
             return None
-        need_memory(f"n_items: the rank marginals of {n:,} items", 8.0 * n**2)
         if n == 1:
             return np.ones((1, 1))
         result = np.full((n, n), expit(self._odds[0]) / (n - 1))
@@ -85,7 +83,6 @@ class CayleySums(DistanceSums):
         n = self.n
         if not self.has_pairwise:
             return None
-        need_memory(f"n_items: the pairwise chances of {n:,} items", 40.0 * n**2)
         if n == 1:
             return np.zeros((1, 1))
         both = expit(-self._odds[0]) * (expit(-self._odds[1]) if n > 2 else 1.0)

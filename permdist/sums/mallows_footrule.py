@@ -21,7 +21,6 @@ import numpy as np
 
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 from permdist.sums.lattice import NotExactError
 from permdist.sums.mallows import DistanceSums, Moments, refuse_distances
 
@@ -87,12 +86,10 @@ class FootruleSums(DistanceSums):
                 f"footrule: draws and rank marginals are exact up to {MOST_ITEMS:,} items, this "
                 f"distribution has {n:,}; draw with permdist.samplers.run_chains"
             )
-        need_memory(f"n_items: the footrule's steps for {n:,} items", 24.0 * n * (n // 2 + 2))
         return patiently(20.0 * n**2, _chances, n, self.theta)
 
     def rank_marginals(self) -> FloatArray:
         """Return rank marginals: how long an open item stays open."""
-        need_memory(f"n_items: the rank marginals of {self.n:,} items", 8.0 * self.n**2)
         return np.minimum(patiently(2.0 * self.n**3, _marginals, self._steps), 1.0)
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:

@@ -18,7 +18,6 @@ import numpy as np
 from scipy.special import gammaln
 
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 from permdist.sums.mallows import DistanceSums, Moments, exchangeable
 
 if TYPE_CHECKING:
@@ -87,7 +86,6 @@ class HammingSums(DistanceSums):
     def rank_marginals(self) -> FloatArray:
         """Return rank marginals: an item stays, or goes to any other place."""
         n, (free, marked, _) = self.n, self._logs
-        need_memory(f"n_items: the rank marginals of {n:,} items", 8.0 * n**2)
         elsewhere = np.exp(self._log_ratio + marked[n - 1] - free[-1]) if n > 1 else 0.0
         result = np.full((n, n), elsewhere)
         np.fill_diagonal(result, np.exp(free[n - 1] - free[-1]))
@@ -95,7 +93,6 @@ class HammingSums(DistanceSums):
 
     def pairwise(self) -> FloatArray:
         """Return pairwise chances from where two items can go together."""
-        need_memory(f"n_items: the pairwise chances of {self.n:,} items", 40.0 * self.n**2)
         return np.zeros((1, 1)) if self.n == 1 else exchangeable(self.n, *self._pair_chances)
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:

@@ -14,7 +14,6 @@ import numpy as np
 
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 from permdist.sums.mallows import DistanceSums, Moments, refuse_distances
 
 if TYPE_CHECKING:
@@ -88,13 +87,11 @@ class KendallSums(DistanceSums):
 
     def rank_marginals(self) -> FloatArray:
         """Return rank marginals: follow each item, and how many better ones are left."""
-        need_memory(f"n_items: the rank marginals of {self.n:,} items", 16.0 * self.n**2)
         return np.minimum(patiently(3.0 * self.n**3, _marginals, self.thetas), 1.0)
 
     def pairwise(self) -> FloatArray:
         """Return pairwise chances: how many items are left above and between two."""
         n = self.n
-        need_memory(f"n_items: the pairwise chances of {n:,} items", 32.0 * n**2)
         same = bool((self.thetas == self.thetas[:1]).all())
         # With one parameter the items above a pair have no influence on it.
         ahead = patiently(3.0 * n**3, _leads, self.thetas, 0 if same else max(0, n - 2))

@@ -14,7 +14,6 @@ import numpy as np
 
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 from permdist.sums.lattice import Lattice, NotExactError
 from permdist.sums.mallows import DistanceSums, Moments, refuse_distances
 from permdist.sums.mallows_band import BandSums, band_for, least_theta
@@ -133,7 +132,6 @@ class UniformSums(DistanceSums):
 
     def rank_marginals(self) -> FloatArray:
         """Return rank marginals: all are equal."""
-        need_memory(f"n_items: the rank marginals of {self.n:,} items", 8.0 * self.n**2)
         return np.full((self.n, self.n), 1.0 / self.n)
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:

@@ -11,7 +11,6 @@ from scipy.special import log_ndtr
 
 from permdist._interrupts import parts, patiently
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 from permdist._loops import copy
 from permdist.sums.lattice import NotExactError
 
@@ -42,7 +41,6 @@ def posterior_means(orders: IntArray, standard: FloatArray) -> FloatArray:
     """Return the mean utility of each item given each order (rankings, n), same shape."""
     edges = _panels(standard)
     last, mirrored = _last(standard, edges), _last(-standard, -edges[::-1])
-    need_memory(f"orders: gradients of {len(orders):,} orders", 8.0 * orders.size)
     tables = standard, edges, last, mirrored, *_rules(), _integration_weights()
     result = np.empty(orders.shape)
     cost = 2.0 * WORK * last.size
@@ -69,9 +67,6 @@ def _panels(means: FloatArray) -> FloatArray:
 
 def _last(means: FloatArray, edges: FloatArray) -> FloatArray:
     """Return the innermost integrals, log Phi, at the nodes, shape (n, panels, nodes)."""
-    # This table, its mirror image, and two more to work with.
-    size = 40.0 * len(means) * len(edges) * NODES
-    need_memory(f"scores: the integrals of {len(means):,} items", size)
     return log_ndtr(_panel_nodes(edges)[None] - means[:, None, None])
 
 

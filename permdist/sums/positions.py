@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from permdist._limits import need_memory
 from permdist._ragged import pointers
 from permdist._threads import in_threads
 from permdist.sums import exposures as _exposures
 from permdist.sums import gaussian_positions, luce_positions
-from permdist.sums.gaussian_positions import BLOCK
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -117,13 +115,6 @@ class RandomNoise(NamedTuple):
         return slopes.reshape(-1, n).sum(axis=0)
 
     def _cost(self, ptr: IntArray, weight_ptr: IntArray) -> FloatArray:
-        """Check that the tables fit into memory; return about how long each query takes."""
+        """Return about how long each query takes."""
         sizes, counts = np.diff(ptr).astype(np.float64), np.diff(weight_ptr)
-        most = float((sizes * counts).max(initial=0.0))
-        need_memory(
-            f"measure: the first {int(counts.max(initial=0)):,} positions of up to "
-            f"{sizes.max(initial=0.0):,.0f} documents",
-            16.0 * BLOCK * most,
-            'pass a measure with a cut-off, such as "ndcg@10"',
-        )
         return COST * sizes * counts

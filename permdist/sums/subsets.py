@@ -21,7 +21,6 @@ import numpy as np
 
 from permdist._interrupts import patiently
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 from permdist.sums.lattice import NotExactError
 from permdist.sums.shape import level_steps
 
@@ -105,7 +104,6 @@ class Subsets:
     def sample(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw valid sign vectors as orders whose blocks ascend, shape (size, n)."""
         level_of = self._inputs[1]
-        need_memory(f"size: {size:,} orders of {len(level_of)} items", 16.0 * size * len(level_of))
         uniforms = rng.random((size, len(level_of)))
         return self._patiently(_walk_back, self._forward[1], level_of, uniforms)
 

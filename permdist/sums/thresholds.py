@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._limits import need_memory
 from permdist._ragged import bounds, pack, pointers
 from permdist.measures import NDCG
 from permdist.sums.batch import BatchInterleavings, refuse_cells
@@ -110,7 +109,6 @@ class BatchThresholds:
         *,
         shared: dict[Any, Any] | None = None,
     ) -> None:
-        _need_memory(labels, ptr)
         rows, above, weights, factors, counts = [], [], [], [], []
         for (a, b), factor in zip(bounds(ptr), scale.tolist(), strict=True):
             values, totals = np.unique(labels[a:b], return_counts=True)
@@ -169,18 +167,6 @@ class BatchThresholds:
     def _add(self, values: FloatArray) -> FloatArray:
         """Add up weighted values of thresholds, query by query."""
         return np.add.reduceat(self._weights * values, self._first)
-
-
-def _need_memory(labels: IntArray, ptr: IntArray) -> None:
-    """Refuse queries of so many different labels that a copy per threshold would not fit."""
-    rows, shapes = 0, set()  # equal shapes share a table
-    for a, b in bounds(ptr):
-        below = np.cumsum(np.unique(labels[a:b], return_counts=True)[1])[:-1]
-        rows += len(below) * (b - a)
-        shapes |= {(m, b - a - m) for m in below.tolist()}
-    cells = sum((m + 1) * (p + 1) for m, p in shapes)
-    what = f"graded: {rows:,} documents, each query once per threshold between its labels"
-    need_memory(what, 80 * rows + 16 * cells, "use graded=False or fewer different labels")
 
 
 def threshold_weights(measure: Measure, labels: IntArray, totals: IntArray) -> FloatArray:

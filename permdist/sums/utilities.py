@@ -13,7 +13,6 @@ import numpy as np
 
 from permdist._interrupts import parts
 from permdist._kernels import kernel
-from permdist._limits import need_memory
 from permdist._loops import copy
 
 if TYPE_CHECKING:
@@ -49,22 +48,14 @@ def nodes(scores: FloatArray, low: float, high: float, gap: float, step: float) 
     return np.concatenate([np.arange(a, b + 1) for a, b in zip(first, last, strict=True)]) * step
 
 
-def need_pairs(n_items: int) -> None:
-    """Raise MemoryError if a table of all pairs of items does not fit into memory."""
-    need_memory(f"pairwise: all pairs of {n_items:,} items", 24.0 * n_items**2)
-
-
 def at_nodes(x: FloatArray, scores: FloatArray) -> FloatArray:
-    """Return the distance of every node from every score, shape (nodes, n), if all of it fits."""
-    # The noise has four tables of this size, and making them takes about as many.
-    need_memory(f"scores: the noise of {len(scores):,} items", 64.0 * len(x) * len(scores))
+    """Return the distance of every node from every score, shape (nodes, n)."""
     return x[:, None] - scores
 
 
 def marginals(noise: Noise, kept: int) -> FloatArray:
     """Return the probabilities of the first `kept` positions, shape (n, kept)."""
     nodes, n = noise.above.shape
-    need_memory(f"scores: the positions of {n:,} items", 16.0 * n * kept)
     weighted, result = noise.density * noise.step, np.zeros((n, kept))
     work = _work_space(n, kept)
     # Halving costs a logarithm; the sums are vectorized.

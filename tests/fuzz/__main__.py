@@ -12,7 +12,7 @@ if __name__ == "__main__":
         os.environ.setdefault(name, "1")
     os.environ.setdefault("MPLBACKEND", "Agg")
     # What the library may take is less than what the guard allows: it has to refuse in time.
-    os.environ.setdefault("PERMDIST_MEMORY_LIMIT", "500M")
+    os.environ.setdefault("PERMDIST_MEMORY_LIMIT", "500e6")
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
     from fuzz.run import main
 
