@@ -18,7 +18,6 @@ import numpy as np
 
 from permdist._check import choice, finite, grades
 from permdist._groups import group_queries
-from permdist._interrupts import patiently
 from permdist._inversions import different_pairs
 from permdist._kernels import kernel
 from permdist.measures import AP, AUC, NDCG, Measure, parse
@@ -218,7 +217,7 @@ class TypeTwo(Bound):
             raise ValueError(f"scores: {n} documents with these labels have too many permutations")
         kind = TERMS.index(self.kind)
         inputs = exponents[perfect], exponents[~perfect], losses[~perfect], kind
-        return float(patiently(4.0 * len(inputs[0]) * len(inputs[1]), _sum_terms, *inputs))
+        return float(_sum_terms(*inputs))
 
 
 class QueryInterleavings:
@@ -282,10 +281,10 @@ class QueryInterleavings:
     def _walk(
         self, scores: FloatArray, perfect: float, kind: int, of_perfect: bool
     ) -> tuple[float, float]:
-        cost = self.need_walk() * 2.0 * len(self.labels)
+        self.need_walk()
         inputs = scores, self.totals, self._steps, self._unit, self.good_bad
         missing = self.ideal - self._offset
-        found = patiently(cost, _walk, *inputs, missing, perfect, kind, of_perfect)
+        found = _walk(*inputs, missing, perfect, kind, of_perfect)
         return float(found[0]), float(found[1])
 
     def lowest_perfect(self) -> float:

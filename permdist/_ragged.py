@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from permdist._typing import IntArray
 
+BLOCK = 2_000_000  # entries of a block of rows
+
 
 def pointers(sizes: ArrayLike) -> IntArray:
     """Return where each row starts, and the total: shape (rows + 1,).
@@ -41,6 +43,20 @@ def bounds(ptr: IntArray) -> list[tuple[int, int]]:
     [(0, 2), (2, 5)]
     """
     return list(pairwise(ptr.tolist()))
+
+
+def row_blocks(length: int, width: int) -> list[tuple[int, int]]:
+    """Cut rows of a table into ranges of about two million entries each; usually there is one.
+
+    Examples
+    --------
+    >>> row_blocks(5, 10)
+    [(0, 5)]
+    >>> row_blocks(5, 1_000_000)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    size = max(1, BLOCK // max(1, width))
+    return [(start, min(start + size, length)) for start in range(0, length, size)]
 
 
 def rows_of(ptr: IntArray) -> IntArray:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextvars
 import os
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-
-from permdist._interrupts import LONG, patiently
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 SMALL = 250_000.0  # less than this, in steps of some nanoseconds, gains nothing from threads
+LOOK = 0.1  # seconds between two looks at the signals, where a wait cannot be interrupted
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -44,27 +45,51 @@ def in_threads(work: Callable[[int, int], None], cost: FloatArray, n_jobs: int |
         return
     workers = n_threads(n_jobs)
     total = np.concatenate([[0.0], np.cumsum(cost)])
-    parts = min(4 * workers, len(cost), int(total[-1] / max(SMALL, 1.0)) + 1) if workers > 1 else 1
+    parts = min(4 * workers, len(cost), int(total[-1] / SMALL) + 1) if workers > 1 else 1
     cuts = np.searchsorted(total, np.linspace(0.0, total[-1], parts + 1))
     cuts[0], cuts[-1] = 0, len(cost)
     ranges = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
-    if len(ranges) == 1:
-        patiently(total[-1], work, *ranges[0])
-        return
-    if total[-1] > LONG:  # this thread waits, so that Ctrl-C ends it
-        list(_pool(workers).map(lambda part: work(*part), ranges))
-        return
-    rest = iter(ranges)  # of a list: each range goes to one thread
+    map_blocks(lambda part: work(*ranges[part]), len(ranges), n_jobs)
+
+
+def run_interruptible(function: Callable[..., Result], *args: Any) -> Result:
+    """Run a long call in a thread so that Ctrl-C can interrupt it.
+
+    On Ctrl-C `KeyboardInterrupt` is raised at once; the call itself ends in the background, and
+    its result is discarded.
+
+    Parameters
+    ----------
+    function : callable
+        A kernel or an external solver that releases the global lock. It must not need to be undone.
+    *args
+        Its arguments.
+
+    Returns
+    -------
+    object
+        What the function returns.
+
+    Examples
+    --------
+    >>> run_interruptible(sum, [1, 2])
+    3
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return function(*args)
+    # What numpy does about overflow, say, is part of the context.
+    context, answer = contextvars.copy_context(), Future[Result]()
 
     def run() -> None:
-        for part in rest:
-            work(*part)
+        try:
+            answer.set_result(context.run(function, *args))
+        except BaseException as fault:
+            answer.set_exception(fault)
 
-    others = [_pool(workers).submit(run) for _ in range(workers - 1)]
-    run()
-    for other in others:
-        if not other.cancel():  # what has not begun finds nothing left
-            other.result()
+    threading.Thread(target=run, daemon=True).start()
+    while not answer.done():
+        wait([answer], LOOK)
+    return answer.result()
 
 
 @lru_cache(maxsize=8)

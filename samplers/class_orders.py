@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist.samplers.kernels.randomness import pick
 from permdist.sums.blocks import draw as draw_blocks
@@ -129,8 +128,7 @@ def move_particles(
     orders, target = particles.orders.copy(), np.ascontiguousarray(scores, dtype=np.float64)
     begin = particles.scores, particles.weight
     inputs = *begin, target, float(weight), *model, rng, sweeps, last_sweeps
-    cost = 500.0 * len(orders) * float(np.prod(model.sizes + 1.0))
-    gain, variance, logs = patiently(cost, _anneal, orders, *inputs)
+    gain, variance, logs = _anneal(orders, *inputs)
     return Particles(
         orders,
         target,

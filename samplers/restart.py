@@ -13,7 +13,6 @@ import numpy as np
 
 from permdist._check import as_rng, count, finite, grades
 from permdist._html import Shown, block, facts, note
-from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist._text import aligned
 from permdist.measures import Measure, parse
@@ -254,7 +253,7 @@ class RestartSampler:
                 order[label[order] == grade] = generator.permutation(members)
             out = orders[number * self.walk : (number + 1) * self.walk]
             inputs = order, is_good, sizes, weights, generator, self.stride, self.warm_up, out
-            patiently((float(self.walk) * self.stride + self.warm_up) * width, _walk, *inputs)
+            _walk(*inputs)
         orders = orders[:size]
         delta = 1.0 - self.measure(orders, label)
         rung_of = np.repeat(rungs, self.walk)[:size]

@@ -1,4 +1,4 @@
-"""Ctrl-C ends every long call soon, and costs short ones nothing."""
+"""Ctrl-C ends long calls between draws, iterations and blocks."""
 
 import os
 import queue
@@ -12,8 +12,8 @@ import warnings
 import numpy as np
 import pytest
 
-from permdist import GoodBad, PlackettLuce
-from permdist._interrupts import LONG, parts, patiently
+from permdist import GaussianScores, GoodBad, PlackettLuce, WeightedOrders, rankings
+from permdist._threads import run_interruptible
 
 # Each takes far longer than the second after which it is interrupted; a small one before it makes
 # sure that the kernels are compiled.
@@ -21,9 +21,9 @@ CHILD = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 import numpy as np
-from permdist import GaussianScores, GoodBad, PlackettLuce, data, rankings
+from permdist import GoodBad, PlackettLuce, data
 from permdist.models import ConvexLoss
-from permdist.samplers import RestartSampler, run_chains
+from permdist.samplers import run_chains
 
 def labels(n):
     return np.arange(n) % 2
@@ -32,20 +32,8 @@ def query(n):
     return data.Queries(np.random.default_rng(0).normal(size=(n, 2)), labels(n), np.zeros(n))
 
 CALLS = {
-    "marginals": (lambda n: PlackettLuce(np.linspace(0, 1, n)).rank_marginals(), 9, 4000),
-    "gradient": (
-        lambda n: GaussianScores(np.linspace(0, 1, n)).expect_gradient("ndcg", labels(n)), 9, 3000
-    ),
-    "expect": (lambda n: PlackettLuce(np.linspace(0, 1, n)).expect("ap", labels(n)), 9, 5000),
-    "lattice": (
-        lambda n: GoodBad(np.linspace(0, 1, n), labels(n), tilt="ap").expect_gradient("ap"), 5, 21
-    ),
-    "order": (lambda n: GaussianScores(np.linspace(0, 1, n)).log_prob(np.arange(n)), 5, 4000),
-    "distances": (
-        lambda n: rankings.distance_matrix(rankings.random_orders(n // 100 + 2, n, rng=0)), 9, 9000
-    ),
     "draws": (lambda n: PlackettLuce(np.zeros(n)).sample(5 * n, rng=0), 9, 10_000),
-    "learner": (lambda n: ConvexLoss("ap", n_jobs=1, max_iter=2).fit(query(n)), 9, 8000),
+    "learner": (lambda n: ConvexLoss("ap", n_jobs=1, max_iter=10**6, tol=0).fit(query(n)), 9, 3000),
     "thin": (
         lambda n: run_chains(
             GoodBad(np.arange(9.0), labels(9)), 5, tune=0, thin=10**n, kernel="adjacent", rng=0
@@ -53,7 +41,6 @@ CALLS = {
         1,
         10,
     ),
-    "stride": (lambda n: RestartSampler(stride=10**n).sample(labels(9), 9, rng=0), 1, 9),
 }
 for name in sys.argv[1:]:
     call, small, large = CALLS[name]
@@ -66,32 +53,25 @@ for name in sys.argv[1:]:
         print("interrupted", flush=True)
     sys.stdin.readline()
 """
-GROUPS = (
-    ("marginals", "gradient", "expect", "distances", "draws", "order"),
-    ("learner", "stride", "thin", "lattice"),
-)
+NAMES = ("draws", "learner", "thin")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
-@pytest.mark.parametrize("names", GROUPS, ids=lambda names: names[0])
-def test_ctrl_c_ends_long_calls(names):
+def test_ctrl_c_ends_long_calls():
     # As in a background job of a script, which is told to ignore Ctrl-C and hands that on.
     ignoring = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
-    command = [*ignoring, sys.executable, "-W", "error", "-c", CHILD, *names]
+    command = [*ignoring, sys.executable, "-W", "error", "-c", CHILD, *NAMES]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, **pipes) as child:
         lines = queue.Queue()
         reader = threading.Thread(target=lambda: [*map(lines.put, child.stdout)])
         reader.start()
         try:
-            for name in names:
+            for name in NAMES:
                 assert lines.get(timeout=120) == "start\n", name
                 time.sleep(0.5)
                 child.send_signal(signal.SIGINT)
-                begin = time.perf_counter()
                 assert lines.get(timeout=30) == "interrupted\n", name
-                # One second is what is promised; the machine may have other things to do.
-                assert time.perf_counter() - begin < 3.0, name
                 child.stdin.write("\n")
                 child.stdin.flush()
         finally:
@@ -99,72 +79,46 @@ def test_ctrl_c_ends_long_calls(names):
             reader.join()
 
 
-def test_parts_cover_all_rows_once():
-    assert list(parts(0, 1e9)) == []
-    assert list(parts(7, 1.0)) == [(0, 7)]
-    assert list(parts(3, 1e30)) == [(0, 1), (1, 2), (2, 3)]
-    for cost in (0.0, 0.3, 1.0, 2.5, 100.0):
-        ranges = list(parts(1000, cost, most=50.0))
-        rows = [row for a, b in ranges for row in range(a, b)]
-        assert rows == list(range(1000))
-        assert all((b - a) * cost <= 50.0 or b - a == 1 for a, b in ranges)
-
-
-def test_a_long_call_is_made_in_a_thread_and_looks_like_any_other():
+def test_an_interruptible_call_is_made_in_a_thread_and_looks_like_any_other():
     def where(*given):
         return threading.current_thread(), given
 
-    assert patiently(LONG / 2, where, 1) == (threading.main_thread(), (1,))
-    thread, given = patiently(LONG, where, 1, 2)
+    thread, given = run_interruptible(where, 1, 2)
     assert thread is not threading.main_thread()
     assert given == (1, 2)
     with pytest.raises(ZeroDivisionError):
-        patiently(LONG, lambda: 1 / 0)
+        run_interruptible(lambda: 1 / 0)
     with np.errstate(over="ignore"), warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert patiently(LONG, lambda: np.float64(1e300) * np.float64(1e300)) == np.inf
+        assert run_interruptible(lambda: np.float64(1e300) * np.float64(1e300)) == np.inf
     found = []
-    inner = threading.Thread(target=lambda: found.append(patiently(LONG, where)[0]))
+    inner = threading.Thread(target=lambda: found.append(run_interruptible(where)[0]))
     inner.start()
     inner.join()
     assert found == [inner]
 
 
-def test_work_in_parts_has_the_same_bits(monkeypatch):
-    rng = np.random.default_rng(0)
-    scores, labels = rng.normal(size=12), rng.integers(0, 2, 12)
+def uniform(orders):
+    return np.zeros(len(orders))
 
-    def everything():
-        from permdist import GaussianScores, rankings
-        from permdist.measures import NDCG
 
-        luce, gauss = PlackettLuce(scores), GaussianScores(scores)
-        orders = luce.sample(30, rng=0)
-        model = GoodBad(scores, labels, space="interleavings", tilt="ap")
-        value, slope = gauss.expected_sum(NDCG().positional(labels))
-        return [
-            luce.rank_marginals(),
-            luce.top_k(3),
-            luce.expect("ap", labels),
-            value,
-            slope,
-            luce.log_prob(orders),
-            luce.log_prob(orders[:, :4], subset=False),
-            luce.log_prob_gradient(orders),
-            gauss.log_prob(orders[:5]),
-            gauss.log_prob_gradient(orders[:5]),
-            rankings.distance_matrix(orders),
-            rankings.distance_matrix(orders, orders[:4], distance="ulam"),
-            rankings.kendall(rankings.TopK([1, 2], 12), orders),
-            rankings.weighted_kendall(orders, orders[0]),
-            model.expect_gradient("ap"),
-            model.rank_marginals(),
-        ]
-
-    whole = everything()
-    monkeypatch.setitem(parts.__kwdefaults__, "most", 50.0)
-    monkeypatch.setattr("permdist._interrupts.LONG", 50.0)
-    monkeypatch.setattr("permdist.rankings.distances.LONG", 50.0)
-    monkeypatch.setattr("permdist.distributions.plackett_luce.FEW_ENTRIES", 0)
-    for expected, found in zip(whole, everything(), strict=True):
-        assert np.array_equal(expected, found)
+def test_a_batch_drawn_in_blocks_has_the_same_bits(monkeypatch):
+    signs = {"labels": [1, 0, 0, 1, 0], "scores": [0.1, 0.5, 0.2, 0.9, -1.0]}
+    models = (
+        PlackettLuce([0.1, 0.5, 0.2, 0.9, -1.0]),
+        PlackettLuce([900.0, 0.5, 0.2, 0.9, -1.0]),
+        GaussianScores([0.1, 0.5, 0.2, 0.9, -1.0]),
+        GoodBad(**signs),
+        GoodBad(**signs, space="interleavings"),
+        WeightedOrders(5, log_weight=uniform),
+    )
+    whole = [model.sample((7, 3), rng=1) for model in models]
+    tops = models[0].sample_top_k(2, 21, rng=1)
+    everything = rankings.random_orders(5, 21, rng=1)
+    monkeypatch.setattr("permdist._ragged.BLOCK", 20)
+    monkeypatch.setattr("permdist.distributions.base.FEW_ENTRIES", 0)
+    monkeypatch.setattr("permdist.rankings.orders.FEW_ENTRIES", 0)
+    for model, expected in zip(models, whole, strict=True):
+        assert np.array_equal(model.sample((7, 3), rng=1), expected)
+    assert np.array_equal(models[0].sample_top_k(2, 21, rng=1), tops)
+    assert np.array_equal(rankings.random_orders(5, 21, rng=1), everything)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist._loops import sort
 from permdist._ragged import pointers
@@ -143,12 +142,10 @@ class Tally:
         items = np.array(block.items) if numbers is None else numbers[block.items]
         records = pointers(np.bincount(block.ballot, minlength=block.n_ballots))
         _sort_buckets(items, block.ptr, block.sizes, block.stages)
-        done, cost = 0, 20.0 * (len(items) + block.n_ballots)
+        done = 0
         given = (items, block.ptr, block.sizes, block.stages, block.signs, records, block.weights)
         while True:
-            done = patiently(
-                cost,
-                _count,
+            done = _count(
                 *given,
                 done,
                 self._items,

@@ -1,6 +1,5 @@
 """The command line: thin wrappers around the library, one file per command."""
 
-import contextlib
 import signal
 import sys
 import warnings
@@ -10,7 +9,6 @@ import typer
 from typer.core import TyperCommand
 
 from permdist import __version__
-from permdist._signals import handled
 from permdist.cli._errors import let_go_of_output, tell, without_debug
 from permdist.cli._shared import expanded, guarded
 from permdist.cli.compare import compare
@@ -112,7 +110,10 @@ def main() -> None:
     """
     with without_debug(sys.argv[1:]) as arguments:
         try:
-            with warnings.catch_warnings(), _ended_by(signal.SIGTERM):
+            # Batch systems end commands by SIGTERM; one that the parent ignores stays ignored.
+            if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
+                signal.signal(signal.SIGTERM, signal.default_int_handler)
+            with warnings.catch_warnings():
                 warnings.showwarning = _show_warning
                 app(arguments)
         except KeyboardInterrupt:
@@ -122,13 +123,3 @@ def main() -> None:
             code = tell(error)
             let_go_of_output()
             sys.exit(code)
-
-
-def _ended_by(number: signal.Signals) -> contextlib.AbstractContextManager[None]:
-    """Treat a signal by which batch systems end a command like Ctrl-C.
-
-    A signal that the parent ignores (`nohup`, a background job) stays ignored.
-    """
-    if signal.getsignal(number) is signal.SIG_IGN:
-        return contextlib.nullcontext()
-    return handled(number, signal.default_int_handler)

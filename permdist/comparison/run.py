@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import signal
+import threading
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +16,6 @@ from permdist._check import count
 from permdist._deprecation import renamed_arguments
 from permdist._html import block, facts, note, record_frame
 from permdist._progress import live_bar
-from permdist._signals import handled
 from permdist.comparison.bayes import check_rope
 from permdist.comparison.choose import assemble
 from permdist.comparison.entries import (
@@ -279,7 +279,7 @@ def _run(
         else:
             pool = make_pool(n_jobs, return_as="generator_unordered", batch_size=1)
             # Workers ignore SIGINT; the parent shuts them down.
-            with handled(signal.SIGINT, signal.SIG_IGN):
+            with _ignoring_sigint():
                 finished = pool(itertools.starmap(delayed(run_fit), work))
         try:
             for number, outcome in _until_lost(finished):
@@ -292,6 +292,19 @@ def _run(
                     warnings.filterwarnings("ignore", ".*tasks which were still being processed")
                     finished.close()
     return [known[first[key]] or Outcome(error="not run") for key in same]
+
+
+@contextlib.contextmanager
+def _ignoring_sigint() -> Iterator[None]:
+    """Ignore Ctrl-C inside the block, as processes started in it then do."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
 
 
 def _in_turn(fits: Sequence[Fit], missing: Iterable[int]) -> list[int]:

@@ -9,7 +9,6 @@ import numpy as np
 
 from permdist._check import frozen
 from permdist._html import Shown
-from permdist._interrupts import patiently
 from permdist._kernels import kernel
 
 if TYPE_CHECKING:
@@ -133,10 +132,7 @@ def count_pairs(ballots: Ballots, weights: FloatArray | None = None) -> Majoriti
     wins, ties = np.zeros((n, n)), np.zeros((n, n))
     last = np.append(ballots.ballot[1:] != ballots.ballot[:-1], True)
     chosen = ballots.weights if weights is None else weights
-    lengths = np.diff(ballots.ptr).astype(np.float64)
-    patiently(
-        float((lengths**2).sum()),
-        _count,
+    _count(
         ballots.items,
         ballots.ptr,
         ballots.sizes,

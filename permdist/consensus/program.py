@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from permdist._interrupts import patiently
 from permdist._kernels import kernel
+from permdist._threads import run_interruptible
 from permdist.consensus.cuts import Cuts, odd_circles, triangle_rows
 from permdist.consensus.search import search
 
@@ -284,7 +284,7 @@ def _branch(state: _State) -> None:
 
 def _called(solver: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Call a solver so that Ctrl-C ends it."""
-    return patiently(np.inf, partial(solver, *args, **options))
+    return run_interruptible(partial(solver, *args, **options))
 
 
 def _signs(margins: FloatArray) -> FloatArray:

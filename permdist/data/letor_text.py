@@ -9,7 +9,6 @@ import numpy as np
 
 from permdist._check import check_size
 from permdist._files import read_number
-from permdist._interrupts import patiently
 from permdist.data.letor_scan import (
     BINARY,
     FAULTS,
@@ -100,7 +99,7 @@ def count_text(text: Text, n_features: int | None) -> tuple[int, int, int]:
         The number of features is `n_features` or follows from the highest number in the text.
     """
     file, buffer = text.file, np.frombuffer(text.raw, dtype=np.uint8)
-    lines, highest, slow, line, fault = patiently(len(buffer), count_lines, buffer)
+    lines, highest, slow, line, fault = count_lines(buffer)
     if fault:
         raise bad_line(text, line, fault)
     width = max(highest + 1 - text.base, 0)
@@ -161,8 +160,7 @@ def _scan(text: Text, lines: int, width: int, slow: int) -> tuple[Lines, int, in
     late = np.empty((slow, 4), dtype=np.int64)
     into = X, labels, numbers, line_of, places, late
     how = text.with_ids, text.base, text.nan
-    cost = 2.0 * len(buffer)
-    rows, line, fault, n_late, numeric, used = patiently(cost, scan_lines, buffer, *into, *how)
+    rows, line, fault, n_late, numeric, used = scan_lines(buffer, *into, *how)
     X, labels, numbers = X[:rows], labels[:rows], numbers[:rows]
     line_of, places = line_of[:rows], places[:rows]
     line_of += text.line - 1

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import entr
 
 from permdist._check import as_rng, batch_shape, choice, count
-from permdist._interrupts import parts
+from permdist._ragged import row_blocks
 from permdist.distributions.batches import log_probs
 from permdist.distributions.drawn import (
     first_counted,
@@ -149,7 +149,7 @@ class Distribution(ExactAnswers):
         if number * n <= FEW_ENTRIES:
             return self._sample(number, generator).reshape(*shape, n)
         # Blocks draw the same numbers one after the other, and Ctrl-C ends them.
-        blocks = list(parts(number, 10.0 * n))
+        blocks = list(row_blocks(number, n))
         if len(blocks) == 1:
             return self._sample(number, generator).reshape(*shape, n)
         orders = np.empty((number, n), dtype=np.int64)

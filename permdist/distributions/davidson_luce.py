@@ -408,11 +408,6 @@ class DavidsonLuce(TiedRankings):
         scores, ties = frozen(self._narrow), frozen(self._log_deltas)
         return davidson_draws.draw(frozen(tree), logs, scores, ties, uniforms)
 
-    @property
-    def _draw_cost(self) -> float:
-        depth = self.n_items.bit_length() + 1
-        return 10.0 * self.n_items * depth * self.largest_tie**2
-
     def _add_up(self, *, numbered: bool = False, codes: IntArray | None = None) -> Sums:
         return davidson_sets.add_up(self._narrow, self._log_deltas, numbered=numbered, codes=codes)
 

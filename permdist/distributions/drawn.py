@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._interrupts import parts
+from permdist._ragged import row_blocks
 from permdist.distributions.estimates import EstimatedOrder, Estimates, mean_of, means_of
 from permdist.distributions.tied_draws import pairs_drawn
 from permdist.rankings import check_orders, order_to_ranks
@@ -121,7 +121,7 @@ def shares_of_chains(
 
 def _added(orders: AnyIntArray, counted: Callable[[AnyIntArray], FloatArray]) -> FloatArray:
     """Count block by block, so that tables of all pairs stay small and Ctrl-C ends it."""
-    blocks = parts(len(orders), float(orders.shape[-1] ** 2))
+    blocks = row_blocks(len(orders), orders.shape[-1] ** 2)
     return np.sum([counted(orders[a:b]) for a, b in blocks], axis=0)
 
 

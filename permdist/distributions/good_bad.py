@@ -9,7 +9,6 @@ import numpy as np
 
 from permdist._check import choice
 from permdist._deprecation import warn_renamed
-from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist._offer import offer_strategy
 from permdist.distributions.base import DEFAULT_DRAWS, METHODS, Distribution, Estimate
@@ -249,7 +248,7 @@ class GoodBad(PairModel, Distribution):
     def _by_scores(self, by_weights: FloatArray) -> FloatArray:
         """Carry derivatives by log-weights over to the scores."""
         inputs = by_weights, *self._shape.geometry, *self._levels
-        return self._scale * patiently(4.0 * by_weights.size, _by_scores, *inputs)
+        return self._scale * _by_scores(*inputs)
 
     def _labels(self, labels: ArrayLike | None) -> IntArray:
         return self._own_labels if labels is None else super()._labels(labels)

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import expit
 
 from permdist._check import as_rng, batch_shape, count
-from permdist._interrupts import parts
 from permdist._offer import offer_strategy
+from permdist._ragged import row_blocks
 from permdist.ballots import (
     Ballots,
     Collection,
@@ -24,7 +24,6 @@ from permdist.distributions.gaps import narrowed
 from permdist.distributions.random_utility import RandomUtility
 from permdist.inference.likelihood import ballot_log_prob
 from permdist.rankings import TopK
-from permdist.rankings.orders import FEW_ENTRIES
 from permdist.rankings.partial import (
     check_lists,
     check_subset,
@@ -130,12 +129,7 @@ class PlackettLuce(RandomUtility):
             compute, inputs = luce.log_prob, (self._centered, np.exp(self._centered), not subset)
         else:
             compute, inputs = luce.log_prob_spread, (self._scores, not subset)
-        if flat.size <= FEW_ENTRIES:
-            values = compute(flat, *inputs)
-        else:
-            ranges = parts(len(flat), 4.0 * self.n_items)
-            values = np.concatenate([compute(flat[a:b], *inputs) for a, b in ranges])
-        return values.reshape(lists.shape[:-1])[()]
+        return compute(flat, *inputs).reshape(lists.shape[:-1])[()]
 
     def log_prob_gradient(
         self, orders: ArrayLike | TopK, *, subset: bool | None = None
@@ -153,9 +147,7 @@ class PlackettLuce(RandomUtility):
         """
         lists = self._lists(orders, subset)
         flat = lists.reshape(-1, lists.shape[-1])
-        result = np.empty((len(flat), self.n_items))
-        for a, b in parts(len(flat), 10.0 * self.n_items):
-            result[a:b] = luce.log_prob_gradient(flat[a:b], self._centered, not subset)
+        result = luce.log_prob_gradient(flat, self._centered, not subset)
         return result.reshape(*lists.shape[:-1], self.n_items)
 
     def sample_top_k(
@@ -184,7 +176,7 @@ class PlackettLuce(RandomUtility):
         generator = as_rng(rng)
         by_tree = self._is_plain and kept * 8 < self.n_items
         worths, drawn = np.exp(self._centered), np.empty((number, kept), dtype=np.int64)
-        for a, b in parts(number, 20.0 * kept if by_tree else 10.0 * self.n_items):
+        for a, b in row_blocks(number, kept if by_tree else self.n_items):
             if by_tree:
                 drawn[a:b] = luce.draw_top(worths, generator.random((b - a, kept)))
             else:

@@ -10,7 +10,6 @@ import numpy as np
 
 from permdist._check import count
 from permdist._conjugate import TINY
-from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist.ballots import Ballots, Rankings, check_existence, check_names, check_penalty
 from permdist.distributions.newton import (
@@ -76,10 +75,8 @@ def fit_rankings(
     flat = (data.items, data.ptr, data.weights / unit, data.rest)
     tolerated = EPSILON * (4.0 + math.sqrt(len(data.weights)))
 
-    entries = 4.0 * len(data.weights) * n
-
     def objective(scores: FloatArray) -> tuple[Callable[[], float], FloatArray]:
-        value, gradient = patiently(entries, _likelihood, scores, *flat)
+        value, gradient = _likelihood(scores, *flat)
         centered = scores - scores.mean()
         total = -value + 0.5 * penalty * float((centered * centered).sum())
         return lambda: total, penalty * centered - gradient
@@ -88,7 +85,7 @@ def fit_rankings(
         pull = penalty * np.abs(scores)
         if n <= MAX_MATRIX:
             # A penalty on scores that add up to 0 is a weak comparison of all with all.
-            matrix = patiently(n * entries, _information, scores, *flat) + penalty / n
+            matrix = _information(scores, *flat) + penalty / n
             return Network(matrix, lambda: tolerated * (_sizes(scores, *flat) + pull))
         totals, diagonal, size, charges = _stages(scores, *flat)
 
@@ -103,7 +100,7 @@ def fit_rankings(
         return Products(product, lambda right: right / scale, errors, firm, blur=blur)
 
     found = minimize(objective, system, np.zeros(n), max_iter, tol)
-    value, slope = patiently(entries, _likelihood, found.scores, *flat)
+    value, slope = _likelihood(found.scores, *flat)
     slope -= penalty * found.scores
     covariance = None
     if isinstance(found.equations, Network) and penalty == 0.0:

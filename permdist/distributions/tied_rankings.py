@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, batch_shape, choice, count
-from permdist._interrupts import parts
+from permdist._ragged import row_blocks
 from permdist.distributions.base import DEFAULT_DRAWS, METHODS, NotExactError
 from permdist.distributions.estimates import Estimate, Estimates, mean_of, means_of
 from permdist.distributions.items import Items
@@ -77,11 +77,6 @@ class TiedRankings(Items, ABC):
     def _limit(self) -> int:
         """The largest number of items for which it is."""
 
-    @property
-    @abstractmethod
-    def _draw_cost(self) -> float:
-        """The elementary operations that a draw takes, about."""
-
     # ---- draws -------------------------------------------------------------------------------
 
     def sample_ranks(
@@ -139,7 +134,7 @@ class TiedRankings(Items, ABC):
     def _blocks(self, number: int, rng: RandomState) -> Iterator[tuple[IntArray, FloatArray]]:
         """Draw block by block, so that Ctrl-C ends it; blocks do not change what is drawn."""
         generator = as_rng(rng)
-        for a, b in parts(number, self._draw_cost):
+        for a, b in row_blocks(number, self.n_items):
             yield self._draw(b - a, generator)
 
     # ---- chances in one ranking --------------------------------------------------------------
@@ -383,7 +378,7 @@ class TiedRankings(Items, ABC):
         number = count("draws", draws, minimum=2)
         total, squares = np.zeros(()), np.zeros(())
         for ranks, _ in self._blocks(number, rng):
-            for a, b in parts(len(ranks), float(self.n_items**2)):
+            for a, b in row_blocks(len(ranks), self.n_items**2):
                 first, second = tables(ranks[a:b])
                 total, squares = total + first, squares + second
         return means_of(total, squares, number)

@@ -11,8 +11,7 @@ import numpy as np
 
 from permdist._check import as_array, as_rng, batch_shape, count, finite, grades
 from permdist._html import block, note, table
-from permdist._interrupts import parts
-from permdist._ragged import bounds, pointers
+from permdist._ragged import bounds, pointers, row_blocks
 from permdist._threads import in_threads
 from permdist.distributions.exposures import position_weights
 from permdist.distributions.items import Items
@@ -206,7 +205,7 @@ class RandomUtilityBatch(Items):
         shape, generator = batch_shape(size), as_rng(rng)
         number, lists, total = math.prod(shape), len(self._ptr) - 1, int(self._ptr[-1])
         orders = np.empty((number, lists, self.n_items), dtype=np.int64)
-        for a, b in parts(number, 20.0 * total):
+        for a, b in row_blocks(number, total):
             self._order(self._keys(b - a, generator), orders[a:b])
         return orders.reshape(*shape, *self.shape, self.n_items)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng
-from permdist._interrupts import parts
+from permdist._ragged import row_blocks
 from permdist.distributions.estimates import Estimate, Estimates, mean_of, means_of
 from permdist.distributions.tied_draws import measured, pairs_drawn, places_drawn
 from permdist.distributions.tied_rankings import TiedRankings
@@ -103,7 +103,7 @@ class _Draws:
 
     def _averaged(self, tables: Callable[[IntArray], tuple[Any, Any]]) -> Estimates:
         total, squares = np.zeros(()), np.zeros(())
-        for a, b in parts(DRAWS, float(self.ranks.shape[1] ** 2)):
+        for a, b in row_blocks(DRAWS, self.ranks.shape[1] ** 2):
             first, second = tables(self.ranks[a:b])
             total, squares = total + first, squares + second
         return means_of(total, squares, DRAWS)

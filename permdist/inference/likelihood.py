@@ -10,7 +10,6 @@ import numpy as np
 from scipy import sparse
 
 from permdist._check import finite
-from permdist._interrupts import patiently
 from permdist._ragged import rows_of
 from permdist.ballots import Ballots
 from permdist.ballots.reading import is_collection
@@ -80,8 +79,6 @@ class Likelihood:
         signs = ballots.signs
         self._signs = None if (signs > 0).all() else signs[rows_of(ballots.ptr)]
         self._blocks = _blocks(ballots, 3 * self._most * self._most)
-        widths = np.diff(ballots.ptr).astype(np.float64)
-        self.cost = float((widths**2).sum()) * (10.0 + self.n_covariates) / len(self._blocks)
 
     @property
     def size(self) -> int:
@@ -170,9 +167,7 @@ class Likelihood:
     def _terms(self, utilities: FloatArray, deltas: FloatArray, a: int, b: int) -> davidson.Terms:
         """Return log-probabilities and derivatives of records a to b."""
         data = self.ballots
-        return patiently(
-            self.cost,
-            davidson.terms,
+        return davidson.terms(
             utilities[data.ptr[a] : data.ptr[b]],
             deltas,
             data.ptr[a : b + 1],
@@ -282,9 +277,7 @@ class _Full:
         likelihood = self.likelihood
         data, q = likelihood.ballots, likelihood.n_covariates
         n = data.n_items
-        self.matrix[: n + q, : n + q] += patiently(
-            likelihood.cost,
-            davidson.gather,
+        self.matrix[: n + q, : n + q] += davidson.gather(
             found.covariances,
             found.starts,
             data.items,

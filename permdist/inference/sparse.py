@@ -16,7 +16,6 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from permdist._conjugate import descend
-from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist.inference.likelihood import Likelihood, Penalty
 from permdist.inference.priors import PseudoWins, Ridge
@@ -218,9 +217,7 @@ class _Sparse:
         likelihood = self.likelihood
         data, q = likelihood.ballots, likelihood.n_covariates
         ptr = data.ptr[a : b + 1]
-        self.start = patiently(
-            likelihood.cost,
-            _conduct,
+        self.start = _conduct(
             found.covariances,
             found.starts,
             ptr,

@@ -6,7 +6,6 @@ footrule and Spearman also take bucket orders and top-k lists.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from permdist._check import choice, finite
-from permdist._interrupts import LONG, parts
 from permdist._inversions import count_inversions, weigh_inversions
 from permdist._kernels import kernel
 from permdist._loops import sort
@@ -105,10 +103,8 @@ def weighted_kendall(
             raise ValueError(f"weights: expected {n} weights, got {table.shape[1]}")
         if (table < 0).any():
             raise ValueError(f"weights: expected no negative weight, got {table.min()}")
-    right_ranks, out = _inverse(right), np.empty(len(first))
-    for start, end in parts(len(first), 10.0 * n * math.log2(n + 1.0)):
-        here = first[start:end], second[start:end]
-        out[start:end] = _weighted_kendall(left, right_ranks, table, *here, additive)
+    right_ranks = _inverse(right)
+    out = _weighted_kendall(left, right_ranks, table, first, second, additive)
     if normalize:
         totals = table.sum(axis=1)
         squares = (table**2).sum(axis=1)
@@ -338,19 +334,7 @@ def _compute(
         a = _inverse(left.orders).astype(np.float64) if left.ranks is None else left.ranks
         b = right_ranks.astype(np.float64) if right.ranks is None else right.ranks
         inputs, compare, options = (a, b), spec.tied, (float(penalty),)
-    # No distance takes longer than to compare all pairs of items, or to sort them.
-    n = left.orders.shape[1]
-    cost = min(n * n / 4.0, 10.0 * n * math.log2(n + 1.0)) + 10.0 * n
-    if cost * len(first) <= LONG:
-        values = compare(*inputs, first, second, *options)
-    else:
-        ranges = parts(len(first), cost)
-        values = np.concatenate(
-            [
-                compare(*inputs, first[start:end], second[start:end], *options)
-                for start, end in ranges
-            ]
-        )
+    values = compare(*inputs, first, second, *options)
     if not normalize:
         return values
     largest = spec.largest(left.orders.shape[1])

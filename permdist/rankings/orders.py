@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._check import as_rng, batch_shape, count, finite, integers
-from permdist._interrupts import parts
 from permdist._kernels import kernel
+from permdist._ragged import row_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -200,7 +200,7 @@ def random_orders(
     if number * n <= FEW_ENTRIES:
         return generator.permuted(np.broadcast_to(np.arange(n), (*shape, n)), axis=-1)
     result = np.empty((number, n), dtype=np.int64)
-    for a, b in parts(number, 10.0 * n):
+    for a, b in row_blocks(number, n):
         result[a:b] = generator.permuted(np.broadcast_to(np.arange(n), (b - a, n)), axis=-1)
     return result.reshape(*shape, n)
 

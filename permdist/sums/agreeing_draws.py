@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from permdist._interrupts import parts
 from permdist._kernels import kernel
 
 if TYPE_CHECKING:
@@ -72,10 +71,8 @@ class Chains:
         orders = start_at(levels) if self.orders is None else ranks[self.orders]
         values = np.empty((draws, len(levels)))
         pairs, places = np.zeros((n, n)), np.zeros((n, n))
-        per_draw = 10.0 * len(levels) * n * n * (20.0 if self.kind > 1 else 1.0)
-        for a, b in parts(draws, per_draw):
-            found = values[a:b], pairs, places
-            _relocate(orders, levels, self.weights, self.kind, self.costs, theta, rng, *found)
+        found = values, pairs, places
+        _relocate(orders, levels, self.weights, self.kind, self.costs, theta, rng, *found)
         self.orders = center[orders]
         back = np.ix_(ranks, ranks)
         return Drawn(values, pairs[back] / draws, places[ranks] / draws)

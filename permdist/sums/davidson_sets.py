@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from permdist._check import frozen
-from permdist._interrupts import patiently
 from permdist._kernels import kernel
 
 if TYPE_CHECKING:
@@ -81,9 +80,8 @@ def add_up(
     n, own = len(scores), codes
     if own is None:
         own = np.zeros(n, dtype=np.int64)
-    cost = 20.0 * n_steps(n, len(ties)) * (n if numbered else 1)
     inputs = frozen(scores), frozen(ties), n if numbered else 1, own
-    return Sums(*patiently(cost, _forward, *inputs))
+    return Sums(*_forward(*inputs))
 
 
 def best_ranking(scores: FloatArray, ties: FloatArray) -> list[list[int]]:
@@ -93,8 +91,7 @@ def best_ranking(scores: FloatArray, ties: FloatArray) -> list[list[int]]:
     sorted by score, and by number where scores are equal.
     """
     order = np.argsort(-scores, kind="stable")
-    cost = 20.0 * n_steps(len(scores), len(ties))
-    picks = patiently(cost, _best_buckets, frozen(scores[order]), frozen(ties))
+    picks = _best_buckets(frozen(scores[order]), frozen(ties))
     buckets, here = [], len(picks) - 1
     while here > 0:
         pick = int(picks[here])

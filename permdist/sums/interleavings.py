@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._interrupts import patiently
 from permdist.sums import levels, two_classes
 from permdist.sums.shape import cells_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from permdist._typing import FloatArray, IntArray
     from permdist.measures import Measure
 
@@ -63,7 +60,7 @@ class Interleavings:
         if steps is None:
             steps = np.zeros((len(self._sizes), int(self._cells) // len(self._sizes)))
         inputs = self._scores, self._sizes, steps, self._weight, True
-        return self._patiently(self._engine.forward, *inputs)
+        return self._engine.forward(*inputs)
 
     @property
     def log_sum(self) -> float:
@@ -73,7 +70,7 @@ class Interleavings:
     def slopes(self) -> FloatArray:
         """Differentiate `log_sum` plus F of the order of the scores less that of the labels."""
         out = np.empty(len(self._scores))
-        self._patiently(self._engine.slopes, self._shares[1], self._sizes, out)
+        self._engine.slopes(self._shares[1], self._sizes, out)
         return out
 
     def expect(self, steps: FloatArray) -> float:
@@ -84,12 +81,8 @@ class Interleavings:
         """Differentiate `expect`."""
         out = np.empty(len(self._scores))
         inputs = self._shares[1], self._sizes, steps, self._means(steps), out
-        self._patiently(self._engine.mean_slopes, *inputs)
+        self._engine.mean_slopes(*inputs)
         return out
 
     def _means(self, steps: FloatArray) -> FloatArray:
-        return self._patiently(self._engine.means, self._shares[1], self._sizes, steps)
-
-    def _patiently(self, kernel: Callable[..., Any], *inputs: Any) -> Any:
-        """Walk the cells so that Ctrl-C ends it."""
-        return patiently(self._cells, kernel, *inputs)
+        return self._engine.means(self._shares[1], self._sizes, steps)

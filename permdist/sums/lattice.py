@@ -7,18 +7,15 @@ model's weights alone, in a fraction of the time.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._interrupts import parts, patiently
 from permdist._kernels import kernel
-from permdist._ragged import pointers
+from permdist._ragged import pointers, row_blocks
 from permdist.sums.shape import count_down, count_up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from permdist._typing import FloatArray, IntArray
     from permdist.sums.shape import Shape
 
@@ -50,7 +47,7 @@ class Lattice:
     @cached_property
     def forward(self) -> FloatArray:
         """The log of the sum over all ways to reach each state."""
-        return self._patiently(_forward, self.weights, *self._geometry)
+        return _forward(self.weights, *self._geometry)
 
     @property
     def log_partition(self) -> float:
@@ -84,7 +81,7 @@ class Lattice:
         _ = self.log_partition, other.log_partition
         theirs = other.weights, other.forward
         inputs = self.weights, self.forward, *theirs, *self._geometry, other is not self
-        entropy, divergence, largest = self._patiently(_entropies, *inputs)
+        entropy, divergence, largest = _entropies(*inputs)
         check_digits(largest)
         return entropy, divergence
 
@@ -94,7 +91,7 @@ class Lattice:
         table = steps if steps.size else np.zeros((1, 1))
         along = means if means.size else np.zeros(1)
         inputs = self.weights, self.forward, *self._geometry, table, along, of_sum, of_mean
-        result, largest = self._patiently(_adjoint, *inputs)
+        result, largest = _adjoint(*inputs)
         check_digits(largest)
         return result
 
@@ -104,19 +101,19 @@ class Lattice:
 
     def expect_gradient(self, steps: FloatArray) -> FloatArray:
         """Differentiate `expect` by every log-weight, shape (states, classes)."""
-        means = self._patiently(_means, self.weights, self.forward, *self._geometry, steps)
+        means = _means(self.weights, self.forward, *self._geometry, steps)
         return self._adjoint(0.0, steps, means, 1.0)
 
     def rank_marginals(self) -> FloatArray:
         """Return the probability of each position for each item."""
-        found = self._patiently(_marginals, self.flows, *self.shape.geometry)
+        found = _marginals(self.flows, *self.shape.geometry)
         return np.minimum(found, 1.0)
 
     def pairwise(self) -> FloatArray:
         """Return the probability that one item is above another."""
         shape = self.shape
         slots = pointers(shape.sizes + 1)
-        table = self._patiently(_counts_when_placed, self.flows, *shape.geometry, slots)
+        table = _counts_when_placed(self.flows, *shape.geometry, slots)
         result = np.zeros((len(shape.items),) * 2)
         for number, members in enumerate(shape.classes):
             own = table[:, slots[number] : slots[number + 1]]
@@ -129,10 +126,10 @@ class Lattice:
     def sample(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw orders by walking back from the complete state, shape (size, n)."""
         _ = self.log_partition  # there must be something to draw
-        n, classes = len(self.shape.items), len(self.shape.classes)
+        n = len(self.shape.items)
         inputs = self.weights, self.forward, *self._geometry
         taken = np.empty((size, n), dtype=np.int64)
-        for a, b in parts(size, 5.0 * n * classes):
+        for a, b in row_blocks(size, n):
             taken[a:b], largest = _walk_back(*inputs, rng.random((b - a, n)))
             check_digits(largest)
         return self._orders(taken)
@@ -140,16 +137,12 @@ class Lattice:
     def best(self) -> IntArray:
         """Find the path of largest weight."""
         _ = self.log_partition
-        taken = self._patiently(_best_path, self.weights, *self._geometry)
+        taken = _best_path(self.weights, *self._geometry)
         return self._orders(taken[None, :])[0]
 
     def best_ahead(self) -> FloatArray:
         """Return the largest weight of a path from each state to the end, shape (states,)."""
-        return self._patiently(_best_ahead, self.weights, *self._geometry)
-
-    def _patiently(self, kernel: Callable[..., Any], *inputs: Any) -> Any:
-        """Walk the lattice so that Ctrl-C ends it; a cell takes an exponential or so."""
-        return patiently(8.0 * self.weights.size, kernel, *inputs)
+        return _best_ahead(self.weights, *self._geometry)
 
     def _orders(self, taken: IntArray) -> IntArray:
         """Turn sequences of classes into orders of items."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist.sums.mallows import DistanceSums, Moments, refuse_distances
 
@@ -107,8 +106,7 @@ class BandSums(DistanceSums):
 
     @cached_property
     def _sums(self) -> tuple[float, float, float]:
-        cost = 3.0 * _work(self.n, self.band)
-        return patiently(cost, _moments, *self._inputs, self._costs)
+        return _moments(*self._inputs, self._costs)
 
     @property
     def log_partition(self) -> float:
@@ -125,12 +123,11 @@ class BandSums(DistanceSums):
     @cached_property
     def _rest(self) -> FloatArray:
         """What may follow each state, up to a factor per place, shape (n + 1, states)."""
-        return patiently(_work(self.n, self.band), _backward, *self._inputs)
+        return _backward(*self._inputs)
 
     def rank_marginals(self) -> FloatArray:
         """Return rank marginals: 0 outside the band."""
-        cost = 2.0 * _work(self.n, self.band)
-        return np.minimum(patiently(cost, _marginals, *self._inputs, self._rest), 1.0)
+        return np.minimum(_marginals(*self._inputs, self._rest), 1.0)
 
     def distances(self) -> FloatArray:
         """Refuse: there are too many distances."""

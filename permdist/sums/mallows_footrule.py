@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist.sums.lattice import NotExactError
 from permdist.sums.mallows import DistanceSums, Moments, refuse_distances
@@ -48,7 +47,7 @@ class FootruleSums(DistanceSums):
 
     @cached_property
     def _sums(self) -> tuple[float, float, float]:
-        return patiently(10.0 * self.n**2, _moments, self.n, self.theta)
+        return _moments(self.n, self.theta)
 
     @cached_property
     def _factors(self) -> FloatArray:
@@ -72,7 +71,7 @@ class FootruleSums(DistanceSums):
         """Return the probability of each distance; odd ones do not occur."""
         n = self.n
         refuse_distances(n, MOST_LISTED)
-        halves = patiently(n**4 / 4.0, _half_distances, n, self._factors)
+        halves = _half_distances(n, self._factors)
         result = np.zeros(2 * len(halves) - 1)
         result[::2] = halves
         return result
@@ -86,11 +85,11 @@ class FootruleSums(DistanceSums):
                 f"footrule: draws and rank marginals are exact up to {MOST_ITEMS:,} items, this "
                 f"distribution has {n:,}; draw with permdist.samplers.run_chains"
             )
-        return patiently(20.0 * n**2, _chances, n, self.theta)
+        return _chances(n, self.theta)
 
     def rank_marginals(self) -> FloatArray:
         """Return rank marginals: how long an open item stays open."""
-        return np.minimum(patiently(2.0 * self.n**3, _marginals, self._steps), 1.0)
+        return np.minimum(_marginals(self._steps), 1.0)
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw orders: a path, and at each step one of its ways."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist.sums.mallows import DistanceSums, Moments, refuse_distances
 
@@ -83,18 +82,18 @@ class KendallSums(DistanceSums):
     def distances(self) -> FloatArray:
         """Return the probability of each distance, by convolving the stages."""
         refuse_distances(self.n, MOST_LISTED)
-        return patiently(5.0 * self.n**3, _convolve, np.exp(-self.thetas))
+        return _convolve(np.exp(-self.thetas))
 
     def rank_marginals(self) -> FloatArray:
         """Return rank marginals: follow each item, and how many better ones are left."""
-        return np.minimum(patiently(3.0 * self.n**3, _marginals, self.thetas), 1.0)
+        return np.minimum(_marginals(self.thetas), 1.0)
 
     def pairwise(self) -> FloatArray:
         """Return pairwise chances: how many items are left above and between two."""
         n = self.n
         same = bool((self.thetas == self.thetas[:1]).all())
         # With one parameter the items above a pair have no influence on it.
-        ahead = patiently(3.0 * n**3, _leads, self.thetas, 0 if same else max(0, n - 2))
+        ahead = _leads(self.thetas, 0 if same else max(0, n - 2))
         i, j = np.triu_indices(n, 1)
         result = np.zeros((n, n))
         chances = np.minimum(ahead[0 if same else i, j - i - 1], 1.0)

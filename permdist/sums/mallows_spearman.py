@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist.sums.lattice import Lattice, NotExactError
 from permdist.sums.mallows import DistanceSums, Moments, refuse_distances
@@ -81,7 +80,7 @@ class SpearmanSums(DistanceSums):
         """Return the probability of each distance; odd ones do not occur."""
         n = self.n
         refuse_distances(n, MOST_LISTED)
-        halves = patiently(2.0**n * n**4 / 6.0, _half_distances, n, self.theta)
+        halves = _half_distances(n, self.theta)
         result = np.zeros(2 * len(halves) - 1)
         result[::2] = halves / halves.sum()
         return result
@@ -165,7 +164,7 @@ def displacement_weights(shape: Shape, ranks: IntArray, table: FloatArray) -> Fl
         -inf for items that are placed already.
     """
     inputs = shape.n_states, ranks[shape.items], table
-    return patiently(2.0 * shape.n_cells, _displacement_weights, *inputs)
+    return _displacement_weights(*inputs)
 
 
 # ---- kernels ------------------------------------------------------------------------------------

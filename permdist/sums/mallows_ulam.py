@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist._loops import copy
 from permdist.sums.lattice import NotExactError
@@ -106,7 +105,7 @@ class UlamSums(DistanceSums):
 def _shapes(n: int, farthest: int) -> tuple[IntArray, FloatArray]:
     """List first rows and logs of the numbers of tableaux of all shapes that matter."""
     number = int(_count_shapes(n)[: farthest + 1].sum())
-    rows, logs = patiently(20.0 * n * number, _list_shapes, n, number)
+    rows, logs = _list_shapes(n, number)
     rows.flags.writeable = logs.flags.writeable = False
     return rows, logs
 

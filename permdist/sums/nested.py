@@ -9,7 +9,6 @@ import numpy as np
 from numpy.polynomial import legendre
 from scipy.special import log_ndtr
 
-from permdist._interrupts import parts, patiently
 from permdist._kernels import kernel
 from permdist._loops import copy
 from permdist.sums.lattice import NotExactError
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 REACH = 9.0  # standard deviations beyond which a Gaussian is below 1e-18 of its peak
 NODES, POINTS = 16, 10  # of a panel, and between two neighboring nodes
-WORK = 60.0  # elementary operations that a node of a panel takes
 STEEP = 8.0  # a change of the log integrand that the points between two nodes still resolve
 MAX_SPREAD = 20_000.0
 
@@ -28,12 +26,9 @@ def log_probs(orders: IntArray, standard: FloatArray) -> FloatArray:
     """Return log-probabilities of orders (rankings, n) for scores in standard deviations."""
     edges = _panels(standard)
     last, result = _last(standard, edges), np.empty(len(orders))
-    cost, tables = WORK * last.size, (standard, edges, last, *_rules())
     # Rankings that share their last places share the integrals over them: side by side, then.
     by_end = np.lexsort(orders.T)
-    for a, b in parts(len(orders), cost):  # one order of many items may take long by itself
-        here = by_end[a:b]
-        result[here] = patiently(cost * (b - a), _nested, orders[here], *tables)
+    result[by_end] = _nested(orders[by_end], standard, edges, last, *_rules())
     return result
 
 
@@ -42,11 +37,7 @@ def posterior_means(orders: IntArray, standard: FloatArray) -> FloatArray:
     edges = _panels(standard)
     last, mirrored = _last(standard, edges), _last(-standard, -edges[::-1])
     tables = standard, edges, last, mirrored, *_rules(), _integration_weights()
-    result = np.empty(orders.shape)
-    cost = 2.0 * WORK * last.size
-    for a, b in parts(len(orders), cost):
-        result[a:b] = patiently(cost * (b - a), _posterior_means, orders[a:b], *tables)
-    return result
+    return _posterior_means(orders, *tables)
 
 
 # ---- panels: Chebyshev nodes inside, Gauss-Legendre points between neighboring nodes ----------

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._interrupts import patiently
 from permdist._kernels import kernel
 from permdist._ragged import pointers
 
@@ -92,7 +91,7 @@ class Shape:
         # A state matters to a measure only by its counts of labels; these are numbered as states.
         strides = np.concatenate([[1], np.cumprod(totals + 1)])
         table = level_steps(measure, tuple(values.tolist()), tuple(totals.tolist()))
-        return patiently(self.n_cells, _expand, table, *self.geometry, level_of, strides)
+        return _expand(table, *self.geometry, level_of, strides)
 
     def sum_pairs(self, pairs: FloatArray) -> FloatArray:
         """Add up what each next item gains over all that come later, shape (states, classes).
@@ -104,7 +103,7 @@ class Shape:
             of one sign the sums have all their digits.
         """
         nothing = np.zeros(0), np.zeros(0, dtype=np.int64)
-        return patiently(self.n_cells, _sum_pairs, pairs, *nothing, 1.0, *self.geometry)
+        return _sum_pairs(pairs, *nothing, 1.0, *self.geometry)
 
     def sum_losses(self, scores: FloatArray, levels: IntArray, factor: float) -> FloatArray:
         """Add up by how much better items of another level come later, shape (states, classes).
@@ -113,7 +112,7 @@ class Shape:
         without a matrix.
         """
         inputs = np.zeros((1, 1)), scores, levels, factor, *self.geometry
-        return patiently(self.n_cells, _sum_pairs, *inputs)
+        return _sum_pairs(*inputs)
 
 
 def level_steps(measure: Measure, labels: tuple[int, ...], totals: tuple[int, ...]) -> FloatArray:

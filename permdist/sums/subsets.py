@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._interrupts import patiently
 from permdist._kernels import kernel
+from permdist._threads import run_interruptible
 from permdist.sums.lattice import NotExactError
 from permdist.sums.shape import level_steps
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from permdist.measures import Measure
 
 MOST_ITEMS = 21  # of orders
+MANY = 18  # items whose sets take many seconds
 MOST_SIGNED = 18  # of valid sign vectors, which take as many numbers as items per set
 
 
@@ -66,7 +67,7 @@ class Subsets:
 
     @cached_property
     def _forward(self) -> Any:
-        return self._patiently(forward, *self._inputs, True)
+        return self._run(forward, *self._inputs, True)
 
     @property
     def log_sum(self) -> float:
@@ -82,7 +83,7 @@ class Subsets:
 
     @cached_property
     def _backward(self) -> Any:
-        return self._patiently(backward, *self._inputs, True, *self._forward)
+        return self._run(backward, *self._inputs, True, *self._forward)
 
     def slopes(self) -> FloatArray:
         """Differentiate `log_sum` by the scores, shape (n,)."""
@@ -99,17 +100,17 @@ class Subsets:
 
         Of valid sign vectors only.
         """
-        return self._patiently(_pairwise, self._backward[2], self._inputs[1])
+        return self._run(_pairwise, self._backward[2], self._inputs[1])
 
     def sample(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw valid sign vectors as orders whose blocks ascend, shape (size, n)."""
         level_of = self._inputs[1]
         uniforms = rng.random((size, len(level_of)))
-        return self._patiently(_walk_back, self._forward[1], level_of, uniforms)
+        return self._run(_walk_back, self._forward[1], level_of, uniforms)
 
-    def _patiently(self, function: Any, *inputs: Any) -> Any:
+    def _run(self, function: Any, *inputs: Any) -> Any:
         n = len(self._inputs[0])
-        return patiently(8.0 * n * 2.0**n, function, *inputs)
+        return run_interruptible(function, *inputs) if n >= MANY else function(*inputs)
 
 
 def check_items(n_items: int, *, distinct: bool) -> None:

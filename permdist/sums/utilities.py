@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from permdist._interrupts import parts
 from permdist._kernels import kernel
 from permdist._loops import copy
 
@@ -55,12 +54,11 @@ def at_nodes(x: FloatArray, scores: FloatArray) -> FloatArray:
 
 def marginals(noise: Noise, kept: int) -> FloatArray:
     """Return the probabilities of the first `kept` positions, shape (n, kept)."""
-    nodes, n = noise.above.shape
+    n = noise.above.shape[1]
     weighted, result = noise.density * noise.step, np.zeros((n, kept))
     work = _work_space(n, kept)
     # Halving costs a logarithm; the sums are vectorized.
-    for a, b in parts(nodes, 0.1 * n * kept * np.log2(n + 1.0)):
-        _marginals(noise.above[a:b], noise.below[a:b], weighted[a:b], *work, result)
+    _marginals(noise.above, noise.below, weighted, *work, result)
     return result
 
 
@@ -72,11 +70,8 @@ def expected_sum(noise: Noise, form: Positional) -> tuple[float, FloatArray]:
     n = noise.above.shape[1]
     counted = int(np.max(np.flatnonzero(form.weights), initial=0)) + 1
     weights = np.ascontiguousarray(form.weights[:counted])
-    total, gradient = 0.0, np.zeros(n)
-    for a, b in parts(len(noise.above), 4.0 * n * counted):
-        density, slope, above, below = (table[a:b] for table in noise[:4])
-        inputs = density, slope, above, below, form.gains, weights
-        total = _expected_sum(*inputs, total, gradient)
+    gradient = np.zeros(n)
+    total = _expected_sum(*noise[:4], form.gains, weights, 0.0, gradient)
     return form.offset + noise.step * total, noise.step * gradient
 
 
@@ -93,14 +88,8 @@ def expected_steps(noise: Noise, good: BoolArray, steps: FloatArray) -> float:
         np.ascontiguousarray(noise.below[:, ~good]),
         np.ascontiguousarray(noise.density[:, good]) * noise.step,
     )
-    total = 0.0
     work = *_work_space(p, p), np.empty(m + 1), np.empty(p)
-    cost = p * p * np.log2(p + 1.0) + m * m + p * m
-    for a, b in parts(len(noise.above), cost):
-        above, below, above_bad, below_bad, weighted = (table[a:b] for table in tables)
-        inputs = above, below, above_bad, below_bad, weighted, steps
-        total = _expect_steps(*inputs, *work, total)
-    return total
+    return _expect_steps(*tables, steps, *work, 0.0)
 
 
 def _work_space(n: int, kept: int) -> tuple[FloatArray, FloatArray, IntArray]:
