@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._check import choice, finite, grades
+from permdist._check import check_scores, choice, finite, grades
 from permdist._groups import group_queries
 from permdist._inversions import different_pairs
 from permdist._kernels import kernel
@@ -354,6 +354,7 @@ def _checked(scores: ArrayLike, labels: ArrayLike, name: str) -> tuple[FloatArra
     score, label = finite("scores", scores, ndim=1), grades(name, labels)
     if label.shape != score.shape:
         raise ValueError(f"{name}: expected shape {score.shape} as scores, got {label.shape}")
+    check_scores(score)
     return score, label
 
 

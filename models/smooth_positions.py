@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._check import choice, finite
+from permdist._check import check_scores, choice, finite
 from permdist._exp import exp_down
 from permdist._kernels import kernel
 from permdist._loops import descending
@@ -52,6 +52,7 @@ def smooth_positions(
     array([2.00118, 4.     , 1.     , 5.     , 2.99882])
     """
     score = finite("scores", scores, ndim=1)
+    check_scores(score)
     if not float(finite("alpha", alpha, ndim=0)) > 0.0:
         raise ValueError(f"alpha: expected a positive number, got {alpha!r}")
     kind = SIGMOIDS.index(choice("sigmoid", sigmoid, SIGMOIDS))

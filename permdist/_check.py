@@ -69,6 +69,7 @@ def first_index(mask: BoolArray, start: int = 0) -> str:
     return str(where[0]) if mask.ndim == 1 else str(where)
 
 
+LARGEST_SCORE = 1e8  # of a distribution or an objective
 PIECE = 1 << 18  # entries of a large array that are looked at together; they fit into a cache
 
 
@@ -108,6 +109,17 @@ def finite(
             hint = f"; {remedy}" if remedy and np.isnan(value) else ""
             raise ValueError(f"{name}: expected finite numbers, got {value} at index {where}{hint}")
     return result
+
+
+def check_scores(values: FloatArray, unit: float = 1.0, name: str = "scores") -> None:
+    """Refuse scores beyond 1e8 units: their differences would lose the digits that matter."""
+    bad = ~(np.abs(values) <= LARGEST_SCORE * unit)
+    if bad.any():
+        got, limit = values[bad][0], LARGEST_SCORE * unit
+        raise ValueError(
+            f"{name}: expected numbers up to {limit:g} in absolute value, got {got} at index "
+            f"{first_index(bad)}; rescale them"
+        )
 
 
 def pieces(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:

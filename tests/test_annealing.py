@@ -28,7 +28,7 @@ MODELS = {
     "strong": good_bad(10, 1.5),
     "graded": GoodBad(np.linspace(-0.5, 0.5, 12), np.arange(12) % 4),
     "tilted": good_bad(10, 0.2, tilt="ap", kappa=5.0),
-    "wide": GoodBad([1e17, 1.0, 0.8, 0.7, -1e17], [1, 0, 1, 0, 0]),
+    "wide": GoodBad([1e8, 1.0, 0.8, 0.7, -1e8], [1, 0, 1, 0, 0]),
     "pairs": WeightedOrders.from_pairs(-0.6 * np.tri(8, k=-1)),
 }
 

@@ -83,7 +83,6 @@ OF_NO_PAPER = {
     "structural_svms_and_cut_offs",
     "ties_in_rankings",
     "trust_a_chain",
-    "digits_at_any_scale",
     "unjudged_documents",
     "when_the_measure_matters",
     "common",  # shared by all of them

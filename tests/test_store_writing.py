@@ -152,9 +152,7 @@ def test_what_is_there_is_kept(tmp_path):
 def test_room_is_checked_before(tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)._replace(free=10)
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
-    with pytest.raises(
-        OSError, match=r"expected about .* of free disk space, got 10"
-    ) as told:
+    with pytest.raises(OSError, match=r"expected about .* of free disk space, got 10") as told:
         write_store(data.make_letor(30, rng=0), tmp_path / "out")
     assert told.value.filename == str(tmp_path / "out")
     assert nothing_left(tmp_path)

@@ -115,17 +115,6 @@ def test_types_are_registered(kind):
     assert isinstance(find(st.from_type(kind), lambda _: True), kind)
 
 
-@pytest.mark.parametrize("first", ["hypothesis", "permdist.rankings"])
-def test_types_are_registered_whichever_is_imported_first(first):
-    code = (
-        f"import {first}\n"
-        "from permdist.rankings import BucketOrder\n"
-        "from hypothesis import find, strategies as st\n"
-        "find(st.from_type(BucketOrder), lambda b: len(b.buckets) > 1)\n"
-    )
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
-
-
 def test_importing_hypothesis_does_not_import_us():
     code = "import hypothesis.strategies, sys; assert 'permdist.rankings' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -154,7 +143,7 @@ def test_bad_bounds(make, message):
 @given(strategies.scores(wide=True, min_items=2, max_value=3))
 def test_wide_scores_keep_their_bounds(scores):
     assert len(scores) >= 2
-    assert (np.abs(scores) <= 1e12).all()
+    assert (np.abs(scores) <= 1e8).all()
     assert not np.signbit(scores[scores == 0]).any()
 
 
@@ -171,7 +160,7 @@ def test_wide_scores_have_every_magnitude():
     logs = np.log10(table[table > 0])
     assert np.histogram(logs, bins=8, range=(-12, 12))[0].min() >= 3
     # And far apart beside one another, where differences lose their digits.
-    assert ((table.max(axis=1) > 1e9) & (table.min(axis=1) < 1)).sum() > 10
+    assert ((table.max(axis=1) > 1e6) & (table.min(axis=1) < 1)).sum() > 10
 
 
 @settings(max_examples=30)

@@ -1,4 +1,4 @@
-"""Exact answers at any scale: every distribution against arithmetic that loses no digit."""
+"""Scores up to 1e8: every distribution against exact arithmetic; larger ones are refused."""
 
 import math
 from fractions import Fraction
@@ -10,23 +10,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from permdist import (
+    DavidsonLuce,
     GaussianScores,
+    GaussianScoresBatch,
     GoodBad,
     PairSigns,
     PlackettLuce,
+    PlackettLuceBatch,
     WeightedOrders,
+    objectives,
     rankings,
     strategies,
 )
 from permdist.distributions import NotExactError
-from permdist.distributions.gaps import narrowed
-from permdist.measures import parse
+from permdist.measures import evaluate, parse
 from permdist.samplers import run_chains
 from permdist.samplers.auto import applicable
 from permdist.samplers.kernels import KERNELS
 from permdist.targets import target_of
 
-SIZES = st.integers(-12, 12).map(lambda power: 10.0**power)
+SIZES = st.integers(-8, 6).map(lambda power: 10.0**power)
 MANTISSAS = st.sampled_from([-3.0, -1.0, -0.25, 0.0, 0.25, 0.5, 1.0, 1.7, 2.0])
 
 
@@ -89,7 +92,7 @@ def plackett_luce(scores):
     return naive.Listing(len(scores), lambda order: naive.plackett_luce(fractions(scores), order))
 
 
-@given(query=wide_queries(), scale=st.sampled_from([1e-9, 0.3, 1.0, 1e6]))
+@given(query=wide_queries(), scale=st.sampled_from([1e-9, 0.3, 1.0]))
 def test_good_bad_over_orders(query, scale):
     scores, labels = query
     truth = good_bad(scores, labels, scale=Fraction(scale))
@@ -111,7 +114,7 @@ def test_interleavings(grade, data):
     agrees(model, good_bad(scores, labels, space="interleavings"), labels)
 
 
-@given(query=wide_queries(max_grade=1), scale=st.sampled_from([1e-9, 1.0, 1e6]))
+@given(query=wide_queries(max_grade=1), scale=st.sampled_from([1e-9, 1.0]))
 def test_sign_vectors(query, scale):
     scores, labels = query
     model = PairSigns(scores, labels, scale=scale)
@@ -166,7 +169,7 @@ def test_weights_of_pairs(entries):
 
 
 @settings(max_examples=25)
-@given(scores=wide_scores(), scale=st.sampled_from([1e-6, 1.0, 1e8]))
+@given(scores=wide_scores(), scale=st.sampled_from([1.0, 1e8]))
 def test_gaussian_scores_by_blocks(scores, scale):
     model = GaussianScores(scores, scale)
     marginals, pairs = model.rank_marginals(), model.pairwise()
@@ -187,7 +190,7 @@ def test_gaussian_scores_by_blocks(scores, scale):
 
 
 @settings(max_examples=25)
-@given(scores=strategies.scores(wide=True, min_items=2), scale=st.sampled_from([1.0, 1e-9, 1e9]))
+@given(scores=strategies.scores(wide=True, min_items=2), scale=st.sampled_from([1.0, 1e9]))
 def test_gaussian_scores_of_every_magnitude(scores, scale):
     dist = GaussianScores(scores, scale)
     marginals, pairwise = dist.rank_marginals(), dist.pairwise()
@@ -214,7 +217,7 @@ def test_orders_of_gaussian_scores_of_every_magnitude(dist):
 
 @pytest.mark.parametrize("make", [PlackettLuce, GaussianScores])
 def test_draws_see_small_differences_beside_large_ones(make):
-    model = make([1e17, 1.0, 0.0, -1e300])
+    model = make([1e8, 1.0, 0.0, -1e8])
     drawn = model.sample(20_000, rng=0)
     assert (drawn[:, 0] == 0).all()
     assert (drawn[:, 3] == 3).all()
@@ -222,26 +225,44 @@ def test_draws_see_small_differences_beside_large_ones(make):
     assert share == pytest.approx(model.pairwise()[1, 2], abs=5 * 0.5 / math.sqrt(20_000))
 
 
-def test_the_largest_numbers_there_are():
-    for make in (PlackettLuce, GaussianScores):
-        model = make([1e308, -1e308])
-        assert model.pairwise().tolist() == [[0.0, 1.0], [0.0, 0.0]]
-        assert model.rank_marginals() == pytest.approx(np.eye(2), abs=1e-15)
-        assert model.log_prob([0, 1]) == pytest.approx(0.0, abs=1e-15)
-        assert model.entropy() == pytest.approx(0.0, abs=1e-15)
-    assert PlackettLuce([1e308, -1e308]).log_prob([1, 0]) == -np.inf  # below -1.8e308
-    assert PlackettLuce([1e308, 0.0]).log_prob([1, 0]) == -1e308
+REFUSED = {
+    "PlackettLuce": lambda: PlackettLuce([2e8, 0.0]),
+    "GaussianScores": lambda: GaussianScores([2.0, 0.0], scale=1e-8),
+    "PlackettLuceBatch": lambda: PlackettLuceBatch([[0.0, 1.0], [-2e8, 0.0]]),
+    "GaussianScoresBatch": lambda: GaussianScoresBatch([[2.0, 0.0]], scale=1e-8),
+    "DavidsonLuce": lambda: DavidsonLuce([2e8, 0.0]),
+    "GoodBad": lambda: GoodBad([2e8, 0.0], [1, 0]),
+    "GoodBad by its scale": lambda: GoodBad([2.0, 0.0], [1, 0], scale=1e8),
+    "PairSigns": lambda: PairSigns([0.0, -2e8], [1, 0]),
+    "objective": lambda: objectives.LambdaLoss()([2e8, 0.0], [1, 0]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_scores_beyond_the_limit_are_refused(name):
+    with pytest.raises(ValueError, match=r"^scores: expected numbers up to .* rescale them"):
+        REFUSED[name]()
+
+
+def test_weights_of_pairs_beyond_the_limit_are_refused():
+    with pytest.raises(ValueError, match=r"^weights: expected numbers up to 1e\+08"):
+        WeightedOrders.from_pairs(np.full((3, 3), 1e9))
+
+
+def test_measures_and_evaluations_take_any_finite_scores():
+    assert parse("ap").score([1e300, -1e300], [1, 0]) == 1.0
+    assert evaluate([1e17, 2e17], [0, 1])["ap"] == 1.0
 
 
 def test_orders_that_cross_an_impassable_gap_are_refused_where_no_integral_reaches():
-    model = GaussianScores([1e17, 1.0, 0.0])
+    model = GaussianScores([1e8, 1.0, 0.0])
     with pytest.raises(ValueError, match="standard deviations"):
         model.log_prob([1, 0, 2])
-    assert model.kl(GaussianScores([1e16, 0.0, 0.0])) == pytest.approx(0.14235552321, abs=1e-9)
+    assert model.kl(GaussianScores([1e7, 0.0, 0.0])) == pytest.approx(0.14235552321, abs=1e-9)
 
 
 def test_sums_without_digits_are_refused():
-    cycle = np.array([[0, 1e16, 0], [0, 0, 1e16], [1e16, 0, 0]])
+    cycle = np.array([[0, 1e8, 0], [0, 0, 1e8], [1e8, 0, 0]])
     for ask in ("rank_marginals", "pairwise", "entropy"):
         with pytest.raises(NotExactError, match="log-weights: sums of them reach"):
             getattr(WeightedOrders.from_pairs(cycle), ask)()
@@ -260,10 +281,10 @@ def test_sums_without_digits_are_refused():
 @pytest.mark.parametrize(
     "dist",
     [
-        GoodBad([1e17, 1.0, 0.8, -1e17], [1, 0, 1, 0]),
-        GoodBad([1e17, 1.0, 0.8, -1e17], [1, 0, 1, 0], space="interleavings", tilt="ap"),
-        PlackettLuce([1e17, 1.0, 0.8, -1e17]),
-        WeightedOrders.from_pairs(np.triu([[0, 1e17, 1e17], [0, 0, 0.4], [0, 0, 0]])),
+        GoodBad([1e8, 1.0, 0.8, -1e8], [1, 0, 1, 0]),
+        GoodBad([1e8, 1.0, 0.8, -1e8], [1, 0, 1, 0], space="interleavings", tilt="ap"),
+        PlackettLuce([1e8, 1.0, 0.8, -1e8]),
+        WeightedOrders.from_pairs(np.triu([[0, 1e8, 1e8], [0, 0, 0.4], [0, 0, 0]])),
     ],
     ids=["orders", "interleavings", "plackett-luce", "pairs"],
 )
@@ -273,25 +294,12 @@ def test_chains_see_small_differences_beside_large_ones(dist, kernel):
     chains = run_chains(dist, draws=4000, tune=200, chains=2, kernel=kernel, thin=4, rng=1)
     share = float((chains.orders[:, :, 1] == 1).mean())
     assert share == pytest.approx(dist.rank_marginals()[1, 1], abs=0.05)
-    np.testing.assert_allclose(chains.log_prob[0], dist.log_prob(chains.orders[0]), atol=1e-9)
+    np.testing.assert_allclose(chains.log_prob[0], dist.log_prob(chains.orders[0]), atol=1e-7)
 
 
 def test_kappa_beyond_the_digits_of_a_measure_is_refused():
     with pytest.raises(ValueError, match="kappa: expected at most 1e"):
         GoodBad([1.0, 0.0], [1, 0], tilt="ap", kappa=1e7)
-    with pytest.raises(ValueError, match="leave the range"):
-        GoodBad([1e308, -1e308], [1, 0])
-    with pytest.raises(ValueError, match="weights: expected a sum of sizes below 1e"):
-        WeightedOrders.from_pairs(np.full((3, 3), 1e308))
     for make in (GaussianScores, lambda s, scale: GoodBad(s, [1, 0], scale=scale)):
         with pytest.raises(ValueError, match="scale: expected a positive number from 1e-290"):
             make([1.0, 0.0], scale=1e-310)
-
-
-@given(scores=wide_scores(1, 6), cap=st.sampled_from([1.0, 800.0]))
-def test_narrowed_scores_keep_close_differences(scores, cap):
-    result = narrowed(scores, 0.5, cap)
-    order = np.argsort(scores, kind="stable")
-    gaps, kept = np.diff(scores[order]) / 0.5, np.diff(result[order])
-    assert result.min() == 0.0
-    assert kept == pytest.approx(np.minimum(gaps, cap), rel=1e-12, abs=1e-10)

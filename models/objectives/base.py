@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from permdist._check import finite, grades
+from permdist._check import check_scores, finite, grades
 from permdist._groups import group_queries
 from permdist._ragged import pointers
 from permdist._typing import FloatArray
@@ -153,6 +153,7 @@ class Objective(Spec, ABC):
         gradient : array of float, shape (documents,)
         """
         score, label = finite("scores", scores, ndim=1), grades("labels", labels)
+        check_scores(score)
         if label.shape != score.shape:
             raise ValueError(f"labels: expected shape {score.shape} as scores, got {label.shape}")
         ptr = group_queries(qid, len(label)).ptr

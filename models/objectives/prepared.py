@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._check import as_array, finite, first_index, grades
+from permdist._check import as_array, check_scores, finite, first_index, grades
 from permdist._groups import group_queries
 from permdist._ragged import pointers
 from permdist._tables import refuse_masks
@@ -202,7 +202,7 @@ def _check_scores(scores: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def _check_finite(own: NDArray[Any], given: NDArray[Any], places: IntArray | None) -> None:
-    """Refuse scores of documents that are no finite numbers."""
+    """Refuse scores of documents that are no finite numbers, or too large."""
     bad = ~np.isfinite(own)
     if bad.any():
         number = int(np.argmax(bad))
@@ -210,3 +210,4 @@ def _check_finite(own: NDArray[Any], given: NDArray[Any], places: IntArray | Non
         where = tuple(int(i) for i in np.unravel_index(place, given.shape))
         shown = where[0] if given.ndim == 1 else where
         raise ValueError(f"scores: expected finite numbers, got {own[number]} at index {shown}")
+    check_scores(own)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from permdist._check import finite, frozen
-from permdist._offer import offer_strategy
 from permdist._ragged import pointers, rows_of
 from permdist._text import aligned, hint, plural
 from permdist.ballots import reading
@@ -435,6 +434,3 @@ def find_item(item: int | str, names: Sequence[str]) -> int:
     if not 0 <= item < len(names):
         raise ValueError(f"item: expected a number from 0 to {len(names) - 1}, got {item}")
     return int(item)
-
-
-offer_strategy(Ballots, "ballots")

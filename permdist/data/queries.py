@@ -9,7 +9,6 @@ import numpy as np
 from permdist._check import PIECE, choice, finite, frozen, grades, integers, pieces
 from permdist._deprecation import renamed_attributes
 from permdist._groups import group_queries
-from permdist._offer import offer_strategy
 from permdist._tables import as_frame, column_names, differing_columns, need_same_rows, refuse_texts
 from permdist.data.description import Description, clashes, describe
 from permdist.data.missing import FILLS, fill, has_missing
@@ -443,7 +442,5 @@ def _names(X: Any, given: Sequence[str] | None, width: int) -> tuple[str, ...] |
         raise ValueError(f"feature_names: expected {width} names, got {len(given)}")
     return tuple(given)
 
-
-offer_strategy(Queries, "queries")
 
 __getattr__ = renamed_attributes(__name__, {"NORMALISATIONS": "NORMALIZATIONS"})

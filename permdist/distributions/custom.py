@@ -9,12 +9,12 @@ import numba
 import numpy as np
 from scipy.special import logsumexp
 
-from permdist._check import count, finite
+from permdist._check import check_scores, count, finite
 from permdist._kernels import kernel
 from permdist.distributions.base import Distribution, NotExactError
 from permdist.distributions.batches import log_probs
 from permdist.rankings import enumerate_orders
-from permdist.sums.lattice import MAX_EXPONENT, check_digits
+from permdist.sums.lattice import check_digits
 from permdist.targets.function import function_target
 from permdist.targets.pairs import pairs_target
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from permdist._typing import BoolArray, FloatArray, IntArray
     from permdist.sums.shape import Shape
     from permdist.targets import Target
-
-LARGEST_SUM = 1e300
 
 
 class WeightedOrders(Distribution):
@@ -104,8 +102,7 @@ class WeightedOrders(Distribution):
         if matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"weights: expected a square matrix, got shape {matrix.shape}")
         np.fill_diagonal(matrix, 0.0)
-        if not np.abs(matrix).sum(dtype=np.longdouble) < LARGEST_SUM:
-            raise ValueError(f"weights: expected a sum of sizes below {LARGEST_SUM:.0e}")
+        check_scores(matrix, name="weights")
         matrix.flags.writeable = False
 
         def step(item: int, above: BoolArray) -> FloatArray:
@@ -120,9 +117,7 @@ class WeightedOrders(Distribution):
         """The weights of pairs less those of the better order of each pair, so never above 0."""
         if self._pair_weights is None:
             return None
-        with np.errstate(over="ignore"):
-            losses = np.minimum(self._pair_weights - self._pair_weights.T, 0.0)
-        return np.maximum(losses, -np.finfo(float).max)
+        return np.minimum(self._pair_weights - self._pair_weights.T, 0.0)
 
     @cached_property
     def _reference(self) -> float:
@@ -265,17 +260,16 @@ class WeightedOrders(Distribution):
         return f"WeightedOrders({self.n_items}, {given}={getattr(function, '__name__', function)})"
 
     def _target(self) -> Target:
-        wide, exact = abs(self._reference) > MAX_EXPONENT, self._is_small or self._is_listed
-        normalizer = self._normalizer()
-        if self._pair_weights is None or self._pair_losses is None:
+        exact, normalizer = self._is_small or self._is_listed, self._normalizer()
+        if self._pair_weights is None:
             function = self.single_log_weight()[0]
             options = {"normalizer": normalizer, "exact": exact, "log_weights": self.log_weight}
             return function_target(self.n_items, function, self._swap, **options)
         return pairs_target(
-            self._pair_losses if wide else self._pair_weights,
-            normalizer=self._relative_partition if wide and exact else normalizer,
+            self._pair_weights,
+            normalizer=normalizer,
             exact=exact,
-            log_weights=self._relative_weight if wide else self.log_weight,
+            log_weights=self.log_weight,
         )
 
 

@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._check import as_array, finite, frozen
-from permdist._offer import offer_strategy
+from permdist._check import as_array, check_scores, finite, frozen
 from permdist._ragged import rows_of
 from permdist.ballots import Ballots
 from permdist.ballots.ballots import find_item
-from permdist.distributions.gaps import narrowed
-from permdist.distributions.plackett_luce import IMPASSABLE
 from permdist.distributions.tied_rankings import TiedRankings, listed_ballots
 from permdist.inference.likelihood import ballot_log_prob, ballots_about
 from permdist.rankings import BucketOrder, order_by_scores
@@ -93,6 +90,7 @@ class DavidsonLuce(TiedRankings):
         self, scores: ArrayLike, ties: ArrayLike = (), names: Sequence[str] | None = None
     ) -> None:
         values = finite("scores", scores, ndim=1).copy()
+        check_scores(values)
         if len(values) == 0:
             raise ValueError("scores: expected at least one item, got none")
         super().__init__(len(values), names)
@@ -224,7 +222,7 @@ class DavidsonLuce(TiedRankings):
         if i == j:
             raise ValueError(f"a, b: expected two different items, got {self.names[i]!r} twice")
         tie = self._ties[0] if len(self._ties) else -np.inf
-        logs = np.array([self._narrow[i], self._narrow[[i, j]].mean() + tie, self._narrow[j]])
+        logs = np.array([self._centered[i], self._centered[[i, j]].mean() + tie, self._centered[j]])
         weights = np.exp(logs - logs.max())
         return PairChances(*(weights / weights.sum()).tolist())
 
@@ -248,7 +246,7 @@ class DavidsonLuce(TiedRankings):
         if self.largest_tie == 1:
             return BucketOrder.from_order(order_by_scores(self._scores))
         self._need_few("mode")
-        return BucketOrder(davidson_sets.best_ranking(self._narrow, self._log_deltas))
+        return BucketOrder(davidson_sets.best_ranking(self._centered, self._log_deltas))
 
     # ---- fits --------------------------------------------------------------------------------
 
@@ -389,27 +387,23 @@ class DavidsonLuce(TiedRankings):
         return logs[: int(np.flatnonzero(logs > -np.inf)[-1]) + 1]
 
     @cached_property
-    def _narrow(self) -> FloatArray:
-        """The scores, the highest at 0, with gaps that make no difference made smaller.
-
-        A set of t items, one of them below a gap, has a score that is lower than that of the best
-        item by the gap's width divided by t.
-        """
-        largest = max(0.0, float(self._log_deltas.max()))
-        scores = narrowed(self._scores, 1.0, self.largest_tie * (IMPASSABLE + largest))
+    def _centered(self) -> FloatArray:
+        """The scores, the highest at 0."""
+        scores = self._scores - self._scores.min()
         return scores - scores.max()
 
     @cached_property
     def _tree(self) -> tuple[FloatArray, bool]:
-        return davidson_draws.tree_of(self._narrow, self.largest_tie)
+        return davidson_draws.tree_of(self._centered, self.largest_tie)
 
     def _draw(self, size: int, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
         uniforms, (tree, logs) = rng.random((size, self.n_items)), self._tree
-        scores, ties = frozen(self._narrow), frozen(self._log_deltas)
+        scores, ties = frozen(self._centered), frozen(self._log_deltas)
         return davidson_draws.draw(frozen(tree), logs, scores, ties, uniforms)
 
     def _add_up(self, *, numbered: bool = False, codes: IntArray | None = None) -> Sums:
-        return davidson_sets.add_up(self._narrow, self._log_deltas, numbered=numbered, codes=codes)
+        inputs = self._centered, self._log_deltas
+        return davidson_sets.add_up(*inputs, numbered=numbered, codes=codes)
 
     @property
     def _is_small(self) -> bool:
@@ -428,6 +422,3 @@ class DavidsonLuce(TiedRankings):
             for array in (self._scores, self._ties)
         )
         return f"DavidsonLuce({scores}, ties={ties})"
-
-
-offer_strategy(DavidsonLuce, "davidson_luces")

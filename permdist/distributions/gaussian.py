@@ -11,11 +11,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from permdist._check import choice, scale_of
-from permdist._offer import offer_strategy
 from permdist.ballots import Collection, default_to
 from permdist.distributions.base import DEFAULT_DRAWS, METHODS, Estimate
 from permdist.distributions.estimates import Estimates
-from permdist.distributions.gaps import narrowed
 from permdist.distributions.random_utility import RandomUtility
 from permdist.measures import Measure, parse
 from permdist.rankings import check_orders, order_by_scores
@@ -65,8 +63,8 @@ class GaussianScores(RandomUtility):
     def __init__(
         self, scores: ArrayLike, scale: float = 1.0, names: Sequence[str] | None = None
     ) -> None:
-        super().__init__(scores, names)
         self._scale = scale_of("scale", scale)
+        super().__init__(scores, names)
 
     @property
     def scale(self) -> float:
@@ -75,23 +73,23 @@ class GaussianScores(RandomUtility):
 
     def _sample(self, size: int, rng: np.random.Generator) -> IntArray:
         utilities = rng.standard_normal((size, self.n_items))
-        utilities += self._narrowed
+        utilities += self._lifted
         return np.argsort(-utilities, axis=1)
 
     def _pairwise(self) -> FloatArray:
         """Return ``P[i, j] = Phi((s_i - s_j) / (sqrt(2) scale))``; 0 on the diagonal."""
-        result = ndtr((self._narrowed[:, None] - self._narrowed[None, :]) / np.sqrt(2.0))
+        result = ndtr((self._lifted[:, None] - self._lifted[None, :]) / np.sqrt(2.0))
         np.fill_diagonal(result, 0.0)
         return result
 
     def _pairwise_slopes(self) -> FloatArray:
-        gap = self._narrowed[:, None] - self._narrowed[None, :]
+        gap = self._lifted[:, None] - self._lifted[None, :]
         return np.exp(-0.25 * gap**2) / (2.0 * np.sqrt(np.pi) * self._scale)
 
     @cached_property
-    def _narrowed(self) -> FloatArray:
-        """The scores in standard deviations, with gaps that no noise bridges made smaller."""
-        return narrowed(self._scores, self._scale, IMPASSABLE)
+    def _lifted(self) -> FloatArray:
+        """The scores in standard deviations, the lowest at 0."""
+        return (self._scores - self._scores.min()) / self._scale
 
     @property
     def _kind(self) -> RandomNoise:
@@ -100,7 +98,7 @@ class GaussianScores(RandomUtility):
     def _noise(self) -> Noise:
         # The item at a given position has a utility that is known to about 1.2 / sqrt(n).
         step = min(0.2, 0.8 / np.sqrt(self.n_items))
-        standard = self._narrowed
+        standard = self._lifted
         x = at_nodes(nodes(standard, -REACH, REACH, 76.0, step), standard)
         density = np.exp(-0.5 * x**2) / np.sqrt(2.0 * np.pi)
         return Noise(density, -x * density, ndtr(-x), ndtr(x), step)
@@ -200,8 +198,7 @@ class GaussianScores(RandomUtility):
         lower blocks, and blocks are independent. Other orders have no chance: -inf.
         """
         ranked = order_by_scores(self._scores)
-        with np.errstate(over="ignore"):
-            gaps = -np.diff(self._scores[ranked]) / self._scale
+        gaps = -np.diff(self._scores[ranked]) / self._scale
         wide = np.flatnonzero(gaps > IMPASSABLE) + 1
         block_of = np.empty(self.n_items, dtype=np.int64)
         block_of[ranked] = np.searchsorted(wide, np.arange(self.n_items), side="right")
@@ -218,8 +215,7 @@ class GaussianScores(RandomUtility):
     @cached_property
     def _is_wide(self) -> bool:
         """Whether the scores are too far apart for one integral over all of them."""
-        with np.errstate(over="ignore"):
-            spread = (self._scores.max() - self._scores.min()) / self._scale
+        spread = (self._scores.max() - self._scores.min()) / self._scale
         return not spread + 2.0 * REACH + 1.0 < MAX_SPREAD
 
     def log_prob_gradient(self, orders: ArrayLike) -> FloatArray:
@@ -306,6 +302,3 @@ class GaussianScores(RandomUtility):
     def _target(self) -> Target:
         # Nested integrals cost far more than independent draws: these go without log-weights.
         return replace(super()._target(), log_weights=unknown)
-
-
-offer_strategy(GaussianScores, "gaussian_scores")

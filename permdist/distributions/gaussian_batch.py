@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from permdist._check import scale_of
-from permdist._ragged import bounds
-from permdist.distributions.gaps import narrowed
-from permdist.distributions.gaussian import IMPASSABLE, GaussianScores
+from permdist.distributions.gaussian import GaussianScores
 from permdist.distributions.utility_batch import RandomUtilityBatch
 from permdist.sums.positions import RandomNoise
 
@@ -56,8 +54,8 @@ class GaussianScoresBatch(RandomUtilityBatch):
         names: Sequence[str] | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(scores, mask, names, n_jobs)
         self._scale = scale_of("scale", scale)
+        super().__init__(scores, mask, names, n_jobs)
 
     @property
     def scale(self) -> float:
@@ -105,8 +103,12 @@ class GaussianScoresBatch(RandomUtilityBatch):
         size = self._ptr[number + 1] - self._ptr[number]
         return self._number[number][orders[:, number, :size]]
 
+    @property
+    def _unit(self) -> float:
+        return self._scale
+
     @cached_property
     def _standard(self) -> FloatArray:
         """The scores in standard deviations, the lowest of each list at 0."""
-        parts = [narrowed(self._flat[a:b], self._scale, IMPASSABLE) for a, b in bounds(self._ptr)]
-        return np.concatenate(parts)
+        lowest = np.minimum.reduceat(self._flat, self._ptr[:-1])
+        return (self._flat - np.repeat(lowest, np.diff(self._ptr))) / self._scale

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from permdist._check import choice
-from permdist._offer import offer_strategy
 from permdist.ballots import Ballots
 from permdist.distributions.distance_model import DistanceModel, check_theta
 from permdist.distributions.mallows import STAGED, STAGED_AGREEMENTS, STAGED_TARGETS
@@ -187,6 +186,3 @@ class GeneralizedMallows(DistanceModel):
     def _target(self) -> Target:
         make, normalizer = STAGED_TARGETS[self._distance], self.log_partition()
         return make(self._ranks, self._thetas, normalizer=normalizer)
-
-
-offer_strategy(GeneralizedMallows, "generalized_mallows")

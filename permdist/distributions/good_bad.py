@@ -10,14 +10,13 @@ import numpy as np
 from permdist._check import choice
 from permdist._deprecation import warn_renamed
 from permdist._kernels import kernel
-from permdist._offer import offer_strategy
 from permdist.distributions.base import DEFAULT_DRAWS, METHODS, Distribution, Estimate
 from permdist.distributions.pair_model import PairModel
 from permdist.distributions.pair_signs import PairSigns
 from permdist.distributions.valid_signs import ValidSigns
 from permdist.measures import Measure, parse
 from permdist.sums.interleavings import Interleavings, tabulate
-from permdist.sums.lattice import MAX_EXPONENT, Lattice
+from permdist.sums.lattice import Lattice
 from permdist.sums.shape import MAX_CELLS, Shape, check_cells, fits, level_steps
 from permdist.targets.good_bad import Levels, good_bad_target
 
@@ -201,7 +200,7 @@ class GoodBad(PairModel, Distribution):
         totals = self._levels[1]
         check_cells(totals)
         steps = None if self._tilt is None else self._steps(self._tilt)
-        return Interleavings(self._narrowed[self._arranged.by_level], totals, steps, -self._kappa)
+        return Interleavings(self._standard[self._arranged.by_level], totals, steps, -self._kappa)
 
     def _steps(self, measure: Measure) -> FloatArray:
         return tabulate(measure, self._arranged.values, self._arranged.totals)
@@ -309,13 +308,8 @@ class GoodBad(PairModel, Distribution):
         return self._shown(f"space={self._space!r}")
 
     def _target(self) -> Target:
-        scores, shift, normalizer = self.scores, 0.0, None
-        wide = abs(self._reference) > MAX_EXPONENT
-        if wide:  # the same probabilities, with scores as close together as these allow
-            scores = self._narrowed * (0.5 / self.scale)
-            shift = GoodBad(scores, self.labels, scale=self.scale)._reference  # noqa: SLF001
-        if self._is_small:
-            normalizer = self._relative_partition if wide else self.log_partition()
+        scores = self.scores
+        normalizer = self.log_partition() if self._is_small else None
         labels, levels, totals = np.unique(self.labels, return_inverse=True, return_counts=True)
         table, offset = np.zeros((len(labels), 1)), 0.0
         if self.tilt is not None and self.kappa != 0.0:
@@ -329,7 +323,7 @@ class GoodBad(PairModel, Distribution):
             table = -self.kappa * found
             offset = self.kappa * (1.0 - self.tilt.offset(labels, totals))
         constants = Levels(
-            offset - shift,
+            offset,
             2.0 * self.scale * (scores - scores.max()),
             levels.astype(np.int64),
             np.concatenate([[1], np.cumprod(totals + 1)[:-1]]).astype(np.int64),
@@ -340,7 +334,7 @@ class GoodBad(PairModel, Distribution):
             self._shape.classes if self.space == "interleavings" else None,
             normalizer=normalizer,
             exact=self._is_small,
-            log_weights=self._relative_weight if wide else self.log_weight,
+            log_weights=self.log_weight,
         )
 
 
@@ -434,6 +428,3 @@ def _by_scores(
         placed[level_of[items[first[c]]]] += 1
         position += 1
     return result
-
-
-offer_strategy(GoodBad, "good_bads")

@@ -9,7 +9,6 @@ import numpy as np
 
 from permdist import rankings
 from permdist._check import choice
-from permdist._offer import offer_strategy
 from permdist.ballots import Ballots
 from permdist.distributions.distance_model import (
     DISPLACEMENTS,
@@ -273,5 +272,3 @@ STAGED_TARGETS: dict[str, Callable[..., Target]] = {
     "kendall": targets.stages_target,
     "cayley": targets.cycles_target,
 }
-
-offer_strategy(Mallows, "mallows")

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import logsumexp
 
 from permdist._check import as_rng, batch_shape, finite, frozen
-from permdist._offer import offer_strategy
 from permdist.ballots import Ballots, Collection, is_item_lists
 from permdist.distributions.base import Distribution, NotExactError
 from permdist.distributions.distance_model import DistanceModel
@@ -444,6 +443,3 @@ def _check_components(components: Iterable[Distribution]) -> tuple[Distribution,
             + " and ".join(", ".join(names) for names in given[:2])
         )
     return parts
-
-
-offer_strategy(Mixture, "mixtures")

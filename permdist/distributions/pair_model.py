@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._check import finite, grades, scale_of
+from permdist._check import LARGEST_SCORE, check_scores, finite, grades, scale_of
 from permdist._kernels import kernel
-from permdist.distributions.gaps import narrowed
 from permdist.distributions.items import Items
 from permdist.measures import Measure, parse
 
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 
 # A measure is rounded to about 1e-16, and kappa times that is the error of the exponent.
 LARGEST_KAPPA = 1e6
-LARGEST_EXPONENT = 1e300
-# Twice the scaled gap between scores that no interleaving crosses: exp(-100) of them do.
-IMPASSABLE = 100.0
 
 
 class Arranged(NamedTuple):
@@ -103,13 +99,8 @@ class PairModel(Items):
                 f"kappa: expected at most {LARGEST_KAPPA:.0e}, got {kappa}; beyond, the rounding "
                 "of the measure shows in the probabilities"
             )
-        self._range = most - least
-        largest = self._scale * self._range * len(values) ** 2
-        if not largest < LARGEST_EXPONENT:
-            raise ValueError(
-                f"scores, scale: exponents up to {largest:.1e} leave the range of floating-point "
-                f"numbers; the limit is {LARGEST_EXPONENT:.0e}"
-            )
+        if self._scale * max(most, -least) > LARGEST_SCORE:
+            check_scores(values, 1.0 / self._scale)
         values.flags.writeable = label.flags.writeable = False
         self._scores, self._own_labels = values, label
         self._check_tilt()
@@ -169,17 +160,9 @@ class PairModel(Items):
         return self._arranged.reference
 
     @cached_property
-    def _narrowed(self) -> FloatArray:
-        """Scores times twice the scale, without what makes no difference between orders.
-
-        A gap that outweighs the number of orders and the whole range of the tilt separates the
-        items above it from those below, however wide it is.
-        """
-        cap, unit = IMPASSABLE, 0.5 / self._scale
-        if self._tilt is not None:
-            low, high = self._tilt.range
-            cap += abs(self._kappa) * float(high - low)
-        return narrowed(self._scores, unit, cap, self._range)
+    def _standard(self) -> FloatArray:
+        """Scores times twice the scale, the lowest at 0."""
+        return (self._scores - self._scores.min()) / (0.5 / self._scale)
 
     def _shown(self, *options: str) -> str:
         """Write the model as a call; the options follow the labels."""

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from permdist._check import as_rng, batch_shape, grades
-from permdist._offer import offer_strategy
 from permdist.distributions.pair_model import PairModel, arrange
 from permdist.measures import AUC, KendallTau, Measure, parse
 from permdist.sums.pairs import BatchPairs
@@ -110,7 +109,7 @@ class PairSigns(PairModel):
     def log_partition(self) -> float:
         """Return ``log sum_y exp F(y)``, with the tilt if there is one."""
         # Beyond the gaps that were narrowed every term is linear in its difference.
-        narrow = arrange(0.5 * self._narrowed, self._own_labels, 1.0).reference
+        narrow = arrange(0.5 * self._standard, self._own_labels, 1.0).reference
         return float(self._sums[0][0, 0]) + self._reference - narrow
 
     def log_partition_gradient(self) -> FloatArray:
@@ -155,7 +154,7 @@ class PairSigns(PairModel):
     @cached_property
     def _sums(self) -> tuple[FloatArray, FloatArray]:
         """Log-partition and pairs in the right order, and derivatives by the scaled scores."""
-        scores, tilt = 0.5 * self._narrowed, np.array([self._tilt_per_pair])
+        scores, tilt = 0.5 * self._standard, np.array([self._tilt_per_pair])
         return self._pairs.sums(scores, np.ones(1), tilt, lambda work, _cost: work(0, 1))
 
     @cached_property
@@ -218,6 +217,3 @@ class PairSigns(PairModel):
 
     def __repr__(self) -> str:
         return self._shown()
-
-
-offer_strategy(PairSigns, "pair_signs")

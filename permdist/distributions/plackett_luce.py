@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import expit
 
 from permdist._check import as_rng, batch_shape, count
-from permdist._offer import offer_strategy
 from permdist._ragged import row_blocks
 from permdist.ballots import (
     Ballots,
@@ -20,7 +19,6 @@ from permdist.ballots import (
     is_item_lists,
     whole,
 )
-from permdist.distributions.gaps import narrowed
 from permdist.distributions.random_utility import RandomUtility
 from permdist.inference.likelihood import ballot_log_prob
 from permdist.rankings import TopK
@@ -199,14 +197,13 @@ class PlackettLuce(RandomUtility):
 
     @cached_property
     def _centered(self) -> FloatArray:
-        """The scores, the highest at 0, with gaps that make no difference made smaller."""
-        scores = narrowed(self._scores, 1.0, IMPASSABLE)
+        """The scores, the highest at 0."""
+        scores = self._scores - self._scores.min()
         return scores - scores.max()
 
     def _pairwise(self) -> FloatArray:
         """Return ``P[i, j] = 1 / (1 + exp(s_j - s_i))``; 0 on the diagonal."""
-        with np.errstate(over="ignore"):
-            result = expit(self._scores[:, None] - self._scores[None, :])
+        result = expit(self._scores[:, None] - self._scores[None, :])
         np.fill_diagonal(result, 0.0)
         return result
 
@@ -427,6 +424,3 @@ class PlackettLuce(RandomUtility):
 
     def _target(self) -> Target:
         return plackett_luce_target(self._centered)
-
-
-offer_strategy(PlackettLuce, "plackett_luces")

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from permdist._ragged import bounds
 from permdist._threads import in_threads
-from permdist.distributions.gaps import narrowed
-from permdist.distributions.plackett_luce import IMPASSABLE, PLAIN_SPREAD, PlackettLuce
+from permdist.distributions.plackett_luce import PLAIN_SPREAD, PlackettLuce
 from permdist.distributions.utility_batch import RandomUtilityBatch
 from permdist.sums import luce_batches
 from permdist.sums.positions import RandomNoise
@@ -100,14 +98,7 @@ class PlackettLuceBatch(RandomUtilityBatch):
 
     @cached_property
     def _centered(self) -> FloatArray:
-        """The scores, the highest of each list at 0, with very wide gaps made smaller."""
+        """The scores, the highest of each list at 0."""
         starts, sizes = self._ptr[:-1], np.diff(self._ptr)
-        with np.errstate(over="ignore"):
-            result = self._flat - np.repeat(np.minimum.reduceat(self._flat, starts), sizes)
-        highest = np.maximum.reduceat(result, starts)
-        ranges = bounds(self._ptr)
-        for q in np.flatnonzero(~(highest <= IMPASSABLE)):
-            a, b = ranges[q]
-            result[a:b] = narrowed(self._flat[a:b], 1.0, IMPASSABLE)
-            highest[q] = result[a:b].max()
-        return result - np.repeat(highest, sizes)
+        result = self._flat - np.repeat(np.minimum.reduceat(self._flat, starts), sizes)
+        return result - np.repeat(np.maximum.reduceat(result, starts), sizes)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._check import finite
+from permdist._check import check_scores, finite
 from permdist.distributions.base import Distribution
 from permdist.distributions.exposures import position_weights
 from permdist.measures import AUC, Composite, KendallTau, Measure, parse
@@ -43,6 +43,7 @@ class RandomUtility(Distribution):
         if len(values) == 0:
             raise ValueError("scores: expected at least one item, got none")
         super().__init__(len(values), names)
+        check_scores(values, self._unit)
         values = values.copy()
         values.flags.writeable = False
         self._scores = values

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from permdist._check import as_array, as_rng, batch_shape, count, finite, grades
+from permdist._check import as_array, as_rng, batch_shape, check_scores, count, finite, grades
 from permdist._html import block, note, table
 from permdist._ragged import bounds, pointers, row_blocks
 from permdist._threads import in_threads
@@ -65,6 +65,7 @@ class RandomUtilityBatch(Items):
         super().__init__(given.shape[-1], names)
         kept = _as_mask(mask, given.shape)
         table = np.ascontiguousarray(finite("scores", np.where(kept, given, 0)))
+        check_scores(table, self._unit)
         self._scores, self._mask = table.copy(), kept
         self._scores.flags.writeable = self._mask.flags.writeable = False
         self._n_jobs = None if n_jobs is None or n_jobs == -1 else count("n_jobs", n_jobs)
@@ -94,6 +95,11 @@ class RandomUtilityBatch(Items):
         table = np.zeros(mask.shape)
         table[mask] = np.concatenate(rows)
         return cls(table, mask=mask, **options)
+
+    @property
+    def _unit(self) -> float:
+        """The scale of the noise."""
+        return 1.0
 
     # ---- what a model gives ------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, batch_shape, grades
-from permdist._offer import offer_strategy
 from permdist.distributions.pair_model import arrange
 from permdist.distributions.pair_signs import PairSigns
 from permdist.measures import parse
@@ -142,7 +141,7 @@ class ValidSigns(PairSigns):
     def log_partition(self) -> float:
         """Return ``log sum_y exp F(y)``, with the tilt if there is one."""
         # Relative to the order of the labels; and beyond narrowed gaps, to that of the scores.
-        half = 0.5 * self._narrowed
+        half = 0.5 * self._standard
         best = float(half @ self._arranged.balance)
         narrow = arrange(half, self._own_labels, 1.0).reference
         found = self._subsets.log_sum + self._constant
@@ -192,7 +191,7 @@ class ValidSigns(PairSigns):
 
     def entropy(self) -> float:
         """Return the entropy in nats."""
-        found = self._subsets.log_sum - float(self._narrowed @ self._subsets.slopes())
+        found = self._subsets.log_sum - float(self._standard @ self._subsets.slopes())
         if self._tilt is not None:
             found += self._kappa * self._subsets.mean
         return found
@@ -202,7 +201,7 @@ class ValidSigns(PairSigns):
         return self._sums_of(self._tilt)
 
     def _sums_of(self, measure: Measure | None) -> Subsets:
-        inputs = self._narrowed, self._own_labels, measure, self._tilt, -self._kappa
+        inputs = self._standard, self._own_labels, measure, self._tilt, -self._kappa
         return Subsets(*inputs, distinct=True)
 
     def _quick(self) -> tuple[int, int]:
@@ -215,6 +214,3 @@ class ValidSigns(PairSigns):
         if not chosen.additive:
             raise NotExactError(f"expect({chosen.name!r}): no sum along the ranking")
         return self._subsets if chosen == self._tilt else self._sums_of(chosen)
-
-
-offer_strategy(ValidSigns, "valid_signs")

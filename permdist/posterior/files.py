@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,8 +108,6 @@ def load(path: str | Path, problem: Problem | None = None) -> Posterior:
         facts = json.loads(root.attrs["facts"])
         saved = SavedProblem(facts, groups["observed_data"], groups["log_likelihood"])
         seconds, tune = float(facts["seconds"]), int(facts["tune"])
-        if tune < 0 or not 0.0 <= seconds < math.inf:
-            raise ValueError(f"tune, seconds: got {tune} and {seconds}")
         draws, density = root["draws"].values, root["log_density"].values
         complete = bool(facts["complete"])
         result = Posterior(saved, draws, density, seconds, tune, complete)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from permdist._check import as_rng, check_size, choice, count, finite, integers
-from permdist._offer import offer_strategy
 from permdist.rankings.orders import check_orders, describe_fault, first_fault
 
 if TYPE_CHECKING:
@@ -283,7 +282,3 @@ def _one_order(order: ArrayLike) -> IntArray:
     if items.ndim != 1:
         raise ValueError(f"order: expected 1 dimension(s), got shape {items.shape}")
     return items
-
-
-offer_strategy(BucketOrder, "rankings_with_ties")
-offer_strategy(TopK, "top_k_lists")

@@ -1,8 +1,9 @@
 """Hypothesis strategies for rankings and query data, for our tests and for yours.
 
 Options are keyword-only, in Hypothesis's own manner. Examples shrink towards few items, the
-identity order, equal scores and labels 0. With ``wide=True``, scores of magnitudes from 1e-12 to
-1e12 occur beside one another. Types are registered: ``st.from_type(BucketOrder)``.
+identity order, equal scores and labels 0. With ``wide=True``, scores of magnitudes from 1e-8 to
+1e8 occur beside one another. Importing this
+package registers our types: ``st.from_type(BucketOrder)``.
 
 Say you have written a rank correlation and want to know that it does not depend on how items are
 numbered:

@@ -71,3 +71,6 @@ def _ranking(draw: st.DrawFn, n: int, max_tie: int) -> list[list[int]]:
         buckets.append(order[:size])
         order = order[size:]
     return buckets
+
+
+st.register_type_strategy(Ballots, ballots())

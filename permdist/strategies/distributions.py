@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
     from permdist.strategies.values import Sizes
 
-WIDEST = 1e12
+WIDEST = 1e8
 
 
 def plackett_luces(
@@ -40,7 +40,7 @@ def plackett_luces(
     max_score : float
         The largest magnitude of a score.
     wide : bool
-        Whether scores of magnitudes from 1e-12 to 1e12 occur as well, as in `scores`.
+        Whether scores of magnitudes from 1e-8 to 1e8 occur as well, as in `scores`.
     n_items, min_items, max_items : int
         As in `orders`; at most 6 items by default.
     """
@@ -60,7 +60,7 @@ def davidson_luces(
         The largest number of items that may be tied. Logarithms of deltas are from -5 to 5, or
         -inf.
     wide : bool
-        Whether scores of magnitudes from 1e-12 to 1e12 occur as well, as in `scores`.
+        Whether scores of magnitudes from 1e-8 to 1e8 occur as well, as in `scores`.
     n_items, min_items, max_items : int
         As in `orders`; at most 6 items by default.
 
@@ -85,7 +85,7 @@ def gaussian_scores(
     max_score, n_items, min_items, max_items
         As in `plackett_luces`.
     wide : bool
-        Whether scores of magnitudes from 1e-12 on occur as well, and scales of 1e-9 and 1e9 with
+        Whether scores of magnitudes from 1e-8 on occur as well, and scales of 1e-9 and 1e9 with
         them; their spread is at most 40 standard deviations, since the time that the probability
         of an order takes grows with it.
     """
@@ -116,7 +116,7 @@ def mallows(
     distances : sequence of str
         The distances to choose from.
     wide : bool
-        Whether parameters of magnitudes from 1e-12 to 1e12 occur as well.
+        Whether parameters of magnitudes from 1e-8 to 1e8 occur as well.
     n_items, min_items, max_items : int
         As in `orders`; at most 6 items by default.
 
@@ -211,8 +211,7 @@ def good_bads(
         The spaces to choose from.
     tilts : sequence of str or None
     wide : bool
-        Whether scores of magnitudes from 1e-12 on occur as well, up to the largest for which the
-        model is defined (its exponents end at 1e12).
+        Whether scores of magnitudes from 1e-8 to 1e8 occur as well.
     n_items, min_items, max_items : int
         As in `orders`; 2 to 6 items by default.
     """
@@ -277,16 +276,13 @@ def _pair_models(
     score = draw(_scores_up_to(max_score, wide, {"n_items": len(label)}))
     tilt = draw(st.sampled_from(list(tilts)))
     scale, kappa = draw(st.sampled_from([1.0, 0.3])), draw(st.sampled_from([1.0, 10.0]))
-    # The exponent is at most scale * (largest - smallest score) * n^2 / 2, and kappa.
-    most = 0.9 * WIDEST / (scale * len(label) ** 2)
-    score = np.clip(score, -most, most)
     return {"scores": score, "labels": label, "scale": scale, "tilt": tilt, "kappa": kappa}
 
 
 def _thetas(limit: float, wide: bool) -> st.SearchStrategy[float]:
     """Generate spread parameters."""
     ordinary = st.floats(0.0, limit)
-    return st.one_of(ordinary, st.floats(1e-12, WIDEST)) if wide else ordinary
+    return st.one_of(ordinary, st.floats(1e-8, WIDEST)) if wide else ordinary
 
 
 def _small(sizes: Sizes) -> Sizes:
@@ -296,3 +292,14 @@ def _small(sizes: Sizes) -> Sizes:
 
 def _scores_up_to(limit: float, wide: bool, sizes: Sizes) -> st.SearchStrategy[FloatArray]:
     return scores(min_value=-limit, max_value=limit, wide=wide, **_small(sizes))
+
+
+st.register_type_strategy(Mallows, mallows())
+st.register_type_strategy(GoodBad, good_bads())
+st.register_type_strategy(GaussianScores, gaussian_scores())
+st.register_type_strategy(DavidsonLuce, davidson_luces())
+st.register_type_strategy(PairSigns, pair_signs())
+st.register_type_strategy(PlackettLuce, plackett_luces())
+st.register_type_strategy(Mixture, mixtures())
+st.register_type_strategy(GeneralizedMallows, generalized_mallows())
+st.register_type_strategy(ValidSigns, valid_signs())

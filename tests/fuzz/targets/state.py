@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
-import re
 import tempfile
-import zlib
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,20 +14,10 @@ from fuzz.engine import expect, target
 from fuzz.mutate import pack, unpack
 from fuzz.targets.models import fitted
 from permdist import PlackettLuce, diagnostics, models
-from permdist.comparison.fits import Fit, Outcome, Store, digest
+from permdist.comparison.fits import Fit, Outcome, Store
 from permdist.samplers import run_chains
 
-try:
-    from permdist._seals import seal
-except ImportError:  # files without check sums at their ends
-
-    def seal(data: bytes) -> bytes:
-        return data
-
-
 N_ITEMS = 5
-DRAWS = ("orders", "values")
-_SEAL = re.compile(rb"\npermdist sha256 [0-9a-f]{64}\n\Z")
 KINDS = {
     "adjacent": {"kernel": "adjacent", "thin": 3},
     "exact": {"kernel": "exact"},
@@ -65,63 +51,7 @@ def checkpoint_seeds() -> list[bytes]:
     return found
 
 
-def seal_checkpoint(case: bytes) -> bytes:
-    """Make the check sums of all files right again, so that what they hold has to be checked."""
-    files = unpack(case)
-    header = seal_json(files.get("run.json", b""), "checksum")
-    run = digest(_facts(header)) if _facts(header) else ""
-    for name in files:
-        draws = {part: files.get(f"{name.partition('.')[0]}.{part}", b"") for part in DRAWS}
-        try:
-            if name.endswith(".npz"):
-                with np.load(io.BytesIO(files[name]), allow_pickle=False) as stored:
-                    arrays = {key: stored[key] for key in stored.files}
-                meta = {**json.loads(arrays["meta"].tobytes()), **_sums(draws)}
-                arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
-                buffer = io.BytesIO()
-                np.savez(buffer, **arrays)
-                files[name] = buffer.getvalue()
-            elif name.endswith(".state"):
-                line, _, body = _SEAL.sub(b"", files[name]).partition(b"\n")
-                stored = json.loads(line)
-                stored["meta"] |= {**_sums(draws), "run": run}
-                files[name] = seal(json.dumps(stored).encode() + b"\n" + body)
-        except Exception:  # beyond repair
-            continue
-    return pack({**files, **({"run.json": header} if header else {})})
-
-
-def _sums(draws: dict[str, bytes]) -> dict[str, int]:
-    sums = {f"{part} check": zlib.crc32(raw) for part, raw in draws.items()}
-    return {**sums, **{part: len(raw) for part, raw in draws.items()}}
-
-
-def _facts(text: bytes) -> dict[str, Any]:
-    try:
-        return {key: one for key, one in json.loads(text).items() if key != "checksum"}
-    except Exception:  # no JSON, or no mapping
-        return {}
-
-
-def seal_json(case: bytes, key: str) -> bytes:
-    """Replace the check sum that a JSON file has under a key."""
-    try:
-        stored = json.loads(case)
-        if key in stored:
-            stored[key] = digest({name: one for name, one in stored.items() if name != key})
-        return json.dumps(stored).encode()
-    except Exception:  # beyond repair
-        return case
-
-
-def seal_end(case: bytes) -> bytes:
-    """Replace the check sum at the end of a file."""
-    return seal(_SEAL.sub(b"", case))
-
-
-@target(
-    "checkpoint", form="bundle", seeds=checkpoint_seeds, says="checkpoint", seal=seal_checkpoint
-)
+@target("checkpoint", form="bundle", seeds=checkpoint_seeds, says="checkpoint")
 def checkpoint(case: bytes) -> None:
     files = unpack(case)
     kind = files.pop("kind", b"").decode(errors="replace")
@@ -161,7 +91,7 @@ def cell_seeds() -> list[bytes]:
         return [Path(folder, "cells", cell().file_name).read_bytes()]
 
 
-@target("cell", form="json", seeds=cell_seeds, seal=partial(seal_json, key="digest"))
+@target("cell", form="json", seeds=cell_seeds)
 def one_cell(case: bytes) -> None:
     """A damaged cell counts as none: reading it never raises."""
     store = Store(Path("."))
@@ -186,7 +116,7 @@ def netcdf_seeds() -> list[bytes]:
         return [Path(folder, "chains.nc").read_bytes()]
 
 
-@target("netcdf", form="nc", seeds=netcdf_seeds, says="case.nc", seal=seal_end)
+@target("netcdf", form="nc", seeds=netcdf_seeds, says="case.nc")
 def netcdf(case: bytes) -> None:
     Path("case.nc").write_bytes(case)
     chains = diagnostics.load("case.nc")
