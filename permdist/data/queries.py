@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from permdist._check import PIECE, choice, finite, frozen, grades, integers, pieces
-from permdist._deprecation import renamed_attributes
 from permdist._groups import group_queries
 from permdist._offer import offer_strategy
 from permdist._tables import as_frame, column_names, differing_columns, need_same_rows, refuse_texts
@@ -445,5 +444,3 @@ def _names(X: Any, given: Sequence[str] | None, width: int) -> tuple[str, ...] |
 
 
 offer_strategy(Queries, "queries")
-
-__getattr__ = renamed_attributes(__name__, {"NORMALISATIONS": "NORMALIZATIONS"})

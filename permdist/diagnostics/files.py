@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from permdist.samplers import Chains
 
 FORMAT = 2
-READABLE = (1, 2)  # files of format 1 have no checksum
 LARGEST_RATIO = 1100  # no compression that netCDF knows reaches this
 
 
@@ -104,11 +103,10 @@ def load(path: str | Path, dist: Distribution | None = None) -> Chains:
     except Exception as error:  # a damaged file may raise any
         told = " ".join(str(error).split())[:200]
         raise ValueError(f"{source}: not a netCDF file, or a damaged one ({told})") from error
-    found = dataset.attrs.get("permdist_format")
-    if found not in READABLE or "order" not in dataset:
+    if dataset.attrs.get("permdist_format") != FORMAT or "order" not in dataset:
         raise ValueError(f"{source}: expected chains in format {FORMAT}")
     try:
-        if found == FORMAT and not sealed:
+        if not sealed:
             raise ValueError("the checksum at its end is missing: it was cut or edited")
         facts = _facts(dataset)
     except (ValueError, TypeError, KeyError, OverflowError) as error:
@@ -144,7 +142,7 @@ def _facts(dataset: xarray.Dataset) -> dict[str, Any]:
     thin, tune, seconds = int(given["thin"]), int(given["tune"]), float(given["seconds"])
     if thin < 1 or tune < 0 or not 0.0 <= seconds < math.inf:
         raise ValueError(f"thin, tune, seconds: got {thin}, {tune} and {seconds}")
-    normalizer = json.loads(given["normalizer" if "normalizer" in given else "normaliser"])
+    normalizer = json.loads(given["normalizer"])
     if normalizer is not None:
         if not isinstance(normalizer, int | float) or not math.isfinite(normalizer):
             raise ValueError(f"normalizer: expected a finite number, got {normalizer!r}")
