@@ -280,22 +280,21 @@ def test_edited_netcdf_files_are_refused(chains, tmp_path):
 
 
 def rewrite(path, change):
-    """Edit the data of a file of the format that had no checksum."""
+    """Edit the data of a file, and make its checksum right again."""
     import h5netcdf
     import xarray
     from xarray.backends import H5NetCDFStore
 
     with xarray.open_dataset(io.BytesIO(unseal(path.read_bytes())), engine="h5netcdf") as opened:
         dataset = opened.load()
-    dataset.attrs["permdist_format"] = 1
     buffer = io.BytesIO()
     with h5netcdf.File(buffer, "w") as file:
         change(dataset).dump_to_store(H5NetCDFStore(file))
-    path.write_bytes(buffer.getvalue())
+    path.write_bytes(seal(buffer.getvalue()))
 
 
-def test_files_without_a_checksum_are_read_and_checked(chains, tmp_path):
-    path = tmp_path / "old.nc"
+def test_what_files_hold_is_checked(chains, tmp_path):
+    path = tmp_path / "chains.nc"
     chains.save(path)
     raw = path.read_bytes()
     rewrite(path, lambda dataset: dataset)
@@ -315,5 +314,5 @@ def test_files_without_a_checksum_are_read_and_checked(chains, tmp_path):
     ):
         path.write_bytes(raw)
         rewrite(path, change)
-        with pytest.raises(ValueError, match=rf"old\.nc: not valid chains \(.*({message})"):
+        with pytest.raises(ValueError, match=rf"chains\.nc: not valid chains \(.*({message})"):
             diagnostics.load(path)
