@@ -157,9 +157,6 @@ COSTS = (
     "cosine",
     "pair-hinge",
     "ranking-hinge",
-    "unbiased",
-    "unbiased[loss=pairs]",
-    "unbiased[loss=dcg]",
 )
 
 

@@ -1,15 +1,14 @@
-"""LightGBM with our objectives beside its own, and boosted trees and networks beside lines.
+"""LightGBM with our objectives beside its own.
 
     python benchmarks/trees_with_our_objectives.py --data FOLDER
     python benchmarks/trees_with_our_objectives.py --collections bent --folds 2
-    python benchmarks/trees_with_our_objectives.py --learners --collections bent --folds 1
 
 Collections: `mq2008` and `lightgbm`, read from --data or the folder in PERMDIST_DATA, and `bent`:
 3,000 simulated queries whose labels bend (``make_letor(features="bent")``). All trees have the same
 settings, validation measure and early stopping; nothing else is chosen. Each row is trained twice,
 judged by AP and by NDCG@10 on the validation part, and tested by the same measure. p is of a
 paired randomization test over all test queries against lambdarank, by Holm's correction over the
-rows. With --learners, `Boosted` and `Network` beside linear learners (C by validation).
+rows.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import numpy as np
 from five_collections import lightgbm as lightgbm_folds
 from five_collections import mq2008
 
-from permdist import data, models
+from permdist import data
 from permdist.adapters import LightGBMMeasure, LightGBMObjective
 from permdist.comparison import adjust
 from permdist.comparison.statistics import randomization_test
@@ -45,7 +44,6 @@ OBJECTIVES = {
     "LambdaLoss": "lambda-loss[measure=ndcg,scheme=ndcg-loss2++]",
     "ExpectedLoss": "expected-loss[measure={},space=rows,scale=false]",
 }
-LINEAR = ("MLE", "ConvexLoss", "ListNet", "ListMLE", "RankSVM", "ApproxNDCG")
 
 
 class Constant(LightGBMObjective):
@@ -118,46 +116,6 @@ def compare_trees(name, folds, options):
         report(f"{name}, {measure}: LightGBM", values, seconds, "lambdarank")
 
 
-def compare_learners(name, folds, options):
-    """Boosted trees and networks beside linear learners, all judged by validation."""
-    for measure in MEASURES:
-        values, seconds = {}, {}
-        common = {"measure": MEASURES[measure], "n_jobs": 1}
-        early = {"early_stopping": options.patience, **common}
-        rows = {
-            **{
-                f"Boosted, {engine}": [
-                    models.Boosted(
-                        engine=engine, max_iter=options.rounds, leaves=options.leaves, **early
-                    )
-                ]
-                for engine in options.engines
-            },
-            "Network": [
-                models.Network(max_iter=200, learning_rate=rate, **{**early, "early_stopping": 20})
-                for rate in (3e-3, 1e-2)
-            ],
-            **{
-                kind: [getattr(models, kind)(C=C, n_jobs=1) for C in (1e-2, 1.0, 100.0)]
-                for kind in LINEAR
-            },
-        }
-        for row, learners in rows.items():
-            begin, parts = time.process_time(), []
-            for fold in folds:
-                fits = [learner.fit(fold.train, eval_set=fold.validation) for learner in learners]
-                best = max(
-                    fits, key=lambda fit: fit.score(fold.validation, measure=common["measure"])
-                )
-                found = evaluate(
-                    best.predict(fold.test), fold.test.y, fold.test.qid, MEASURES[measure]
-                )
-                parts.append(found[MEASURES[measure]])
-            values[row], seconds[row] = np.concatenate(parts), time.process_time() - begin
-        best = max(LINEAR, key=lambda row: np.nanmean(values[row]))
-        report(f"{name}, {measure}: learners", values, seconds, best)
-
-
 def report(title, values, seconds, reference):
     known = ~np.isnan(values[reference])
     others = [row for row in values if row != reference]
@@ -182,8 +140,6 @@ def main():
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--objectives", default="all", help="rows, separated by semicolons")
     parser.add_argument("--draw", type=int, default=0, help="the seed of the simulated collection")
-    parser.add_argument("--learners", action="store_true", help="learners in place of objectives")
-    parser.add_argument("--engines", default="lightgbm", help="of Boosted, separated by commas")
     parser.add_argument("--leaves", type=int, default=15)
     parser.add_argument("--documents", type=int, default=20, help="the fewest of a leaf")
     parser.add_argument("--rate", type=float, default=0.1)
@@ -191,10 +147,10 @@ def main():
     parser.add_argument("--patience", type=int, default=50)
     options = parser.parse_args()
     rows = list(OBJECTIVES) if options.objectives == "all" else options.objectives.split(";")
-    options.objectives, options.engines = rows, options.engines.split(",")
+    options.objectives = rows
     for name in options.collections.split(","):
         folds = COLLECTIONS[name](options.data, options.draw)[: options.folds]
-        (compare_learners if options.learners else compare_trees)(name, folds, options)
+        compare_trees(name, folds, options)
 
 
 if __name__ == "__main__":

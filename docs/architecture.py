@@ -68,7 +68,6 @@ LAYERS: dict[str, list[dict[str, str]]] = {
 # Imports inside functions that point up, and why each is there: nothing else may.
 CALLBACKS = {
     ("distributions", "samplers"): "Distribution.sample, where no direct draw is known",
-    ("models.validation", "comparison"): "cross_validate, the deprecated name of compare",
     ("samplers", "diagnostics"): "Chains.summary, Chains.to_dataset, Chains.save",
 }
 

@@ -4,16 +4,17 @@ Judges rank the responses to each prompt, by Plackett-Luce with a hidden reward.
 learns the reward from features of prompt and response: from the whole ranking of each prompt, from
 its best response only, or from one pair of its responses, chosen and rejected. The picture shows
 how often it then agrees with the true reward about two responses to new prompts, by the number of
-prompts, with standard errors over collections. Without PyTorch the same networks are fitted by
-`permdist.models.Network`.
+prompts, with standard errors over collections. Without PyTorch a linear learner of products of
+features takes the place of the network.
 """
 
 import numpy as np
 from common import plain, read_options, save, standard_error, tell
 from matplotlib.figure import Figure
+from sklearn.preprocessing import PolynomialFeatures
 
 from permdist import PlackettLuce
-from permdist.models import Network
+from permdist.models import LinearRanker
 from permdist.objectives import ListMLE, ListNet
 
 WIDTH, HIDDEN, STEPS, RATE = 8, 32, 150, 0.01
@@ -59,15 +60,15 @@ def train_torch(torch, objective, features, labels, seed):
     return lambda given: model(torch.tensor(given, dtype=torch.float32)).detach().numpy()[..., 0]
 
 
-def train_network(objective, features, labels, seed):
-    """Do the same without PyTorch."""
+def train_linear(objective, features, labels):
+    """Do the same without PyTorch, with squares and products of features in place of layers."""
     n, k = labels.shape
-    learner = Network(
-        objective, hidden=(HIDDEN,), max_iter=STEPS, learning_rate=RATE, batch_size=n, C=1e3
+    products = PolynomialFeatures(2, include_bias=False)
+    X, qid = products.fit_transform(features.reshape(-1, WIDTH)), np.repeat(np.arange(n), k)
+    learner = LinearRanker(objective, C=1e2, n_jobs=1).fit(X, labels.ravel(), qid)
+    return lambda given: learner.predict(products.transform(given.reshape(-1, WIDTH))).reshape(
+        given.shape[:2]
     )
-    learner.set_params(random_state=seed, n_jobs=1)
-    learner.fit(features.reshape(-1, WIDTH), labels.ravel(), np.repeat(np.arange(n), k))
-    return lambda given: learner.predict(given.reshape(-1, WIDTH)).reshape(given.shape[:2])
 
 
 def main():
@@ -82,7 +83,7 @@ def main():
         import torch
     except ImportError:
         torch = None
-        print("Without PyTorch, by Network; for it: pip install -e '.[torch]'")
+        print("Without PyTorch, by products of features; for it: pip install -e '.[torch]'")
     tell(options, f"simulated, {options.responses} responses to each prompt")
     sizes = np.unique(np.geomspace(options.prompts / 16, options.prompts, 5).astype(int))
     agree = np.zeros((len(KINDS), len(sizes), options.seeds))
@@ -95,8 +96,8 @@ def main():
             labels = np.take_along_axis(labels, seen, axis=1)
             given = np.take_along_axis(features, seen[:, :, None], axis=1)
             for column, size in enumerate(sizes):
-                arguments = objective, given[:size], labels[:size], seed
-                model = train_torch(torch, *arguments) if torch else train_network(*arguments)
+                arguments = objective, given[:size], labels[:size]
+                model = train_torch(torch, *arguments, seed) if torch else train_linear(*arguments)
                 same = (np.diff(model(new), axis=1) > 0) == (np.diff(true, axis=1) > 0)
                 agree[row, column, seed] = same.mean()
     figure = Figure(figsize=(7, 4.5), layout="constrained")

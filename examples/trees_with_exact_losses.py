@@ -3,7 +3,9 @@
 On the left the AP of validation queries after every tree, for the likelihood of pairs, the same
 with the expected loss of AP (L3), ListNet, and the expected loss alone; LightGBM's own lambdarank
 if it is installed; and a linear model of the same likelihood. On the right what each model makes
-of the first feature, of which quality is a hump.
+of the first feature, of which quality is a hump. Trees are scikit-learn's, each fitted to the
+Newton steps of an objective; LightGBM and XGBoost do so with ``objective.lightgbm()`` and
+``objective.xgboost()``.
 """
 
 import warnings
@@ -12,9 +14,12 @@ import numpy as np
 from common import plain, read_options, save, size_of, tell
 from matplotlib.figure import Figure
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.tree import DecisionTreeRegressor
 
 from permdist import data
-from permdist.models import MLE, Boosted
+from permdist.measures import evaluate
+from permdist.models import MLE
+from permdist.objectives import parse_objective
 
 ROWS = "space=rows,scale=false"
 OBJECTIVES = {
@@ -24,6 +29,28 @@ OBJECTIVES = {
     "expected loss of AP alone": f"expected-loss[measure=ap,{ROWS}]",
 }
 COLORS = ("tab:blue", "tab:red", "tab:green", "tab:purple")
+RATE, LEAVES, FEWEST, FLOOR = 0.1, 15, 20, 0.1
+
+
+def boost(objective, train, rounds):
+    """Return regression trees whose leaves are Newton steps of an objective."""
+    derive = objective.prepare(train.y, train.qid, n_jobs=1)
+    scores, trees = np.zeros(train.n_documents), []
+    for number in range(rounds):
+        _, gradient, curvature = derive(scores)
+        curvature = np.maximum(curvature, FLOOR * curvature.mean())
+        tree = DecisionTreeRegressor(
+            max_leaf_nodes=LEAVES, min_samples_leaf=FEWEST, random_state=number
+        )
+        tree.fit(train.X, -gradient / curvature, sample_weight=curvature)
+        scores += RATE * tree.predict(train.X)
+        trees.append(tree)
+    return trees
+
+
+def stages(trees, X):
+    """Return the scores after each tree, shape (trees, documents)."""
+    return np.cumsum([RATE * tree.predict(X) for tree in trees], axis=0)
 
 
 def lambdarank(train, validation, options):
@@ -35,8 +62,7 @@ def lambdarank(train, validation, options):
         return None
     from permdist.adapters import LightGBMMeasure
 
-    # min_data_in_leaf and lambda_l2 as those of Boosted.
-    params = {"objective": "lambdarank", "metric": "none", "num_leaves": 15, "lambda_l2": 1.0}
+    params = {"objective": "lambdarank", "metric": "none", "num_leaves": LEAVES}
     params |= {"verbosity": -1, "num_threads": 1, "deterministic": True, "force_col_wise": True}
     quiet, told = {"params": {"verbosity": -1}}, {}
     table = lightgbm.Dataset(train.X, train.y, group=train.sizes, **quiet)
@@ -70,16 +96,15 @@ def main():
     if curve is not None:
         left.plot(np.arange(1, len(curve) + 1), curve, color="0.5", label="LightGBM's lambdarank")
         print(f"{'lambdarank':<30}{max(curve):.3f}")
-        engine = "lightgbm"
-    else:
-        engine = "sklearn"
     for (name, text), color in zip(OBJECTIVES.items(), COLORS, strict=True):
-        learner = Boosted(text, engine=engine, max_iter=options.rounds, leaves=15, n_jobs=1)
-        learner.fit(train, eval_set=validation)
-        measured = learner.history_["measure"]
+        trees = boost(parse_objective(text), train, options.rounds)
+        measured = [
+            evaluate(scores, validation.y, validation.qid, "ap").mean("ap")
+            for scores in stages(trees, validation.X)
+        ]
         left.plot(np.arange(1, len(measured) + 1), measured, color=color, label=name)
         print(f"{name:<30}{max(measured):.3f}")
-        shape = learner.predict(grid)
+        shape = stages(trees, grid)[-1]
         right.plot(grid[:, 0], (shape - shape.mean()) / shape.std(), color=color)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -4,7 +4,6 @@ from permdist.models.adarank import AdaRank
 from permdist.models.approx import Approx, ApproxAP, ApproxNDCG
 from permdist.models.base import Ranker
 from permdist.models.boltzrank import BoltzRank
-from permdist.models.boosted import Boosted
 from permdist.models.convex_loss import ConvexLoss
 from permdist.models.descent import Descent, LinearRanker
 from permdist.models.diffrank import DiffRank
@@ -16,7 +15,6 @@ from permdist.models.l3 import L3
 from permdist.models.listmle import ListMLE
 from permdist.models.listnet import ListNet
 from permdist.models.mle import MLE
-from permdist.models.network import Network
 from permdist.models.options import learned, option
 from permdist.models.paths import KappaPath, kappa_path
 from permdist.models.permurank import PermuRank
@@ -26,7 +24,7 @@ from permdist.models.ranksvm import RankSVM
 from permdist.models.shared import Standardized
 from permdist.models.softrank import SoftRank
 from permdist.models.svm_map import SVMNDCG, SVMMap
-from permdist.models.table import LEARNERS, all_learners, nonlinear_learners, register
+from permdist.models.table import LEARNERS, all_learners, register
 
 __all__ = [
     "L2",
@@ -40,7 +38,6 @@ __all__ = [
     "ApproxNDCG",
     "BLFeatureRank",
     "BoltzRank",
-    "Boosted",
     "ConvexLoss",
     "Descent",
     "DiffRank",
@@ -50,7 +47,6 @@ __all__ = [
     "LinearRanker",
     "ListMLE",
     "ListNet",
-    "Network",
     "PermuRank",
     "RankBoost",
     "RankCosine",
@@ -63,15 +59,6 @@ __all__ = [
     "kappa_path",
     "learned",
     "load",
-    "nonlinear_learners",
     "option",
     "register",
 ]
-
-
-def __getattr__(name: str) -> object:
-    if name in ("CrossValidation", "cross_validate"):  # deprecated: they warn when called
-        from permdist.models import validation
-
-        return getattr(validation, name)
-    raise AttributeError(f"module 'permdist.models' has no attribute {name!r}")

@@ -127,12 +127,6 @@ class AdaRank(Seeded, Standardized, Threaded, InBlocks, Ranker):
         'Rounds without a better model after which to stop, for ``accept="all"``.',
         default=50,
     )
-    directions: str | None = option(
-        OneOf(("up", "both"), optional=True),
-        "Deprecated: ``'up'`` is ``weak='features'``, ``'both'`` is ``weak='signed'``.",
-        default=None,
-    )
-
     features_: list[int] = learned(
         Columns(signed=True),
         "The feature of each round up to the model that is kept, numbered from 0, or -1 - number "
@@ -196,13 +190,6 @@ class AdaRank(Seeded, Standardized, Threaded, InBlocks, Ranker):
 
     def _pool(self, table: blocks.Table, start: FloatArray | None) -> Pool:
         weak, measure = self.weak, with_shared_ties(self.judge)
-        if self.directions is not None:
-            weak = {"up": "features", "both": "signed"}[self.directions]
-            warnings.warn(
-                f"AdaRank: directions={self.directions!r} is now weak={weak!r}",
-                DeprecationWarning,
-                stacklevel=6,
-            )
         inputs = table, measure, start
         if weak in ("features", "signed"):
             return Features(*inputs, standardized=self.standardize, signed=weak == "signed")

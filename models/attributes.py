@@ -141,37 +141,6 @@ class Count(Attribute):
         return int(value)
 
 
-class Text(Attribute):
-    """A text that is not empty."""
-
-    def read(self, name: str, value: Any, width: int) -> str:  # noqa: ARG002
-        """Return the text."""
-        if not isinstance(value, str) or not value:
-            raise ValueError(f"{name}: expected a text, got {shown(value)}")
-        return value
-
-
-class Layers(Attribute):
-    """The layers of a network: a list of dicts with ``weights`` and ``biases``, to one output."""
-
-    def read(self, name: str, value: Any, width: int) -> list[dict[str, FloatArray]]:
-        """Return a list of dicts of arrays whose shapes fit together."""
-        if not isinstance(value, list) or not value:
-            raise ValueError(f"{name}: expected a list of layers, got {shown(value)}")
-        found = []
-        for number, layer in enumerate(value):
-            here = f"{name}[{number}]"
-            if not isinstance(layer, dict) or set(layer) != {"weights", "biases"}:
-                raise ValueError(f"{here}: expected weights and biases, got {shown(layer)}")
-            weights = Numbers((width, None)).read(f"{here}['weights']", layer["weights"], width)
-            width = weights.shape[1]
-            biases = Numbers((width,)).read(f"{here}['biases']", layer["biases"], width)
-            found.append({"weights": weights, "biases": biases})
-        if width != 1:
-            raise ValueError(f"{name}: expected one output, got {width}")
-        return found
-
-
 class History(Attribute):
     """A dict of lists of numbers, one for each iteration; a measure may be undefined, NaN."""
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from permdist._deprecation import warn_renamed
 from permdist._files import write_atomically
 from permdist.data import Queries
 from permdist.models.attributes import Count, History, Numbers, Truth
@@ -61,18 +60,6 @@ class Card(NamedTuple):
     minimizes: str = ""
     cost: str = ""
 
-    @property
-    def optimises(self) -> str:
-        """Old name of `optimizes`."""
-        warn_renamed("Card", "optimises", "optimizes")
-        return self.optimizes
-
-    @property
-    def minimises(self) -> str:
-        """Old name of `minimizes`."""
-        warn_renamed("Card", "minimises", "minimizes")
-        return self.minimizes
-
 
 class Ranker(Scored):
     """A ranking function, linear (``X @ coef_``) unless a learner says otherwise.
@@ -91,7 +78,6 @@ class Ranker(Scored):
 
     card: ClassVar[Card] = Card()
     listed: ClassVar[bool] = True  # whether `all_learners` and "all" in a comparison include it
-    linear: ClassVar[bool] = True  # unless all its models are made of trees or layers
     settings: ClassVar[Settings] = {}  # worth trying in a comparison
     measure_judges: ClassVar[bool] = False  # `measure` is for validation, not for the objective
     scales_itself: ClassVar[bool] = False  # whether `_learn` takes features in any units

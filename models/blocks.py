@@ -19,7 +19,7 @@ from permdist._ragged import pointers
 from permdist.data.missing import fill
 from permdist.data.normalize import normalize_rows, pieces_of
 from permdist.models.batch import map_blocks
-from permdist.models.missing import KEPT, Filling
+from permdist.models.missing import Filling
 from permdist.models.read_ahead import AHEAD, ReadAhead
 from permdist.models.scaling import Moments, inverse, order_by, spread_of
 
@@ -323,7 +323,7 @@ class Table:
     @cached_property
     def _plain(self) -> bool:
         """Whether blocks are rows of X, but for their type and order in memory."""
-        filled = self.filling.method not in ("error", KEPT) and self.queries.has_missing
+        filled = self.filling.method != "error" and self.queries.has_missing
         return self.views == ("raw",) and not filled and not self.filling.indicators
 
     @property
@@ -384,8 +384,6 @@ class Table:
 
     def _fill(self, raw: FloatArray, ptr: IntArray) -> None:
         """Replace missing values of a block in place."""
-        if self.filling.keeps(self.queries.has_missing, self.views):
-            return
         if self.filling.method != "error" and self.queries.has_missing:
             raw[:] = fill(raw, ptr, self.filling.method)
 

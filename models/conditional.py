@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from permdist._check import as_rng
-from permdist._deprecation import warn_renamed
 from permdist.measures import AUC
 from permdist.models import solvers
 from permdist.models.attributes import Numbers
@@ -23,8 +21,6 @@ from permdist.models.spaces.utilities import UTILITIES
 from permdist.models.specs import SpecName
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from permdist._typing import FloatArray
     from permdist.measures import Measure
     from permdist.models.blocks import Table
@@ -32,7 +28,6 @@ if TYPE_CHECKING:
     from permdist.models.history import Watch
 
 STAYS = 1e-6  # a change of the objective, relative to it, that calls for no other round
-MOVED = ("orders", "sample_size", "skew")  # now options of the spaces
 
 
 class Conditional(PairScaled, Graded, Seeded, Descent):
@@ -159,26 +154,6 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
 
     def _limits(self, task: Task) -> dict[str, Any]:
         return super()._limits(task) | {"max_iter": self.max_iter - len(task.watch)}
-
-    @classmethod
-    def current(cls, params: Mapping[str, Any], *, stacklevel: int = 3) -> dict[str, Any]:
-        """Return parameters under their current names; those of spaces go to the space."""
-        found = super().current(params, stacklevel=stacklevel + 1)
-        moved = {name: found.pop(name) for name in MOVED if name in found}
-        if moved:
-            space = parse_space(found.get("space") or cls.default_space)
-            known = {field.name for field in dataclasses.fields(space)}  # type: ignore[arg-type]
-            used = {name: value for name, value in moved.items() if name in known}
-            space = dataclasses.replace(space, **used)  # type: ignore[type-var]
-            old, new = ", ".join(moved), f"space={space.name!r}"
-            warn_renamed(cls.__name__, old, new, stacklevel=stacklevel + 2)
-            found["space"] = space
-        if "kappa" in found and "kappa" not in cls.parameter_names():
-            warn_renamed(
-                cls.__name__, "kappa", "nothing: it has no effect", stacklevel=stacklevel + 2
-            )
-            del found["kappa"]
-        return found
 
 
 class LossWeighted(Declared):

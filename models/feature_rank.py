@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from permdist._deprecation import warn_renamed
 from permdist.models.attributes import Attribute, Columns, Numbers
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.feature_ranks import CENTERS, CUTS, KINDS, Intervals, Scale, quasi_knn
@@ -187,23 +186,6 @@ class FeatureRank(Threaded, Ranker):
         Numbers(("width", None)),
         "The centers of each feature's intervals, those that some query fills.",
     )
-
-    @property
-    def centres_(self) -> FloatArray:
-        """Old name of `centers_`."""
-        warn_renamed("FeatureRank", "centres_", "centers_")
-        return self.centers_
-
-    def read_state(self, state: Mapping[str, Any], width: int) -> dict[str, Any]:
-        """Return fitted attributes as the learner keeps them; see `Declared.read_state`."""
-        weights = state.get("weights_")
-        added = ("features_", "carries_", "scored_by_")
-        if isinstance(weights, list) and all(state.get(name) is None for name in added):
-            # A file from before there were these: columns in turn, and ranks.
-            columns = [number % width for number in range(len(weights))]
-            old = zip(added, (columns, [1.0] * len(weights), "ranks"), strict=True)
-            state = {**state, **dict(old)}
-        return super().read_state(state, width)
 
     def _check_state(self, state: Mapping[str, Any]) -> None:
         rounds = len(state["features_"])

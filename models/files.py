@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import math
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -89,16 +88,6 @@ def from_dict(
     params, state = stored.get("params"), stored.get("state")
     if extra or not isinstance(params, dict) or not isinstance(state, dict):
         raise ValueError(f"{source}: not a learner's file, or a damaged one")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # the file may be older
-        try:
-            params = kind.current(params)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{source}: {error}") from error
-    if "history_" in state:  # of files that do not say so
-        state.setdefault("null_", False)
-    if "centres_" in state:  # as it was spelled before
-        state["centers_"] = state.pop("centres_")
     unknown = set(params) - set(kind.parameter_names())
     unknown |= set(state) - {*kind.fitted, *ALWAYS}
     if unknown:
@@ -171,7 +160,7 @@ def load(path: str | Path, kind: type[Ranker] | None = None) -> Ranker:
     Returns
     -------
     Ranker
-        Fitted, unless the file is of an older version that wrote others too.
+        As it was saved: fitted, or not.
 
     Raises
     ------

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray
 
 METHODS = ("error", *FILLS)
-KEPT = "engine"  # of learners that handle missing values themselves
 
 
 class Filling(NamedTuple):
@@ -25,7 +24,7 @@ class Filling(NamedTuple):
 
     Attributes
     ----------
-    method : {"error", "zero", "mean", "engine"}
+    method : {"error", "zero", "mean"}
     indicators : tuple of int
         The features with an indicator column: those with missing values in the training data.
     """
@@ -44,7 +43,7 @@ class Filling(NamedTuple):
     @classmethod
     def read(cls, name: str, value: Any, n_features: int) -> Filling:
         """Read a filling from plain values, as `permdist.models.load` finds them."""
-        if not isinstance(value, list) or len(value) != 2 or value[0] not in (*METHODS, KEPT):
+        if not isinstance(value, list) or len(value) != 2 or value[0] not in METHODS:
             raise ValueError(f"{name}: expected a method and columns, got {shown(value)}")
         return cls(str(value[0]), tuple(Columns().read(name, value[1], n_features)))
 
@@ -53,10 +52,7 @@ class Filling(NamedTuple):
         if self.method == "error":
             need_values(self.method, queries)
             return queries.normalize(views)
-        if self.keeps(queries.has_missing, views):
-            scaled = queries if views == ("raw",) else queries.normalize(views)
-        else:
-            scaled = queries.fill_missing(self.method).normalize(views)
+        scaled = queries.fill_missing(self.method).normalize(views)
         if not self.indicators:
             return scaled
         names = scaled.feature_names
@@ -65,26 +61,10 @@ class Filling(NamedTuple):
         X = np.hstack([scaled.X, self._marks(queries.X)])
         return Queries(X, queries.y, queries.qid, doc_ids=queries.doc_ids, feature_names=names)
 
-    def keeps(self, missing: bool, views: tuple[str, ...]) -> bool:
-        """Return whether missing values stay where they are; they cannot be scaled.
-
-        Parameters
-        ----------
-        missing : bool
-            Whether there are any.
-        views : tuple of str
-        """
-        if self.method == KEPT and missing and views != ("raw",):
-            raise ValueError(
-                "normalize: features with missing values cannot be scaled where these are left to "
-                "the engine; use normalize=False or missing='mean'"
-            )
-        return self.method == KEPT
-
     def apply_to_rows(self, features: FloatArray) -> FloatArray:
         """Do the same for documents whose queries do not matter."""
         filled = features
-        if self.method != KEPT and has_missing(features):
+        if has_missing(features):
             filled = fill(features, np.array([0, len(features)]), self.method)
         return np.hstack([filled, self._marks(features)]) if self.indicators else filled
 

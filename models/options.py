@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from permdist._deprecation import current_names, warn_renamed
 from permdist._text import hint
 from permdist.models.attributes import Attribute, need_finite
 from permdist.models.rules import OneOf, Rule
@@ -73,17 +72,10 @@ class Declared(BaseEstimator):  # type: ignore[misc]
         The attributes that `save` writes.
     alternatives : tuple of str
         Those of which a fitted learner has exactly one.
-    renamed : mapping of str to str
-        Old names of parameters that still work, with a warning.
-    elsewhere : mapping of str to str
-        Names of parameters in other libraries, and ours, to suggest.
     """
 
     fitted: ClassVar[tuple[str, ...]] = ()
     alternatives: ClassVar[tuple[str, ...]] = ()
-    renamed: ClassVar[Mapping[str, str]] = {"normalise": "normalize", "optimiser": "optimizer"}
-
-    elsewhere: ClassVar[Mapping[str, str]] = {}
 
     _rules: ClassVar[Mapping[str, Rule]] = {}
     _attributes: ClassVar[Mapping[str, Attribute]] = {}
@@ -111,10 +103,7 @@ class Declared(BaseEstimator):  # type: ignore[misc]
         attributes = [n for n in own if "attribute" in cls.__dict__[n].metadata]
         dataclasses.dataclass(eq=False, repr=False, kw_only=True)(cls)
         if "__init__" in cls.__dict__ and not hasattr(cls.__init__, "__wrapped__"):
-            cls.__init__ = _accepting_old_names(cls.__init__)  # type: ignore[method-assign]
-        for table, new in (("rules", "option"), ("attributes", "learned")):
-            if table in cls.__dict__:
-                warn_renamed(cls.__name__, f"the table {table!r}", f"models.{new}(...)")
+            cls.__init__ = _refusing_other_names(cls.__init__)  # type: ignore[method-assign]
         if attributes and "fitted" not in cls.__dict__:
             cls.fitted = tuple(dict.fromkeys([*cls.fitted, *attributes]))
         cls._rules = _declarations(cls, "rule")
@@ -127,18 +116,9 @@ class Declared(BaseEstimator):  # type: ignore[misc]
     # ---- parameters ----------------------------------------------------------------------------
 
     @classmethod
-    def current(cls, params: Mapping[str, Any], *, stacklevel: int = 3) -> dict[str, Any]:
-        """Return parameters under their current names; old names warn."""
-        return current_names(cls.__name__, params, cls.renamed, stacklevel=stacklevel + 1)
-
-    @classmethod
     def parameter_names(cls) -> list[str]:
         """Return the names of the parameters."""
         return list(cls._get_param_names())
-
-    def set_params(self, **params: Any) -> Any:
-        """Set parameters, as in scikit-learn."""
-        return super().set_params(**self.current(params))
 
     def check_parameters(self) -> None:
         """Check all parameters by their rules; a learner adds what concerns several of them."""
@@ -237,22 +217,18 @@ def _fields(kind: type) -> dict[str, dataclasses.Field[Any]]:
 
 def _declarations(kind: type, what: str) -> dict[str, Any]:
     """Return the rules of parameters (``"rule"``) or of fitted attributes (``"attribute"``)."""
-    found = {n: f.metadata[what] for n, f in _fields(kind).items() if f.metadata.get(what)}
-    for base in reversed(kind.__mro__):  # the tables of older learners
-        found |= base.__dict__.get(f"{what}s", {})
-    return found
+    return {n: f.metadata[what] for n, f in _fields(kind).items() if f.metadata.get(what)}
 
 
-def _accepting_old_names(init: Any) -> Any:
+def _refusing_other_names(init: Any) -> Any:
     names = inspect.signature(init).parameters
     any_name = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in names.values())
 
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        given = self.current(kwargs) if kwargs else kwargs
-        if not any_name and not given.keys() <= names.keys():
-            _refuse_names(type(self), given)
-        init(self, *args, **given)
+        if not any_name and not kwargs.keys() <= names.keys():
+            _refuse_names(type(self), kwargs)
+        init(self, *args, **kwargs)
 
     return __init__
 
@@ -263,11 +239,9 @@ def _refuse_names(kind: type[Declared], given: Iterable[str]) -> None:
     wrong = next((name for name in given if name not in known), None)
     if wrong is None:
         return
-    meant = kind.elsewhere.get(wrong)
-    near = f"; did you mean {meant!r}?" if meant in known else hint(wrong, known)
     raise TypeError(
         f"{kind.__name__}: there is no parameter {wrong!r}, expected some of {', '.join(known)}"
-        f"{near}"
+        f"{hint(wrong, known)}"
     )
 
 

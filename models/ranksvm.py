@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from permdist._deprecation import warn_renamed
 from permdist.models import objectives, solvers
 from permdist.models.base import Card, Settings
 from permdist.models.descent import Descent
 from permdist.models.options import option
-from permdist.models.rules import Flag, Number, OneOf
+from permdist.models.rules import Number, OneOf
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from permdist.models.descent import Task
 
 
@@ -88,17 +84,3 @@ class RankSVM(Descent):
 
     def _solve(self, task: Task) -> solvers.Solution:
         return self._by_lbfgs(task) if self.loss == "squared_hinge" else self._by_planes(task)
-
-    @classmethod
-    def current(cls, params: Mapping[str, Any], *, stacklevel: int = 3) -> dict[str, Any]:
-        """Return parameters under their current names; ``scale`` is now ``weights``."""
-        found = super().current(params, stacklevel=stacklevel + 1)
-        if "scale" in found:
-            if "weights" in found:
-                raise TypeError(f"{cls.__name__}: pass weights only; scale is its old name")
-            scale = found.pop("scale")
-            Flag().check("scale", scale)
-            found["weights"] = "queries" if scale else "pairs"
-            old, new = f"scale={bool(scale)}", f"weights={found['weights']!r}"
-            warn_renamed(cls.__name__, old, new, stacklevel=stacklevel + 2)
-        return found

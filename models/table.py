@@ -91,21 +91,6 @@ def all_learners() -> Learners:
     return Learners(sorted(found, key=lambda kind: (order.get(kind.card.paper, 99), kind.__name__)))
 
 
-def nonlinear_learners() -> Learners:
-    """List the learners that are made of trees or layers, for any objective.
-
-    They are found by name in comparisons, but are not among "all".
-
-    Examples
-    --------
-    >>> from permdist.models import nonlinear_learners
-    >>> list(nonlinear_learners().cards)
-    ['Boosted', 'Network']
-    """
-    found = [kind for kind in LEARNERS.values() if not (kind.listed or kind.linear)]
-    return Learners(sorted(found, key=lambda kind: kind.__name__))
-
-
 def _load() -> None:
     from permdist import models
 

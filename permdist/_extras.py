@@ -27,9 +27,9 @@ def need_extra(name: str, what: str) -> Any:
 
     Examples
     --------
-    >>> need_extra("nosuchbooster", "Boosted")
+    >>> need_extra("nosuchbooster", "trees")
     Traceback (most recent call last):
-    permdist._extras.MissingExtraError: Boosted: requires nosuchbooster; pip install nosuchbooster
+    permdist._extras.MissingExtraError: trees: requires nosuchbooster; pip install nosuchbooster
     """
     try:
         return importlib.import_module(name)

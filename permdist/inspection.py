@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, choice, finite, grades
-from permdist._deprecation import renamed_attributes
 from permdist._html import Shown, block, facts, frame_cells, table
 from permdist._text import aligned, plural
 from permdist.distributions import Distribution, GaussianScores, GoodBad, PlackettLuce
@@ -32,8 +31,6 @@ DRAWS = 4000
 SHOWN = 12
 MOST_ORDERS = 21
 FEW = 5
-
-__getattr__ = renamed_attributes(__name__, {"KINDS": "DISTRIBUTIONS"})
 
 
 def standardized(scores: ArrayLike) -> FloatArray:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import choice
-from permdist._deprecation import warn_renamed
 from permdist._html import Shown, block, facts, note
 from permdist.distributions.drawn import pairs_counted, positions_counted, shares_of_chains
 from permdist.distributions.estimates import Estimates
@@ -237,12 +236,6 @@ class Chains(Shown):
         from permdist import diagnostics
 
         diagnostics.save(self, path)
-
-    @property
-    def normaliser(self) -> float | None:
-        """The old name of `normalizer`."""
-        warn_renamed("Chains", "normaliser", "normalizer")
-        return self.normalizer
 
     def __repr__(self) -> str:
         kept = "moments of " if self.moments else ""

@@ -15,7 +15,6 @@ import numpy as np
 from permdist._chains import drive
 from permdist._check import as_rng, choice, count
 from permdist._compiling import seconds_without_compiling
-from permdist._deprecation import renamed_arguments
 from permdist._text import hint
 from permdist.distributions import Distribution
 from permdist.rankings import check_orders
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from permdist._typing import IntArray, RandomState
 
 
-@renamed_arguments(threads="n_jobs")
 def run_chains(
     dist: Distribution,
     draws: int = 1000,

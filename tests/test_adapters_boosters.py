@@ -1,4 +1,4 @@
-"""Objectives and measures inside LightGBM, XGBoost and CatBoost, checked against the libraries."""
+"""Objectives and measures inside LightGBM and XGBoost, checked against the libraries."""
 
 import copy
 import pickle
@@ -9,8 +9,6 @@ from sklearn.base import clone
 
 from permdist import data, objectives
 from permdist.adapters import (
-    CatBoostMeasure,
-    CatBoostObjective,
     LightGBMMeasure,
     LightGBMObjective,
     XGBoostMeasure,
@@ -242,68 +240,6 @@ def test_xgboost_trains_with_both_interfaces(queries):
         ranker.fit(queries.X, queries.y)
 
 
-def test_catboost_takes_newton_steps(queries):
-    catboost = pytest.importorskip("catboost")
-    start = np.random.default_rng(2).normal(size=queries.n_documents)
-    loss = ListNet().catboost(unit=False, floor=0.0, n_jobs=1)
-    common = {"depth": 2, "thread_count": 1}
-    given = queries.X, queries.y, queries.sizes
-    model = loss.train(
-        *given,
-        weights=WEIGHTS,
-        baseline=start,
-        iterations=1,
-        learning_rate=1.0,
-        l2_leaf_reg=0.0,
-        **common,
-    )
-    found = model.predict(queries.X)
-    exact = ListNet().derivatives(start, queries.y, queries.qid, weights=WEIGHTS)
-    leaf = np.unique(found, return_inverse=True)[1]
-    sums = [np.bincount(leaf, one) for one in (exact.gradient, exact.curvature)]
-    np.testing.assert_allclose(found, (-sums[0] / sums[1])[leaf], rtol=1e-4)
-    held_out = data.make_letor(10, n_features=5, rng=7)
-    best = loss.train(
-        *given,
-        eval_set=(held_out.X, held_out.y, held_out.sizes),
-        measure="ap",
-        early_stopping_rounds=3,
-        iterations=10,
-        **common,
-    )
-    assert 1 <= best.tree_count_ <= 10
-    assert isinstance(best, catboost.CatBoost)
-    again = loss.train(*given, iterations=best.tree_count_, **common)
-    np.testing.assert_allclose(again.predict(held_out.X), best.predict(held_out.X), rtol=1e-9)
-
-
-def test_what_catboost_cannot_do_is_said(queries):
-    catboost = pytest.importorskip("catboost")
-    table = catboost.Pool(queries.X, queries.y)
-    options = {"iterations": 1, "logging_level": "Silent", "allow_writing_files": False}
-    own = catboost.CatBoost(
-        {**options, "loss_function": CatBoostObjective(ListNet()), "eval_metric": "RMSE"}
-    )
-    with pytest.raises(catboost.CatBoostError, match=r"use objective.catboost\(\).train"):
-        own.fit(table)
-    with pytest.raises(ValueError, match="loss_function: the objective decides it"):
-        CatBoostObjective(ListNet()).train(
-            queries.X, queries.y, queries.sizes, loss_function="RMSE"
-        )
-    measure = CatBoostMeasure("ndcg@5", queries.sizes)
-    judged = catboost.CatBoost({**options, "loss_function": "RMSE", "eval_metric": measure})
-    judged.fit(table)
-    expected = evaluate(judged.predict(queries.X), queries.y, queries.qid, "ndcg@5")
-    told = judged.get_evals_result()["learn"]
-    assert next(v for k, v in told.items() if k != "RMSE")[-1] == pytest.approx(
-        expected.mean("ndcg@5"), abs=1e-6
-    )
-    with pytest.raises(ValueError, match="does not tell which one it evaluates"):
-        CatBoostMeasure("ap", [2, 3], [3, 2])
-    with pytest.raises(ValueError, match="groups: expected those of a data set of 4 documents"):
-        CatBoostMeasure("ap", [2, 3]).evaluate([np.zeros(4)], np.zeros(4), None)
-
-
 # ---- what is the same for all of them ------------------------------------------------------------
 
 
@@ -385,7 +321,7 @@ def test_weights_are_those_of_queries():
         query_weights("weight", [-1.0, 1.0], sizes)
 
 
-@pytest.mark.parametrize("kind", [LightGBMObjective, XGBoostObjective, CatBoostObjective])
+@pytest.mark.parametrize("kind", [LightGBMObjective, XGBoostObjective])
 def test_objectives_can_be_copied_and_sent_elsewhere(kind, queries, scores):
     pytest.importorskip(kind.__name__.removesuffix("Objective").lower())
     loss = kind("listnet", floor=0.2)
@@ -411,7 +347,7 @@ def test_data_without_groups_are_refused_by_name(queries):
         ListNet().lightgbm()(np.zeros(queries.n_documents), table)
 
 
-@pytest.mark.parametrize("name", ["lightgbm", "xgboost", "catboost", "torch", "jax"])
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost", "torch", "jax"])
 def test_a_missing_library_is_one_line(name, monkeypatch):
     import sys
 

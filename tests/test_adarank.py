@@ -218,15 +218,6 @@ def test_weak_rankers_that_are_none(queries, weak, message):
         AdaRank(weak=weak).fit(queries)
 
 
-def test_directions_still_work(queries):
-    for old, new in (("up", "features"), ("both", "signed")):
-        with pytest.warns(DeprecationWarning, match=f"now weak='{new}'"):
-            found = AdaRank(directions=old, accept="all").fit(queries)
-        np.testing.assert_array_equal(
-            found.coef_, AdaRank(weak=new, accept="all").fit(queries).coef_
-        )
-
-
 # ---- what it must not depend on ------------------------------------------------------------------
 
 

@@ -177,7 +177,6 @@ def test_cutting_planes_find_a_known_minimum():
 def test_refusals(queries):
     for call, message in (
         (lambda: AdaRank("tau").fit(queries), "expected values from 0 to 1"),
-        (lambda: AdaRank(directions="down").fit(queries), "directions: expected one of"),
         (lambda: AdaRank(accept="some").fit(queries), "accept: expected one of"),
         (lambda: RankBoost(weak="tree").fit(queries), "weak: expected one of"),
         (lambda: RankBoost(thresholds=0).fit(queries), "thresholds: expected at least 1"),

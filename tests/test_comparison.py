@@ -23,7 +23,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from permdist import comparison, data, models
+from permdist import data, models
 from permdist.comparison import (
     Comparison,
     Entry,
@@ -234,22 +234,6 @@ def test_it_chooses_and_measures_as_by_hand(folds, found):
             row = found.values(measure)[found.names.index(name)]
             by_query = np.concatenate([one[measure.name] for one in tests])
             assert row == pytest.approx(by_query, abs=1e-12)
-
-
-def test_old_names_still_work(folds):
-    with (
-        pytest.warns(DeprecationWarning, match="use learners"),
-        pytest.warns(DeprecationWarning, match="use random_state"),
-    ):
-        found = compare(folds, models="MLE[C=1]", measures="map", seed=3)
-    with pytest.warns(DeprecationWarning, match="use random_state"):
-        assert found.seed == found.random_state == 3
-    with pytest.warns(DeprecationWarning, match="use learner"):
-        tune(model="MLE[C=1]", train=folds[0][0], validation=folds[0][1], measure="map")
-    with pytest.warns(DeprecationWarning, match="use randomization_test"):
-        assert comparison.randomisation_test is randomization_test
-    with pytest.warns(DeprecationWarning, match="use 'randomization'"):
-        found.p_values(test="randomisation")
 
 
 def test_the_table_says_what_the_values_say(found):

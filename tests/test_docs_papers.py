@@ -68,7 +68,6 @@ SCRIPT = re.compile(r"(?:examples|benchmarks|tests)/\w+\.py")
 OF_NO_PAPER = {
     "block_sampler",
     "consensus_of_voters",
-    "exposure_and_utility",
     "preferences_with_torch",
     "same_posterior_elsewhere",
     "trees_with_exact_losses",

@@ -20,7 +20,7 @@ from extension.distribution import (
 from extension.kernel import rotation
 from naive import transition_matrix
 
-from permdist import GoodBad, diagnostics
+from permdist import GoodBad
 from permdist.diagnostics import compare_to_exact
 from permdist.rankings import enumerate_orders
 from permdist.samplers import register_kernel, run_chains
@@ -144,12 +144,3 @@ def test_the_command_line_finds_the_kernel_of_a_plug_in_and_caches_it(tmp_path):
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 200
     assert [*(tmp_path / "cache").rglob("*advance*plackett_luce_peek_top*.nbi")]
-
-
-def test_old_names_work_for_one_more_release():
-    with pytest.warns(DeprecationWarning, match="threads is deprecated .* use n_jobs"):
-        chains = run_chains(GoodBad([1.0, 0.0], [1, 0]), 10, kernel="exact", rng=0, threads=1)
-    with pytest.warns(DeprecationWarning, match="normaliser is deprecated .* use normalizer"):
-        assert chains.normaliser == chains.normalizer
-    with pytest.warns(DeprecationWarning, match="Comparison is deprecated .* use ChainComparison"):
-        assert diagnostics.Comparison is diagnostics.ChainComparison

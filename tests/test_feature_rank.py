@@ -1,7 +1,5 @@
 """Feature rankings: weak rankers, rank addition and DiffRank against literal versions."""
 
-import json
-
 import naive
 import naive_feature_rank as literal
 import numpy as np
@@ -318,18 +316,6 @@ def test_damaged_files(strict, tmp_path):
     path.write_text(text.replace('"features_": [', '"features_": [0, '))
     with pytest.raises(ValueError, match=r"weights_: expected .* of them, as features_"):
         load(path)
-
-
-@pytest.mark.parametrize("kind", [FeatureRank, DiffRank])
-def test_files_from_before(kind, strict, tmp_path):
-    """They have weights for all columns in turn, added to ranks."""
-    learner, path = kind(**PAPER, cycles=2).fit(strict), tmp_path / "learner.json"
-    learner.save(path)
-    stored = json.loads(path.read_text())
-    for name in ("features_", "carries_", "scored_by_"):
-        del stored["state"][name]
-    path.write_text(json.dumps(stored))
-    np.testing.assert_array_equal(load(path).predict(strict), learner.predict(strict))
 
 
 def test_early_stopping_cuts_the_additions(strict):

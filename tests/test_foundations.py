@@ -1,8 +1,7 @@
-"""The small shared parts: ragged arrays, tables of named things, old names."""
+"""The small shared parts: ragged arrays, tables of named things."""
 
 import importlib
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from permdist import _ragged
-from permdist._deprecation import renamed_arguments, renamed_attributes
 from permdist._registry import Registry, load_plugins
 
 
@@ -45,28 +43,6 @@ def test_plugins_are_loaded_before_a_look_up(tmp_path, monkeypatch):
     finally:
         load_plugins.cache_clear()
         sys.modules.pop("a_plugin_of_mine", None)
-
-
-def test_old_names_work_and_warn():
-    @renamed_arguments(seed="rng")
-    def draw(*, rng=None):
-        return rng
-
-    with pytest.warns(DeprecationWarning, match=r"draw: seed is deprecated.*use rng"):
-        assert draw(seed=1) == 1
-    with pytest.raises(TypeError, match="pass rng only"):
-        draw(seed=1, rng=2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert draw(rng=3) == 3
-
-
-def test_old_attributes_of_a_module_work_and_warn():
-    get = renamed_attributes("permdist._ragged", {"packed": "pack"})
-    with pytest.warns(DeprecationWarning, match="packed is deprecated"):
-        assert get("packed") is _ragged.pack
-    with pytest.raises(AttributeError, match="no attribute 'other'"):
-        get("other")
 
 
 def test_only_two_folders_of_a_checkout_are_part_of_the_package():

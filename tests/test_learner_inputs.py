@@ -49,7 +49,6 @@ LEGAL = {
     "normalize": {"None"},
     "thresholds": {"None"},
     "prec": {"None"},
-    "directions": {"None"},
     "kappa": {"2**70"},
     "alpha": {"2**70"},
     "beta": {"2**70"},

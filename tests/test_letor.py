@@ -416,10 +416,8 @@ def test_features_that_count_from_0(tmp_path):
     assert one.X.tolist() == [[7.0]]
 
 
-def test_the_validation_part_has_an_old_name():
+def test_a_fold_is_a_named_tuple():
     part = Queries([[1.0]], [1], [1])
-    with pytest.warns(DeprecationWarning, match=r"Fold.*: vali is deprecated.*use validation"):
-        fold = Fold(train=part, vali=part, test=part)
-    with pytest.warns(DeprecationWarning, match="Fold: vali is deprecated.*use validation"):
-        assert fold.vali is fold.validation is part
+    fold = Fold(train=part, validation=part, test=part)
+    assert fold == (part, part, part)
     assert repr(fold).startswith("Fold(train=")

@@ -1,6 +1,7 @@
 """Objectives without a learner: values, gradients, text forms; solvers on known problems."""
 
 import dataclasses
+import itertools
 from pathlib import Path
 
 import naive
@@ -9,16 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from permdist import objectives
+from permdist import GaussianScores, PlackettLuce, objectives
 from permdist.models import ConvexLoss, LinearRanker, ListNet, solvers
 from permdist.models.objectives import OBJECTIVES
 from permdist.models.objectives.base import ELSEWHERE
 from permdist.models.spaces import SPACES, Lattice, Restart, parse_space
 from permdist.samplers import RestartSampler
 
-# Groups of documents are beside the labels: tests/test_exposure.py.
-UNGROUPED = [name for name in OBJECTIVES if name != "group-exposure"]
-SMOOTH = [name for name in UNGROUPED if name != "ranking-hinge"]
+SMOOTH = [name for name in OBJECTIVES if name != "ranking-hinge"]
 SCORES = np.array([0.3, -0.2, 0.9, 0.1, 0.4, -0.7, 0.25, 0.5])
 LABELS = np.array([1, 0, 0, 2, 1, 0, 1, 1])
 QID = np.array([1, 1, 1, 1, 2, 2, 3, 3])  # the last query teaches nothing
@@ -29,21 +28,34 @@ def test_gradients_are_those_of_the_values(name):
     objective = objectives.parse_objective(name)
     if name == "expected-gain":
         objective = objectives.ExpectedGain("ndcg")
-    # Of clicks, only a query without any teaches nothing.
-    labels = np.where(QID == 3, 0, LABELS) if name == "unbiased" else LABELS
-    value, gradient = objective(SCORES, labels, QID)
-    values, same = objective.values(SCORES, labels, QID)
+    value, gradient = objective(SCORES, LABELS, QID)
+    values, same = objective.values(SCORES, LABELS, QID)
     assert value == pytest.approx(values.sum())
     assert values.shape == (3,)
     assert values[2] == 0.0
     np.testing.assert_array_equal(gradient, same)
     assert (gradient[6:] == 0.0).all()
-    quotient = naive.gradient(lambda s: objective(s, labels, QID)[0], SCORES)
+    quotient = naive.gradient(lambda s: objective(s, LABELS, QID)[0], SCORES)
     np.testing.assert_allclose(gradient, quotient, atol=1e-6)
 
 
+def test_expected_losses_under_utilities_are_those_of_the_distributions():
+    label = LABELS[:6]
+    for kind, make in (("plackett-luce", PlackettLuce), ("gaussian", GaussianScores)):
+        for measure, scale in itertools.product(("ndcg@3", "auc", "p@1"), (False, True)):
+            loss = objectives.ExpectedLoss(measure, scale=scale, distribution=kind)
+            values, gradient = loss.values(SCORES[:6], label, QID[:6])
+            for q, rows in enumerate((slice(0, 4), slice(4, 6))):
+                pairs = (label[rows][:, None] > label[rows]).sum() if scale else 1
+                model = make(SCORES[rows] / pairs)
+                wanted = 1.0 - model.expect(measure, label[rows])
+                assert values[q] == pytest.approx(wanted, abs=1e-11)
+                slopes = -model.expect_gradient(measure, label[rows]) / pairs
+                np.testing.assert_allclose(gradient[rows], slopes, atol=1e-11)
+
+
 def test_a_query_alone_is_worth_the_same():
-    for name in UNGROUPED:
+    for name in OBJECTIVES:
         objective = objectives.parse_objective(name)
         values, _ = objective.values(SCORES[:6], LABELS[:6], QID[:6])
         if getattr(objective, "random_state", None) is None:
@@ -116,10 +128,6 @@ WRONG = {
     "pair-hinge[squared=2]": "squared: expected True or False",
     "ranking-hinge[grades=all]": "grades: expected one of",
     "lambda-loss[draws=-1]": "draws: expected at least 0",
-    "unbiased[eta=-1]": "eta: expected a number from 0",
-    "expected-exposure[k=0]": "k: expected at least 1",
-    "expected-exposure[target=grades]": "did you mean 'grade'",
-    "group-exposure[form=equal]": "form: expected one of parity, merit",
 }
 
 
@@ -130,9 +138,7 @@ def test_options_are_checked_when_an_objective_is_made(text):
 
 
 def test_every_option_of_every_objective_has_a_rule():
-    own = {"unbiased": {"propensities"}, "luce": {"deltas"}, "lambda-loss": {"measure"}}
-    shared = {"discount", "measure", "weight", "noise"}
-    own |= {"expected-exposure": shared, "group-exposure": shared}
+    own = {"luce": {"deltas"}, "lambda-loss": {"measure"}}
     for kind in map(OBJECTIVES.find, OBJECTIVES):
         if kind.__module__.startswith("permdist."):
             options = {field.name for field in dataclasses.fields(kind)}

@@ -26,8 +26,6 @@ EXACT = (
     "lambda-loss[measure=err,sigma=0.7]",
     "lambda-loss[scheme=ndcg-loss1]",
     "lambda-loss[scheme=ndcg-loss2++]",
-    "unbiased",
-    "unbiased[loss=all-pairs,propensities=1:0.6]",
 )
 BOUNDS = (
     "convex-loss[measure=ndcg,space=interleavings,scale=False]",
@@ -40,10 +38,8 @@ OTHERS = (
     "boltzmann[exact=2]",
     "convex-loss[measure=ndcg,space=rows]",
     "cosine",
-    "expected-exposure[measure=ndcg,k=3]",
     "expected-gain[measure=ndcg]",
     "expected-loss[measure=ndcg@3,distribution=plackett-luce]",
-    "group-exposure[form=merit,measure=ndcg@3,distribution=gaussian,noise=0.8]",
     "lambda-loss[measure=ndcg@3,draws=4]",
     "likelihood-and-loss[measure=ndcg,space=rows,scale=False,kappa_units=pairs]",
     "noisy",
@@ -53,8 +49,6 @@ OTHERS = (
     "smooth[measure=ap,sigmoid=erf,alpha=1.0]",
     "smooth[measure=rr,alpha=2.0,beta=2.0]",
     "smooth[measure=tau,alpha=2.0]",
-    "unbiased[loss=dcg,alpha=2.0]",
-    "unbiased[loss=pairs]",
 )
 ALL = (*EXACT, *BOUNDS, *OTHERS)
 
@@ -76,9 +70,7 @@ TEACH = np.isin(QID, (0, 2, 4))
 
 
 def labels_of(name, labels):
-    """Return binary labels, or those with groups, where the objective wants them."""
-    if name.startswith("group-exposure"):
-        return objectives.grouped_labels(labels, np.where(TEACH, np.arange(len(labels)) % 2, 0))
+    """Return binary labels where the objective wants them."""
     return np.minimum(labels, 1) if "measure=ap" in name or "measure=rr" in name else labels
 
 
@@ -349,59 +341,3 @@ def test_sampled_weights_are_means_over_noisy_rankings():
         objectives.LambdaLoss("ap", scheme="ndcg-loss1")
     with pytest.raises(ValueError, match="measure: expected ndcg without a cut-off"):
         objectives.LambdaLoss("ndcg@5", scheme="ndcg-loss2")
-
-
-# ---- clicks -------------------------------------------------------------------------------------
-
-PROPENSITIES = np.array([1.0, 0.6, 0.5, 0.3, 0.2])
-RELEVANCE, SHOWN_AT = np.array([1, 0, 1, 1, 0]), np.array([3, 0, 1, 4, 2])
-
-
-@pytest.mark.parametrize("loss", ["softmax", "all-pairs", "pairs", "dcg"])
-def test_expectations_over_clicks_are_the_losses_of_relevance(loss):
-    scores = np.random.default_rng(0).normal(size=5)
-    truth = objectives.Unbiased(loss, eta=0.0).derivatives(scores, RELEVANCE)
-    objective = objectives.Unbiased(loss, propensities=PROPENSITIES)
-    value, gradient = 0.0, np.zeros(5)
-    chance_of = PROPENSITIES[SHOWN_AT]
-    for examined in naive.itertools.product([0, 1], repeat=5):
-        clicks = np.array(examined) * RELEVANCE
-        chance = np.prod(np.where(examined, chance_of, 1.0 - chance_of))
-        found = objective.derivatives(scores, clicks, positions=SHOWN_AT)
-        value += chance * found.values[0]
-        gradient += chance * found.gradient
-    assert value == pytest.approx(truth.values[0], rel=1e-12)
-    np.testing.assert_allclose(gradient, truth.gradient, atol=1e-12)
-
-
-def test_means_over_simulated_clicks_come_close():
-    rng = np.random.default_rng(0)
-    sessions, scores = 4000, np.array([0.2, -0.4, 0.9, 0.0, 0.3])
-    examined = rng.random((sessions, 5)) < (1.0 + np.arange(5)) ** -0.7
-    clicks = (examined & (RELEVANCE == 1)).astype(int)
-    batch = np.tile(scores, (sessions, 1))
-    for loss in ("softmax", "pairs"):
-        truth = objectives.Unbiased(loss, eta=0.0)(scores, RELEVANCE)[0]
-        values = objectives.Unbiased(loss, eta=0.7).derivatives(batch, clicks).values
-        biased = objectives.Unbiased(loss, eta=0.0).derivatives(batch, clicks).values
-        error = values.std() / np.sqrt(sessions)
-        assert abs(values.mean() - truth) < 4.5 * error
-        if loss == "softmax":
-            assert abs(biased.mean() - truth) > 10.0 * error
-
-
-def test_clicks_are_checked():
-    unbiased = objectives.Unbiased()
-    assert unbiased([0.5, 0.1], [1, 1])[0] > 0.0  # all clicked, and yet there is something to learn
-    assert unbiased([0.5, 0.1], [0, 0])[0] == 0.0
-    assert objectives.Unbiased(propensities=(1, 0.5)).name == "unbiased[propensities=1:0.5]"
-    with pytest.raises(ValueError, match="propensities: expected numbers above 0, up to 1"):
-        objectives.Unbiased(propensities=(0.0, 1.0))
-    with pytest.raises(ValueError, match=r"positions: expected shape \(2,\) as labels"):
-        unbiased.derivatives([0.0, 1.0], [1, 0], positions=[0])
-    with pytest.raises(ValueError, match="positions: expected at least 0, got -1"):
-        unbiased.derivatives([0.0, 1.0], [1, 0], positions=[0, -1])
-    mask = np.array([[True, True, False], [True, True, True]])
-    where = [[1, 0, -1], [2, 0, 1]]
-    found = unbiased.derivatives(np.zeros((2, 3)), np.ones((2, 3), int), mask=mask, positions=where)
-    np.testing.assert_allclose(found.gradient[0], [-0.5, 0.5, 0.0])

@@ -1,4 +1,4 @@
-"""Declared parameters: constructors, docstrings, old names, and learners from outside."""
+"""Declared parameters: constructors, docstrings, and learners from outside."""
 
 import inspect
 import json
@@ -14,11 +14,7 @@ from permdist.models import (
     L3,
     MLE,
     SVMNDCG,
-    Approx,
-    ConvexLoss,
     ExpectedGain,
-    FeatureRank,
-    ListNet,
     Ranker,
     SoftRank,
     all_learners,
@@ -28,7 +24,6 @@ from permdist.models import (
 )
 from permdist.models.attributes import Numbers
 from permdist.models.rules import Number
-from permdist.models.spaces import Lattice, Restart
 
 pytestmark = UNFINISHED_FITS
 
@@ -104,55 +99,13 @@ def test_a_learner_of_ones_own(queries, tmp_path):
         load(tmp_path / "x.json", Shifted)
 
 
-def test_tables_of_older_learners_still_work(queries):
-    with pytest.warns(DeprecationWarning, match=r"the table 'rules' .*models.option"):
-
-        class Older(Ranker):
-            rules = {"power": Number(0.0, 4.0)}  # noqa: RUF012
-
-            def __init__(self, power=1.0):
-                self.power = power
-
-            def _learn(self, features, batch, watch, start):
-                self.coef_ = features.T @ batch.labels.astype(float)
-
-    assert Older().fit(queries).converged_
-    with pytest.raises(ValueError, match="power: expected a number"):
-        Older(9.0).fit(queries)
-
-
-def test_old_names_of_parameters_work_and_warn(queries, tmp_path):
-    with pytest.warns(DeprecationWarning, match="normalise is deprecated.*use normalize"):
-        learner = MLE(normalise=True)
-    assert learner.normalize is True
-    with pytest.warns(DeprecationWarning, match=r"sample_size .*use space='restart\[sample_size=7"):
-        learner = ConvexLoss(space="restart", sample_size=7, orders=3)
-    assert learner.space == Restart(sample_size=7)
-    with pytest.warns(DeprecationWarning, match="orders"):
-        assert ConvexLoss(orders=8).space == Lattice(orders=8)
-    with pytest.warns(DeprecationWarning, match="kappa"):
-        MLE(kappa=3.0)
-    with pytest.warns(DeprecationWarning, match="normalise"):
-        MLE().set_params(normalise="rank")
-    with pytest.warns(DeprecationWarning, match="optimiser is deprecated"):
-        assert Approx(optimiser="stochastic").optimizer == "stochastic"
-    with pytest.warns(DeprecationWarning, match="minimises is deprecated"):
-        assert MLE.card.minimises == MLE.card.minimizes
-    ranks = FeatureRank().fit(queries)
-    with pytest.warns(DeprecationWarning, match="centres_ is deprecated"):
-        assert ranks.centres_ is ranks.centers_
-    ranks.save(tmp_path / "y.json")
-    older = (tmp_path / "y.json").read_text().replace("centers_", "centres_")
-    (tmp_path / "y.json").write_text(older)
-    np.testing.assert_array_equal(load(tmp_path / "y.json").centers_, ranks.centers_)
+def test_parameters_that_there_are_not_are_refused():
     with pytest.raises(TypeError, match="MLE: there is no parameter 'nonsense', expected some of"):
         MLE(nonsense=3)
-    fitted = ListNet(normalize="rank", max_iter=3).fit(queries)
-    fitted.save(tmp_path / "x.json")
-    stored = json.loads((tmp_path / "x.json").read_text())
-    stored["params"]["normalise"] = stored["params"].pop("normalize")
-    (tmp_path / "x.json").write_text(json.dumps(stored))
-    np.testing.assert_array_equal(load(tmp_path / "x.json").coef_, fitted.coef_)
+    with pytest.raises(TypeError, match=r"'normalise'.*; did you mean 'normalize'"):
+        MLE(normalise=True)
+    with pytest.raises(ValueError, match="Invalid parameter 'normalise'"):
+        MLE().set_params(normalise="rank")
 
 
 def test_features_are_not_copied_and_queries_are_built_once(queries, monkeypatch):

@@ -161,8 +161,15 @@ def test_data_and_measures_need_no_plotting():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_dir_shows_public_names_only():
+    import permdist.cli  # which loads modules with and without an underscore
+
+    assert permdist.cli
+    assert dir(permdist) == sorted(permdist.__all__)
+    assert [name for name in dir(permdist) if name.startswith("_")] == ["__version__"]
+
+
 def test_submodules_are_reached_by_name():
-    assert set(permdist.__all__) <= set(dir(permdist))
     for name in permdist.__all__:
         assert getattr(permdist, name) is not None
     with pytest.raises(AttributeError, match="module 'permdist' has no attribute 'ranking'"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, log_expit
 
 from permdist import measures, strategies
-from permdist.distributions import Distribution, GoodBad, PairSigns
+from permdist.distributions import Distribution, PairSigns
 
 QUERY = strategies.labelled_queries(min_relevant=1, min_irrelevant=1, max_items=5, max_grade=1)
 GRADED = strategies.labelled_queries(min_relevant=1, min_irrelevant=1, max_items=5)
@@ -172,10 +172,3 @@ def test_it_says_what_it_is():
     copied = pickle.loads(pickle.dumps(model))
     assert copied.log_partition() == model.log_partition()
     assert not copied.scores.flags.writeable
-
-
-def test_the_old_name_still_works():
-    with pytest.warns(DeprecationWarning, match=r"space='pairs' is deprecated .* PairSigns"):
-        model = GoodBad([0.5, -0.2], [1, 0], space="pairs", scale=2.0)
-    assert isinstance(model, PairSigns)
-    assert model.scale == 2.0

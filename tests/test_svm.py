@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from permdist import objectives
 from permdist.data import Queries
 from permdist.measures import parse
-from permdist.models import L3, MLE, SVMNDCG, ConvexLoss, ExpectedGain, RankSVM, SVMMap, load
+from permdist.models import L3, MLE, SVMNDCG, ConvexLoss, ExpectedGain, RankSVM, SVMMap
 from permdist.models.batch import Batch
 from permdist.models.spaces import Interleavings, Lattice, StructuredHinge
 from permdist.sums.thresholds import threshold_weights
@@ -293,26 +293,6 @@ def test_the_gap_is_closed_with_raw_scales(learner, standardize):
     w = learner.coef_ * (roots if standardize else 1.0)
     own = naive.bound(learner, batch)(features @ learner.coef_)[0] + w @ w / learner.C
     assert own == pytest.approx(value, rel=1e-9)
-
-
-def test_weights_of_queries_or_of_pairs(tmp_path):
-    X, y, qid = noisy(8, 12, np.random.default_rng(0), noise=0.5)
-    for scale, weights in ((True, "queries"), (False, "pairs")):
-        new = RankSVM(weights=weights).fit(X, y, qid)
-        with pytest.warns(DeprecationWarning, match=f"scale={scale} is dep.*weights='{weights}'"):
-            old = RankSVM(scale=scale)
-        np.testing.assert_array_equal(old.fit(X, y, qid).coef_, new.coef_)
-        with pytest.warns(DeprecationWarning, match="weights"):
-            assert RankSVM().set_params(scale=scale).weights == weights
-        new.save(tmp_path / "learner.json")
-        text = (tmp_path / "learner.json").read_text()
-        plain = f'"scale": {str(scale).lower()}'
-        (tmp_path / "old.json").write_text(text.replace(f'"weights": "{weights}"', plain))
-        assert load(tmp_path / "old.json").weights == weights
-    with pytest.raises(TypeError, match="pass weights only"):
-        RankSVM(scale=True, weights="pairs")
-    with pytest.raises(ValueError, match="weights: expected one of"):
-        RankSVM(weights="documents").fit(X, y, qid)
 
 
 def test_a_large_graded_collection_takes_seconds():

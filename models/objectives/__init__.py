@@ -7,7 +7,6 @@ from permdist.models.objectives.base import (
     register_objective,
 )
 from permdist.models.objectives.boltzrank import Boltzmann
-from permdist.models.objectives.clicks import Unbiased
 from permdist.models.objectives.conditional import (
     ConvexLoss,
     ExpectedGain,
@@ -16,8 +15,6 @@ from permdist.models.objectives.conditional import (
     LikelihoodAndLoss,
 )
 from permdist.models.objectives.cosine import Cosine
-from permdist.models.objectives.exposure import ExpectedExposure
-from permdist.models.objectives.group_exposure import GroupExposure, grouped_labels
 from permdist.models.objectives.hinges import PairHinge, RankingHinge
 from permdist.models.objectives.lambda_loss import LambdaLoss
 from permdist.models.objectives.listmle import ListMLE
@@ -33,10 +30,8 @@ __all__ = [
     "ConvexLoss",
     "Cosine",
     "Derivatives",
-    "ExpectedExposure",
     "ExpectedGain",
     "ExpectedLoss",
-    "GroupExposure",
     "LambdaLoss",
     "Likelihood",
     "LikelihoodAndLoss",
@@ -49,8 +44,6 @@ __all__ = [
     "Prepared",
     "RankingHinge",
     "SmoothMeasure",
-    "Unbiased",
-    "grouped_labels",
     "parse_objective",
     "register_objective",
 ]

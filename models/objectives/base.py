@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from permdist._typing import BoolArray, IntArray
-    from permdist.adapters.catboost import CatBoostObjective
+    from permdist._typing import IntArray
     from permdist.adapters.jax import JaxLoss
     from permdist.adapters.lightgbm import LightGBMObjective
     from permdist.adapters.torch import TorchLoss
@@ -120,16 +119,6 @@ class Objective(Spec, ABC):
         """
         return self
 
-    def teaches(self, labels: IntArray, ptr: IntArray) -> BoolArray:
-        """Return which queries count: by default, those with documents of different labels.
-
-        Parameters
-        ----------
-        labels : array of int, shape (documents,)
-        ptr : array of int, shape (queries + 1,)
-        """
-        return teaching(labels, ptr)
-
     def batch(self, labels: IntArray, ptr: IntArray) -> Batch:
         """Make the batch of queries that `bind` takes."""
         return Batch.of(labels, ptr, scale=self.scaled)
@@ -157,7 +146,7 @@ class Objective(Spec, ABC):
         if label.shape != score.shape:
             raise ValueError(f"labels: expected shape {score.shape} as scores, got {label.shape}")
         ptr = group_queries(qid, len(label)).ptr
-        useful = self.teaches(label, ptr)
+        useful = teaching(label, ptr)
         values, gradient = np.zeros(len(useful)), np.zeros(len(score))
         if useful.any():
             sizes = np.diff(ptr)
@@ -268,12 +257,6 @@ class Objective(Spec, ABC):
         from permdist.adapters.xgboost import XGBoostObjective
 
         return XGBoostObjective(self, **options)
-
-    def catboost(self, **options: Any) -> CatBoostObjective:
-        """Return the objective for CatBoost; options are those of `CatBoostObjective`."""
-        from permdist.adapters.catboost import CatBoostObjective
-
-        return CatBoostObjective(self, **options)
 
     def torch(self, **options: Any) -> TorchLoss:
         """Return the objective as a loss for PyTorch; options are those of `TorchLoss`."""

@@ -10,9 +10,10 @@ from permdist._check import as_array, check_scores, finite, first_index, grades
 from permdist._groups import group_queries
 from permdist._ragged import pointers
 from permdist._tables import refuse_masks
+from permdist.models.batch import teaching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -60,14 +61,12 @@ class Prepared:
         weights: ArrayLike | None,
         mask: ArrayLike | None,
         n_jobs: int | None,
-        details: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         flat, sizes, places, self.shape = _lay_out(labels, qid, mask)
         self.n_queries = len(sizes)
         useful = np.zeros(len(sizes), dtype=bool)
-        useful[sizes > 0] = (
-            objective.teaches(flat, pointers(sizes[sizes > 0])) if len(flat) else False
-        )
+        if len(flat):
+            useful[sizes > 0] = teaching(flat, pointers(sizes[sizes > 0]))
         weight = None if weights is None else _check_weights(weights, len(sizes))
         self._real = places  # of real documents, None for all
         rows = np.repeat(useful, sizes)
@@ -82,10 +81,6 @@ class Prepared:
             label, ptr = flat[rows], pointers(sizes[useful])
             settled = objective.settle(label, ptr)
             batch = settled.batch(label, ptr)
-            for name, table in (details or {}).items():
-                batch.shared[name] = (
-                    table.reshape(-1) if places is None else table.reshape(-1)[places]
-                )
             self._function = settled.bind_derivatives(batch, n_jobs)
         if weight is not None:
             each = np.repeat(weight[useful], sizes[useful])

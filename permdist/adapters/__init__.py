@@ -1,18 +1,15 @@
 """The objectives as losses of other libraries: boosted trees, PyTorch, JAX.
 
-Each objective makes its own: ``objective.lightgbm()``, ``.xgboost()``, ``.catboost()``,
-``.torch()`` and ``.jax()``. The libraries are loaded on use.
+Each objective makes its own: ``objective.lightgbm()``, ``.xgboost()``, ``.torch()`` and ``.jax()``.
+The libraries are loaded on use.
 """
 
-from permdist.adapters.catboost import CatBoostMeasure, CatBoostObjective
 from permdist.adapters.jax import JaxLoss
 from permdist.adapters.lightgbm import LightGBMMeasure, LightGBMObjective
 from permdist.adapters.torch import TorchLoss
 from permdist.adapters.xgboost import XGBoostMeasure, XGBoostObjective
 
 __all__ = [
-    "CatBoostMeasure",
-    "CatBoostObjective",
     "JaxLoss",
     "LightGBMMeasure",
     "LightGBMObjective",

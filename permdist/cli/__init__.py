@@ -86,10 +86,9 @@ class ListsLearners(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
-        from permdist.models import all_learners, nonlinear_learners
+        from permdist.models import all_learners
 
-        kinds = [*all_learners(), *nonlinear_learners()]
-        self.epilog = f"Learners: {', '.join(kind.__name__ for kind in kinds)}."
+        self.epilog = f"Learners: {', '.join(kind.__name__ for kind in all_learners())}."
         super().format_help(ctx, formatter)
 
 

@@ -1,6 +1,5 @@
 """Comparisons of learners: settings chosen on validation queries, differences tested."""
 
-from permdist._deprecation import renamed_attributes
 from permdist.comparison.entries import Entry, read_entries
 from permdist.comparison.results import Comparison
 from permdist.comparison.run import Tuned, compare, tune
@@ -18,5 +17,3 @@ __all__ = [
     "read_entries",
     "tune",
 ]
-
-__getattr__ = renamed_attributes(__name__, {"randomisation_test": "randomization_test"})

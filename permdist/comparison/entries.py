@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.base import clone
 
 from permdist._check import choice, count, finite
-from permdist._deprecation import renamed_arguments
 from permdist._tables import differing_columns
 from permdist._text import hint, split_list
 from permdist.comparison.guests import Guest, as_guest, is_guest
@@ -72,7 +71,6 @@ class Entry:
             dict(zip(self.settings, chosen, strict=True)) for chosen in itertools.product(*values)
         ]
 
-    @renamed_arguments(seed="random_state")
     def learners(self, *, judge: str, random_state: int) -> list[tuple[dict[str, Any], Any]]:
         """Return each combination of the settings with its unfitted learner.
 
@@ -96,7 +94,6 @@ class Entry:
         ]
 
 
-@renamed_arguments(models="learners")
 def read_entries(
     learners: Any = "all",
     measure: Measure | None = None,

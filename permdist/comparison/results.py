@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import choice
-from permdist._deprecation import warn_renamed
 from permdist._text import plural, wrapped
 from permdist.comparison.bayes import MODELS, Probabilities, check_rope, probabilities
 from permdist.comparison.published import Published, published
@@ -126,12 +125,6 @@ class Comparison:
     references: dict[str, list[Evaluation]] = field(default_factory=dict)
     ties: str | None = None
     rope: float | None = None
-
-    @property
-    def seed(self) -> int:
-        """The old name of `random_state`."""
-        warn_renamed("Comparison", "seed", "random_state")
-        return self.random_state
 
     # ---- numbers -------------------------------------------------------------------------------
 
@@ -294,9 +287,6 @@ class Comparison:
         """Return adjusted p-values of all pairs of learners by one kind of test."""
         import pandas as pd
 
-        if test == "randomisation":
-            warn_renamed("p_values", "'randomisation'", "'randomization'")
-            test = "randomization"
         choice("test", test, TESTS)
         values, used = self._used(measure)
         pairs = list(itertools.combinations(range(len(self.names)), 2))
@@ -560,7 +550,6 @@ class Comparison:
             "correction": self.correction,
             "level": self.level,
             "random_state": self.random_state,
-            "seed": self.random_state,  # its old name, for one release
             "ties": self.ties,
             "rope": self.rope,
             "tables": tables,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from joblib import delayed
 
 from permdist._check import count
-from permdist._deprecation import renamed_arguments
 from permdist._html import block, facts, note, record_frame
 from permdist._progress import live_bar
 from permdist.comparison.bayes import check_rope
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from permdist.measures import Measure
 
 
-@renamed_arguments(models="learners", seed="random_state")
 def compare(
     folds: Iterable[Sequence[Queries]] | Sequence[Queries],
     learners: Any = "all",
@@ -156,7 +154,6 @@ def compare(
     )
 
 
-@renamed_arguments(model="learner", seed="random_state")
 def tune(
     learner: Any,
     train: Queries,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from permdist._check import as_rng, count, finite
-from permdist._deprecation import renamed_attributes
 from permdist.inference.adjustments import CORRECTIONS, adjust
 
 if TYPE_CHECKING:
@@ -28,8 +27,6 @@ __all__ = [
     "paired_tests",
     "randomization_test",
 ]
-
-__getattr__ = renamed_attributes(__name__, {"randomisation_test": "randomization_test"})
 
 TESTS = ("t", "wilcoxon", "randomization")
 EXACT = 14  # up to this many differences, all sign vectors are tried

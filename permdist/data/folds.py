@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from permdist._check import as_rng, count
-from permdist._deprecation import renamed_arguments, warn_renamed
 from permdist.data.letor import load_letor
 from permdist.data.queries import Queries
 
@@ -24,13 +23,7 @@ _PARTS = ("train", "vali", "test")
 _ENDINGS = ("", ".gz", ".bz2")
 
 
-class _Parts(NamedTuple):
-    train: Queries
-    validation: Queries
-    test: Queries
-
-
-class Fold(_Parts):
+class Fold(NamedTuple):
     """The three parts of one cross-validation fold: a tuple.
 
     Parameters
@@ -38,18 +31,9 @@ class Fold(_Parts):
     train, validation, test : Queries
     """
 
-    __slots__ = ()
-
-    @renamed_arguments(vali="validation")
-    def __new__(cls, train: Queries, validation: Queries, test: Queries) -> Fold:
-        """Make a fold of its parts."""
-        return super().__new__(cls, train, validation, test)
-
-    @property
-    def vali(self) -> Queries:
-        """The validation part by its old name."""
-        warn_renamed("Fold", "vali", "validation")
-        return self.validation
+    train: Queries
+    validation: Queries
+    test: Queries
 
 
 def load_letor_folds(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from permdist._check import PIECE, choice, finite, frozen, grades, integers, pieces
-from permdist._deprecation import renamed_attributes
 from permdist._groups import group_queries
 from permdist._tables import as_frame, column_names, differing_columns, need_same_rows, refuse_texts
 from permdist.data.description import Description, clashes, describe
@@ -443,4 +442,3 @@ def _names(X: Any, given: Sequence[str] | None, width: int) -> tuple[str, ...] |
     return tuple(given)
 
 
-__getattr__ = renamed_attributes(__name__, {"NORMALISATIONS": "NORMALIZATIONS"})

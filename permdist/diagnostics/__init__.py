@@ -3,7 +3,6 @@
 The Dataset has the dimensions ``chain``, ``draw`` and ``item``; all versions of arviz accept it.
 """
 
-from permdist._deprecation import renamed_attributes
 from permdist.diagnostics.comparison import ChainComparison, compare_to_exact
 from permdist.diagnostics.dataset import to_dataset
 from permdist.diagnostics.files import load, save
@@ -18,5 +17,3 @@ __all__ = [
     "summary",
     "to_dataset",
 ]
-
-__getattr__ = renamed_attributes(__name__, {"Comparison": "ChainComparison"})

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import choice
-from permdist._deprecation import warn_renamed
 from permdist._kernels import kernel
 from permdist.distributions.base import DEFAULT_DRAWS, METHODS, Distribution, Estimate
 from permdist.distributions.pair_model import PairModel
-from permdist.distributions.pair_signs import PairSigns
 from permdist.distributions.valid_signs import ValidSigns
 from permdist.measures import Measure, parse
 from permdist.sums.interleavings import Interleavings, tabulate
@@ -73,11 +71,7 @@ class GoodBad(PairModel, Distribution):
     """
 
     def __new__(cls, *args: Any, **options: Any) -> Any:
-        """Make the object; over sign vectors a `ValidSigns` or, once more, a `PairSigns`."""
-        if options.get("space") == "pairs":
-            del options["space"]
-            warn_renamed("GoodBad", "space='pairs'", "PairSigns(scores, labels, ...)")
-            return PairSigns(*args, **options)
+        """Make the object; over valid sign vectors a `ValidSigns`."""
         if options.get("space") == "valid-signs":
             del options["space"]
             return ValidSigns(*args, **options)

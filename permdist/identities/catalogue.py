@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from permdist._check import as_rng, count
-from permdist._deprecation import renamed_arguments
 from permdist._html import Shown
 from permdist._text import hint, text_table
 
@@ -227,7 +226,6 @@ def history_of(learner: Any, queries: Any) -> dict[str, list[float]]:
     return history
 
 
-@renamed_arguments(seed="rng")
 def check_all(
     names: Iterable[str] | None = None, *, max_examples: int = 50, rng: RandomState = 0
 ) -> Results:

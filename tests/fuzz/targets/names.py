@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import json
-import warnings
 
 import numpy as np
 
 from fuzz.engine import expect, target
-from permdist import GoodBad, PairSigns, measures, rankings
+from permdist import GoodBad, measures, rankings
 from permdist.comparison import read_entries
 from permdist.measures.registry import kinds
 from permdist.measures.registry import preset as find_preset
@@ -64,11 +63,8 @@ def kernel(case: bytes) -> None:
 def space(case: bytes) -> None:
     text = case.decode(errors="surrogateescape")
     if len(case) % 2:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            model = GoodBad([1.0, 0.0], [1, 0], space=text)
-        found = "pairs" if isinstance(model, PairSigns) else model.space
-        expect(found == text, "the space asked for")
+        model = GoodBad([1.0, 0.0], [1, 0], space=text)
+        expect(model.space == text, "the space asked for")
     else:
         found = rankings.distance_matrix([[0, 1, 2], [2, 1, 0]], distance=text)
         expect(found.shape == (2, 2) and found[0, 0] == 0, "a matrix of distances")
