@@ -35,7 +35,6 @@ BOOST = {"early_stopping": 300, "measure": MAP}
 LEARNERS = {
     "MLE": (models.MLE(), SCALED),
     "MLE, unscaled": (models.MLE(scale=False), SUMS),
-    "MLE, lattice, unscaled": (models.MLE(space="lattice", scale=False), SUMS),
     "MLE, interleavings, unscaled": (models.MLE(space="interleavings", scale=False), SUMS),
     "ExpectedGain AUC": (models.ExpectedGain("auc", space="pairs", n_starts=1), SCALED),
     "ExpectedGain AP": (models.ExpectedGain("ap", n_starts=1), SCALED),

@@ -28,7 +28,7 @@ from permdist.models import (
 )
 from permdist.models.attributes import Numbers
 from permdist.models.rules import Number
-from permdist.models.spaces import Lattice, Restart
+from permdist.models.spaces import Restart
 
 pytestmark = UNFINISHED_FITS
 
@@ -128,8 +128,6 @@ def test_old_names_of_parameters_work_and_warn(queries, tmp_path):
     with pytest.warns(DeprecationWarning, match=r"sample_size .*use space='restart\[sample_size=7"):
         learner = ConvexLoss(space="restart", sample_size=7, orders=3)
     assert learner.space == Restart(sample_size=7)
-    with pytest.warns(DeprecationWarning, match="orders"):
-        assert ConvexLoss(orders=8).space == Lattice(orders=8)
     with pytest.warns(DeprecationWarning, match="kappa"):
         MLE(kappa=3.0)
     with pytest.warns(DeprecationWarning, match="normalise"):
