@@ -69,7 +69,6 @@ LAYERS: dict[str, list[dict[str, str]]] = {
 CALLBACKS = {
     ("_offer", "strategies"): "Hypothesis asks for the strategy of one of our types",
     ("distributions", "samplers"): "Distribution.sample, where no direct draw is known",
-    ("models.validation", "comparison"): "cross_validate, the deprecated name of compare",
     ("samplers", "diagnostics"): "Chains.summary, Chains.to_dataset, Chains.save",
 }
 

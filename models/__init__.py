@@ -67,11 +67,3 @@ __all__ = [
     "option",
     "register",
 ]
-
-
-def __getattr__(name: str) -> object:
-    if name in ("CrossValidation", "cross_validate"):  # deprecated: they warn when called
-        from permdist.models import validation
-
-        return getattr(validation, name)
-    raise AttributeError(f"module 'permdist.models' has no attribute {name!r}")

@@ -42,7 +42,6 @@ from permdist.models import (
     RankSVM,
     SoftRank,
     SVMMap,
-    cross_validate,
     load,
 )
 from permdist.models.descent import Descent
@@ -302,20 +301,6 @@ def test_grid_search_with_whole_queries(queries):
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
-def test_cross_validate_still_works():
-    parts = [data.make_letor(15, n_features=8, rng=seed) for seed in range(4)]
-    folds = [(parts[0], parts[1], parts[2]), (parts[1], parts[2], parts[3])]
-    with pytest.warns(DeprecationWarning, match=r"use permdist\.comparison\.compare"):
-        found = cross_validate(MLE(), folds, {"C": [0.01, 1.0], "scale": [False, True]})
-    assert len(found.learners) == len(found.chosen) == len(found.test) == 2
-    assert len(found.validation[0]) == 4
-    best = max(found.validation[0], key=found.validation[0].get)
-    assert best == f"C={found.chosen[0]['C']:g}, scale={found.chosen[0]['scale']}"
-    expected = np.mean([found.learners[i].score(folds[i][2], measure="letor4:map") for i in (0, 1)])
-    assert found.mean("letor4:map") == pytest.approx(expected)
-    assert found.per_query("letor4:map").shape == (30,)
-
-
 # ---- odd collections and bad input ---------------------------------------------------------------
 
 
@@ -406,7 +391,7 @@ def test_files_that_are_no_learners(tmp_path, queries):
     path.write_text(json.dumps({"format": 7}))
     with pytest.raises(ValueError, match="expected a learner in format 1"):
         load(path)
-    for name in ("load", "os", "Ranker", "Ranker2", "cross_validate"):
+    for name in ("load", "os", "Ranker", "Ranker2"):
         stored = {"format": 1, "learner": name, "params": {}, "state": {}}
         path.write_text(json.dumps(stored))
         with pytest.raises(ValueError, match="no learner is named"):
