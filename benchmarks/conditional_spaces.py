@@ -31,7 +31,7 @@ FAMILIES = {
     "L3": models.L3,
     "ExpectedGain": models.ExpectedGain,
 }
-SPACES = ("rows", "interleavings", "lattice", "restart")
+SPACES = ("rows", "interleavings", "restart")
 GRID = {"C": [1e-4, 1e-3, 1e-2]}
 
 

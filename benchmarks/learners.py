@@ -31,8 +31,6 @@ def spaces(batch):
         "rows, AP": ("rows", "ap"),
         "rows, NDCG@10": ("rows", "ndcg@10"),
         "interleavings, AP": ("interleavings", "ap"),
-        "lattice of 1 order, AP": ("lattice[orders=1]", "ap"),
-        "lattice of 4 orders, AP": ("lattice", "ap"),
         "restart, 100 rankings, AP": ("restart", "ap"),
     }
     return {
@@ -82,7 +80,7 @@ def fits(queries):
         "MLE": MLE(scale=True, C=10.0),
         "ExpectedGain AP": ExpectedGain("ap", scale=True, C=10.0, n_starts=1),
         "L3 AP": L3("ap", scale=True, C=10.0),
-        "ConvexLoss AP, lattice": ConvexLoss("ap", scale=True, C=10.0),
+        "ConvexLoss AP, rows": ConvexLoss("ap", scale=True, C=10.0),
         "ConvexLoss AP, interleavings": ConvexLoss("ap", space="interleavings", scale=True, C=10.0),
         "ConvexLoss AP, restart": ConvexLoss("ap", space="restart", scale=True, C=10.0),
     }
@@ -94,8 +92,7 @@ def exact_and_sampled(folds):
     variants = {
         f"restart, {size:,} rankings": f"restart[sample_size={size}]" for size in (10, 100, 1000)
     }
-    variants |= {"lattice, 1 order": "lattice[orders=1]", "lattice, 4 orders": "lattice"}
-    variants |= {"interleavings": "interleavings"}
+    variants |= {"rows": "rows", "interleavings": "interleavings"}
     print("\nConvex loss for AP, C = 0.003 without scale: test MAP of all folds, and one fit")
     for name, space in variants.items():
         learner = ConvexLoss("ap", scale=False, C=0.003, space=space)

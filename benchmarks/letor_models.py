@@ -1,4 +1,4 @@
-"""All learners on LETOR folds, by LETOR's rules: accuracy beside published figures, and fit times.
+"""All learners on LETOR folds, by LETOR's rules: accuracy and fit times.
 
     python benchmarks/letor_models.py FOLDER [part of a learner's name ...]
 
@@ -18,7 +18,6 @@ from scipy.stats import ttest_rel
 
 from permdist import data, models
 from permdist.comparison import compare
-from permdist.comparison.published import published, recognize
 from permdist.measures import evaluate, parse
 
 # Without `scale` the objective is a sum over all pairs, some 100 per query: C must be smaller.
@@ -35,7 +34,6 @@ BOOST = {"early_stopping": 300, "measure": MAP}
 LEARNERS = {
     "MLE": (models.MLE(), SCALED),
     "MLE, unscaled": (models.MLE(scale=False), SUMS),
-    "MLE, lattice, unscaled": (models.MLE(space="lattice", scale=False), SUMS),
     "MLE, interleavings, unscaled": (models.MLE(space="interleavings", scale=False), SUMS),
     "ExpectedGain AUC": (models.ExpectedGain("auc", space="pairs", n_starts=1), SCALED),
     "ExpectedGain AP": (models.ExpectedGain("ap", n_starts=1), SCALED),
@@ -198,9 +196,6 @@ def main(folder, wanted):
         )
     if not wanted or "peers" in wanted:
         peers(folds, first)
-    collection = recognize(folds)
-    for row in published(collection, MAP):
-        print(f"{row.learner:<30} {row.value:7.4f}  published for {collection}")
 
 
 if __name__ == "__main__":

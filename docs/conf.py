@@ -76,8 +76,7 @@ html_theme_options = {
 
 autosummary_generate = sorted(f"api/{page.name}" for page in (DOCS / "api").glob("*.rst"))
 autosummary_filename_map = {  # names that differ by case alone would share a file
-    f"permdist.{name}": f"permdist.{name}_"
-    for name in ("diagnostics.summary", "comparison.published.published")
+    "permdist.diagnostics.summary": "permdist.diagnostics.summary_",
 }
 autosummary_context = {"top_level": [name for name in permdist.__all__ if name[0].isupper()]}
 autodoc_typehints = "none"

@@ -14,12 +14,12 @@ from common import read_folds, read_options, save, size_of, tell, turned
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from published import CLAIMED, FIGURE_THREE, count_wins, stack_cells
 from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 
 from permdist import data, models
 from permdist.comparison import compare
-from permdist.comparison.figure_three import CLAIMED, FIGURE_THREE, count_wins, stack_cells
 
 MEASURES = {
     "MAP": "map",

@@ -13,9 +13,8 @@ import warnings
 
 from common import FOLDS, TABLES, load_folds, plain, read_options, save
 from matplotlib.figure import Figure
+from published import PAPERS, paper_table
 from sklearn.exceptions import ConvergenceWarning
-
-from permdist.comparison.papers import PAPERS, paper_table
 
 
 def main():

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from permdist.models.attributes import Columns, Numbers, Table
+from permdist.models.attributes import Columns, Numbers
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.batch import with_shared_ties
 from permdist.models.options import learned, option
 from permdist.models.rules import MeasureName, Number, OneOf, Whole
-from permdist.models.shared import InBlocks, Seeded, Standardized, Threaded
+from permdist.models.shared import InBlocks, Standardized, Threaded
 from permdist.models.solvers import linear_scores
-from permdist.models.weak import Features, Learners, Pool, Rankers, Stumps, WeakRankers
+from permdist.models.weak import Features, Own, Pool, Rankers, WeakRankers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LARGEST = 1.0 - 1e-12  # a weak ranker that ranks all perfectly would get an infinite weight
 
 
-class AdaRank(Seeded, Standardized, Threaded, InBlocks, Ranker):
+class AdaRank(Standardized, Threaded, InBlocks, Ranker):
     """Boosting on queries: each round adds the weak ranker that ranks the hardest queries best.
 
     Minimizes the exponential type-one bound ``sum_q exp(-E_q)`` of any measure E in [0, 1]. In
@@ -57,7 +57,7 @@ class AdaRank(Seeded, Standardized, Threaded, InBlocks, Ranker):
     **Weak rankers of your own.** `weak` may be any object with a method ``choose(X, y, qid,
     weights)``, called in every round with the training data (queries numbered from 0) and the
     distribution ``P`` over queries, shape (queries,). It returns an object with a method
-    ``predict(X)`` that scores documents. Such a model cannot be saved; all others can.
+    ``predict(X)`` that scores documents. Such a model cannot be saved.
 
     References
     ----------
@@ -86,7 +86,7 @@ class AdaRank(Seeded, Standardized, Threaded, InBlocks, Ranker):
     }
 
     scales_itself: ClassVar[bool] = True
-    alternatives: ClassVar[tuple[str, ...]] = ("coef_", "stumps_", "rankers_")
+    alternatives: ClassVar[tuple[str, ...]] = ("coef_", "rankers_")
 
     measure: str | Measure = option(
         MeasureName(), "Any measure with values from 0 to 1.", default="ap", kw_only=False
@@ -94,13 +94,9 @@ class AdaRank(Seeded, Standardized, Threaded, InBlocks, Ranker):
     weak: Any = option(
         WeakRankers(),
         "Weak rankers: ``'features'``, single features that rank large values first; "
-        "``'signed'``, features that rank large or small values first; ``'thresholds'``, ``1 if x "
-        "> threshold else 0``; ``'stumps'``, the same with either side first; a learner, fitted in "
-        "every round to queries drawn by their weights; or an object of your own, see the notes.",
+        "``'signed'``, features that rank large or small values first; or an object of your own, "
+        "see the notes.",
         default="signed",
-    )
-    thresholds: int = option(
-        Whole(), "The number of thresholds per feature, at its quantiles.", default=16
     )
     max_iter: int = option(Whole(), "The largest number of rounds.", default=500)
     tol: float = option(
@@ -134,19 +130,11 @@ class AdaRank(Seeded, Standardized, Threaded, InBlocks, Ranker):
     )
     alphas_: list[float] = learned(
         Numbers((None,), 0.0, listed=True),
-        "The weight of each round; for learners, divided by the spread of their scores.",
-    )
-    stumps_: dict[str, list[float]] = learned(
-        Table(
-            feature=Columns(),
-            threshold=Numbers((None,), listed=True),
-            alpha=Numbers((None,), listed=True),
-        ),
-        "``feature``, ``threshold`` and ``alpha`` of each round, for thresholds and stumps; such "
-        "a model is not linear and has no `coef_`.",
+        "The weight of each round; of your own weak rankers, divided by the spread of their "
+        "scores.",
     )
     rankers_: list[Any] = learned(
-        Rankers(), "The weak rankers of each round, where they are learners that are not linear."
+        Rankers(), "The weak rankers of each round, where they are your own; there is no `coef_`."
     )
 
     def check_parameters(self) -> None:
@@ -158,57 +146,36 @@ class AdaRank(Seeded, Standardized, Threaded, InBlocks, Ranker):
         rounds, expected = len(state["features_"]), len(state["alphas_"])
         if rounds not in (0, expected):
             raise ValueError(f"alphas_: expected {rounds} of them, as features_, got {expected}")
-        for name in ("stumps_", "rankers_"):
-            entries = state.get(name, state["alphas_"])
-            found = len(entries["alpha"] if isinstance(entries, dict) else entries)
-            if found != expected:
-                raise ValueError(f"{name}: expected {expected} of them, as alphas_, got {found}")
-
-    def _draws_by_document(self) -> bool:
-        return not isinstance(self.weak, str)
 
     def _scores(self, features: FloatArray, ptr: IntArray) -> FloatArray:  # noqa: ARG002
         if hasattr(self, "coef_"):
             return features @ self.coef_
         total = np.zeros(len(features))
-        if hasattr(self, "stumps_"):
-            stumps = zip(*self.stumps_.values(), strict=True)
-            for k, threshold, alpha in stumps:
-                total += alpha * (features[:, int(k)] > threshold)
-            return total
         for ranker, alpha in zip(self.rankers_, self.alphas_, strict=True):
             total += alpha * ranker.predict(features)
         return total
 
     def why_whole(self) -> str:
         """Say why all data must be in one array; see `Ranker.why_whole`."""
-        if not isinstance(self.weak, str):
-            return "its weak rankers learn from all features in one array; use weak='signed'"
-        if self.weak in ("thresholds", "stumps"):
-            return "thresholds are quantiles of whole columns; use weak='signed'"
-        return ""
+        if isinstance(self.weak, str):
+            return ""
+        return "its weak rankers learn from all features in one array; use weak='signed'"
 
     def _pool(self, table: blocks.Table, start: FloatArray | None) -> Pool:
         weak, measure = self.weak, with_shared_ties(self.judge)
-        inputs = table, measure, start
-        if weak in ("features", "signed"):
-            return Features(*inputs, standardized=self.standardize, signed=weak == "signed")
-        if weak in ("thresholds", "stumps"):
-            return Stumps(*inputs, count=self.thresholds, signed=weak == "stumps")
+        if isinstance(weak, str):
+            options = {"standardized": self.standardize, "signed": weak == "signed"}
+            return Features(table, measure, start, **options)
+        if start is not None:
+            raise ValueError(
+                "warm_start_from: only weak='features' and weak='signed' make a linear model"
+            )
         features, batch = self._whole(table)
 
         def measured(scores: FloatArray) -> FloatArray:
             return batch.measured(measure, scores, self.n_jobs)
 
-        return Learners(
-            weak,
-            features,
-            measured,
-            batch,
-            start,
-            scaled=self.standardize,
-            random_state=self.random_state,
-        )
+        return Own(weak, features, measured, batch, scaled=self.standardize)
 
     def _learn_by_blocks(self, table: blocks.Table, watch: Watch, start: FloatArray | None) -> None:
         for name in self.alternatives:
@@ -278,7 +245,7 @@ class AdaRank(Seeded, Standardized, Threaded, InBlocks, Ranker):
         elif kept == 1 and self.n_features_in_ > 1 and not perfect:
             text = (
                 f"could not improve {self.judge.name!r} on the training queries after one round, "
-                "the model is a single weak ranker; try weak='signed' or weak='stumps', "
+                "the model is a single weak ranker; try weak='signed', "
                 "accept='all', or another measure"
             )
         else:

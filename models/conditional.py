@@ -35,7 +35,7 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
 
     default_space: ClassVar[str] = "pairs"
     prefers_rows: ClassVar[bool] = False  # by default, for measures that are sums over rows
-    advice: ClassVar[str] = "space='lattice', or other features"
+    advice: ClassVar[str] = "space='orders', or other features"
 
     measure: str | Measure = option(
         MeasureName(),
@@ -49,8 +49,7 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
         '`permdist.models.spaces` or as text: ``"pairs"``, all sign vectors of good-bad pairs '
         '(AUC only, or no measure at all); ``"rows"``, the same with the relevant documents in a '
         'fixed order, for measures of positions; ``"interleavings"`` of the classes, each sorted '
-        'by score; ``"lattice[orders=4]"``, all interleavings for so many fixed random orders of '
-        'each class; ``"orders"``, all orders, with class orders drawn from a pilot for longer '
+        'by score; ``"orders"``, all orders, with class orders drawn from a pilot for longer '
         'queries; ``"valid-signs"``, the distinct sign vectors that orders have; '
         '``"restart[sample_size=100]"``, a fixed sample. The default depends on the learner and '
         "the measure.",
@@ -139,7 +138,7 @@ class Conditional(PairScaled, Graded, Seeded, Descent):
             return super()._why_flat()
         return (
             f"{super()._why_flat()} Over interleavings the minimum is at w = 0 where the signal is "
-            "weak: use space='rows'"
+            "weak: use space='rows' or 'orders'"
         )
 
     def _far(self, found: solvers.Solution, share: float) -> solvers.Solution:

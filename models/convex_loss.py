@@ -24,8 +24,7 @@ class ConvexLoss(LossWeighted, Reweighted):
     documents are in the order of a pilot, the likelihood over pairs; they are sorted again by what
     was found, until their order stays, and ``round`` in `history_` counts these rounds. AUC has a
     closed form over ``"pairs"``. Of other measures (ERR of graded labels) the sum is over
-    ``"lattice"``: all interleavings of each of four random orders of the goods and of the bads, so
-    that results depend a little on `random_state`.
+    ``"interleavings"``.
 
     The loss inside the sum hardly moves its minimum. With `reweight`, rounds follow in which every
     pair is weighed by what it does to the measure: by the absolute change if its documents are
@@ -61,7 +60,7 @@ class ConvexLoss(LossWeighted, Reweighted):
         "reweight": [0, 3],
     }
 
-    default_space: ClassVar[str] = "lattice"
+    default_space: ClassVar[str] = "interleavings"
     prefers_rows: ClassVar[bool] = True
 
     C: float = 1e-3

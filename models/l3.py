@@ -47,7 +47,7 @@ class L3(LossWeighted, Conditional):
         "kappa": [1.0, 100.0, 1e4],
     }
 
-    default_space: ClassVar[str] = "lattice"
+    default_space: ClassVar[str] = "interleavings"
     prefers_rows: ClassVar[bool] = True
 
     C: float = 1e-3

@@ -1,4 +1,4 @@
-"""Objects made of a few options, with a text form: ``lattice[orders=16,random_state=0]``."""
+"""Objects made of a few options, with a text form: ``orders[orders=64,random_state=0]``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weak rankers for boosting on queries: single features, thresholds, other learners, your own.
+"""Weak rankers for boosting on queries: single features, or objects of your own.
 
 A pool offers weak rankers, brought to a common unit, and keeps the sum of those that are taken.
 """
@@ -11,15 +11,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
-from permdist._check import as_rng, finite
+from permdist._check import finite
 from permdist.models.attributes import Attribute
-from permdist.models.base import Ranker
-from permdist.models.blocks import columns_of
-from permdist.models.rules import Rule, Views, shown
+from permdist.models.rules import Rule, shown
 from permdist.models.scaling import inverse, spread_within
-from permdist.models.solvers import linear_scores
 from permdist.models.solvers.total import Evaluation
 from permdist.models.weak_rounds import Attempt, Listed, Rounds, Steps, Sums
 
@@ -28,10 +24,9 @@ if TYPE_CHECKING:
     from permdist.data import Queries
     from permdist.measures import Measure
     from permdist.models.batch import Batch
-    from permdist.models.blocks import Table
 
-WORDS = ("features", "signed", "thresholds", "stumps")
-TRIES = 5  # weak learners that are fitted in vain before there is no hope
+WORDS = ("features", "signed")
+TRIES = 5  # weak rankers that are made in vain before there is no hope
 
 Measured = Callable[["FloatArray"], "FloatArray"]
 
@@ -89,23 +84,38 @@ class Pool(ABC):
         """Return the fitted attributes of the sum of these weak rankers and a linear start."""
 
 
-class Listing(Pool):
-    """A pool of finitely many weak rankers, which are measured once.
+class Features(Pool):
+    """Single features, with `signed` also upside down: rankers ``width + k`` are ``-x_k``.
 
     Parameters
     ----------
     table : Table or ClusterTable
-    rankers : Listed
     measure : Measure
     start : array of float, shape (columns,), or None
         The coefficients of a linear model that the rounds add to.
+    standardized : bool
+        Whether features are divided by their spread within queries.
+    signed : bool
     """
 
+    linear = True
+
     def __init__(
-        self, table: Any, rankers: Listed, measure: Measure, start: FloatArray | None
+        self,
+        table: Any,
+        measure: Measure,
+        start: FloatArray | None,
+        *,
+        standardized: bool,
+        signed: bool,
     ) -> None:
-        self.rankers, self._table = rankers, table
-        self._rounds = Rounds(rankers, measure, start)
+        spread, self.width = table.spread, table.width
+        factor = inverse(spread) if standardized else np.ones(self.width)
+        both = np.concatenate([factor, -factor]) if signed else factor
+        # A feature that is constant in every query ranks nothing: ties would speak for it.
+        usable = np.resize(spread > 0.0, len(both))
+        self.rankers = Listed(np.resize(np.arange(self.width), len(both)), both, usable)
+        self._table, self._rounds = table, Rounds(self.rankers, measure, start)
         self._steps: Steps = ()
         self._tried: Steps = ()
         self._sums: Sums | None = None
@@ -174,44 +184,6 @@ class Listing(Pool):
             there.keep(state, asked, known)
         return known
 
-
-class Features(Listing):
-    """Single features, with `signed` also upside down: rankers ``width + k`` are ``-x_k``.
-
-    Parameters
-    ----------
-    table, measure, start
-        As for `Listing`.
-    standardized : bool
-        Whether features are divided by their spread within queries.
-    signed : bool
-    """
-
-    linear = True
-
-    def __init__(
-        self,
-        table: Any,
-        measure: Measure,
-        start: FloatArray | None,
-        *,
-        standardized: bool,
-        signed: bool,
-    ) -> None:
-        spread, self.width = table.spread, table.width
-        factor = inverse(spread) if standardized else np.ones(self.width)
-        number = np.arange(self.width)
-        # A feature that is constant in every query ranks nothing: ties would speak for it.
-        rankers = number, factor, spread > 0.0
-        if signed:
-            rankers = (
-                np.tile(number, 2),
-                np.concatenate([factor, -factor]),
-                np.tile(spread > 0.0, 2),
-            )
-        feature, factors, usable = rankers
-        super().__init__(table, Listed(feature, factors, None, usable), measure, start)
-
     def column(self, key: int) -> int:
         """Return the number of the feature, ``-1 - number`` where it is upside down."""
         return key if key < self.width else -1 - key % self.width
@@ -224,85 +196,27 @@ class Features(Listing):
         return {"coef_": coef, "features_": [self.column(key) for key in keys]}
 
 
-class Stumps(Listing):
-    """Thresholds of features: ``1 if x > threshold else 0``, with `signed` also the opposite.
+class Own(Pool):
+    """Weak rankers that an object of the user's own makes for the weights.
 
     Parameters
     ----------
-    table, measure, start
-        As for `Listing`.
-    count : int
-        The number of thresholds per feature, quantiles of its values.
-    signed : bool
-    """
-
-    def __init__(
-        self, table: Table, measure: Measure, start: FloatArray | None, *, count: int, signed: bool
-    ) -> None:
-        columns, cuts = [], []
-        for k, column in columns_of(table.whole()):
-            found = thresholds_of(column, count)
-            columns.append(np.full(len(found), k))
-            cuts.append(found)
-        feature, threshold = np.concatenate(columns), np.concatenate(cuts)
-        sign = np.ones(len(feature))
-        if signed:
-            sign = np.concatenate([sign, -sign])
-            feature, threshold = np.tile(feature, 2), np.tile(threshold, 2)
-        self._threshold, usable = threshold, np.ones(len(sign), dtype=bool)
-        super().__init__(table, Listed(feature, sign, threshold, usable), measure, start)
-
-    def model(self, keys: list[Any], alphas: list[float], start: FloatArray) -> dict[str, Any]:
-        """Return a table of stumps; those of small values first have a negative alpha."""
-        need_no_start(start)
-        return {
-            "stumps_": {
-                "feature": self.rankers.feature[keys].astype(int).tolist(),
-                "threshold": self._threshold[keys].tolist(),
-                "alpha": (self.rankers.factor[keys] * np.array(alphas)).tolist(),
-            }
-        }
-
-
-class Learners(Pool):
-    """Models that another learner, or an object of the user's own, makes for the weights.
-
-    A learner of permdist is fitted to as many queries as there are, drawn with replacement by
-    their weights.
-
-    Parameters
-    ----------
-    weak : Ranker or object
+    weak : object
         See `permdist.models.AdaRank`.
     features : array of float, shape (documents, features)
     measured : callable
         Turns scores of the documents into a measure of each query.
     batch : Batch
-    start : array of float, shape (features,), or None
-        The coefficients of a linear model that the rounds add to.
     scaled : bool
         Whether scores are divided by their spread within queries.
-    random_state : int or None
     """
 
     def __init__(
-        self,
-        weak: Any,
-        features: FloatArray,
-        measured: Measured,
-        batch: Batch,
-        start: FloatArray | None,
-        *,
-        scaled: bool,
-        random_state: int | None,
+        self, weak: Any, features: FloatArray, measured: Measured, batch: Batch, *, scaled: bool
     ) -> None:
         self.weak, self.features, self.measured, self.batch = weak, features, measured, batch
-        self.scaled, self.rng = scaled, as_rng(random_state)
-        self.failed = 0
+        self.scaled, self.failed = scaled, 0
         self.scores, self.values = np.zeros(len(features)), np.zeros(len(batch))
-        if start is not None:
-            self.scores = linear_scores(features, start)
-            self.values = measured(self.scores)
         self._offered = self._tried = self.scores, self.values
 
     def begin(self) -> tuple[float, float]:
@@ -315,14 +229,8 @@ class Learners(Pool):
             return None
         batch, weights = self.batch, np.exp(-self.values)
         weights /= weights.sum()
-        if isinstance(self.weak, Ranker):
-            drawn = self.rng.choice(len(batch), size=len(batch), p=weights)
-            rows = np.concatenate([np.arange(*batch.bounds[q]) for q in drawn])
-            qid = np.repeat(np.arange(len(drawn)), np.diff(batch.ptr)[drawn])
-            made: Any = clone(self.weak).fit(self.features[rows], batch.labels[rows], qid)
-        else:
-            labels, qid = batch.labels.copy(), batch.query_of.copy()
-            made = self.weak.choose(self.features, labels, qid, weights.copy())
+        labels, qid = batch.labels.copy(), batch.query_of.copy()
+        made = self.weak.choose(self.features, labels, qid, weights.copy())
         scores = self._scores(made, self.features)
         spread = spread_within(scores[:, None], batch.ptr)[0] if self.scaled else 1.0
         if not spread > 0.0:
@@ -362,94 +270,33 @@ class Learners(Pool):
         made, factor = key
         return factor * self._scores(made, queries.X)
 
-    def model(self, keys: list[Any], alphas: list[float], start: FloatArray) -> dict[str, Any]:
-        """Return coefficients where all are linear, else the rankers and their weights."""
+    def model(self, keys: list[Any], alphas: list[float], start: FloatArray) -> dict[str, Any]:  # noqa: ARG002
+        """Return the rankers and their weights."""
         weights = [alpha * factor for alpha, (_, factor) in zip(alphas, keys, strict=True)]
-        if all(is_linear(made) for made, _ in keys):
-            coef = np.array(start)
-            for weight, (made, _) in zip(weights, keys, strict=True):
-                coef += weight * made.coef_
-            return {"coef_": coef, "alphas_": weights}
-        need_no_start(start)
         return {"rankers_": [made for made, _ in keys], "alphas_": weights}
 
 
-def is_linear(made: Any) -> bool:
-    """Check whether a weak ranker is a linear learner of permdist."""
-    return isinstance(made, Ranker) and hasattr(made, "coef_")
-
-
-def need_no_start(start: FloatArray) -> None:
-    """Refuse coefficients to start from where the model is not linear."""
-    if start.any():
-        raise ValueError(
-            "warm_start_from: only weak='features', weak='signed' and linear learners make a "
-            "linear model"
-        )
-
-
-def thresholds_of(column: FloatArray, count: int) -> FloatArray:
-    """Return up to `count` thresholds, midway between values next to quantiles.
-
-    Examples
-    --------
-    >>> thresholds_of(np.array([0.0, 1.0, 1.0, 3.0]), 5)
-    array([0.5, 2. ])
-    """
-    distinct = np.unique(column)
-    low = distinct[:-1]
-    if len(low) > count:
-        low = np.unique(np.quantile(column, np.arange(1, count + 1) / (count + 1), method="lower"))
-        low = low[low < distinct[-1]]
-    high = distinct[np.searchsorted(distinct, low, side="right")]
-    middle = low + 0.5 * (high - low)
-    return np.where(middle < high, middle, low)
-
-
 class WeakRankers(Rule):
-    """One of a few words, a learner, or an object with a method `choose`."""
+    """One of two words, or an object with a method `choose`."""
 
     def check(self, name: str, value: Any) -> None:
-        """Raise ValueError or TypeError for anything else."""
+        """Raise ValueError for anything else."""
         if isinstance(value, str) and value in WORDS:
-            return
-        if isinstance(value, Ranker):
-            value.check_parameters()
-            if value.by_query or Views().read(name, value.normalize) != ("raw",):
-                raise ValueError(
-                    f"{name}: expected a learner whose scores depend on single documents only, got "
-                    f"{type(value).__name__}; pass normalize to AdaRank instead"
-                )
             return
         own = callable(getattr(value, "choose", None))
         if isinstance(value, str | np.ndarray) or not own:  # arrays have such a method, too
             known = ", ".join(map(repr, WORDS))
             raise ValueError(
-                f"{name}: expected one of {known}, a learner, or an object with a method "
+                f"{name}: expected one of {known}, or an object with a method "
                 f"choose(X, y, qid, weights), got {shown(value)}"
             )
 
 
 class Rankers(Attribute):
-    """Fitted learners."""
+    """Weak rankers of the user's own, which cannot be read from a file."""
 
-    def read(self, name: str, value: Any, width: int) -> list[Any]:
-        """Return a list of learners, from their plain form where they come from a file."""
-        from permdist.models.files import from_dict
-
-        if not isinstance(value, list):
-            raise ValueError(f"{name}: expected a list of learners, got {shown(value)}")
-        found = [from_dict(one, name) if isinstance(one, dict) else one for one in value]
-        for one in found:
-            if not isinstance(one, Ranker):
-                raise ValueError(
-                    f"{name}: expected learners of permdist, which can be written to a file, got "
-                    f"{type(one).__name__}"
-                )
-            one.need_fit()
-            if one.n_features_in_ != width:
-                raise ValueError(
-                    f"{name}: expected {width} features, got {one.n_features_in_} in "
-                    f"{type(one).__name__}"
-                )
-        return found
+    def read(self, name: str, value: Any, width: int) -> list[Any]:  # noqa: ARG002
+        """Return the list that a fit has made; refuse one from a file."""
+        if not isinstance(value, list) or any(isinstance(one, dict) for one in value):
+            raise ValueError(f"{name}: weak rankers of your own cannot be read from a file")
+        return value

@@ -26,21 +26,19 @@ Steps = tuple[tuple[int, float], ...]  # the number and the weight of what each 
 
 @dataclass(frozen=True)
 class Listed:
-    """Finitely many weak rankers: features, upside down or not, or thresholds of features.
+    """Finitely many weak rankers: features, upside down or not.
 
     Parameters
     ----------
     feature : array of int, shape (rankers,)
     factor : array of float, shape (rankers,)
-        Scores are the feature times it, or where it is above the threshold, it.
-    threshold : array of float, shape (rankers,), or None
+        Scores are the feature times it.
     usable : array of bool, shape (rankers,)
         False for those that rank nothing.
     """
 
     feature: IntArray
     factor: FloatArray
-    threshold: FloatArray | None
     usable: BoolArray
 
     def __len__(self) -> int:
@@ -61,9 +59,6 @@ class Listed:
             The weight.
         """
         column = X[:, self.feature[key]] if rows is None else X[rows, self.feature[key]]
-        if self.threshold is not None:
-            # X may be of float32, to which a threshold must not be rounded.
-            column = column > np.float64(self.threshold[key])
         return np.multiply(column, alpha * self.factor[key], dtype=np.float64)
 
 

@@ -105,7 +105,7 @@ OBJECTIVES = [
     objectives.ListMLE(ties="random"),
     objectives.PairHinge(),
     objectives.Likelihood(),
-    objectives.ConvexLoss("ap", space="lattice"),
+    objectives.ConvexLoss("ap", space="interleavings"),
     objectives.ExpectedGain("ndcg@5", space="restart[sample_size=10]"),
     objectives.RankingHinge("ap", grades="auto"),
     objectives.Boltzmann(sample_size=10),

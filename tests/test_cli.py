@@ -162,27 +162,6 @@ def test_the_demo_writes_a_report_that_needs_no_network(tmp_path):
     assert f"{best[0]} has the highest mean, {best[1]['mean']:.4f}" in text
 
 
-def test_warmup_compiles_what_is_missing_and_says_when_nothing_is(tmp_path):
-    """With a cache of its own, and one small call."""
-    code = (
-        "import sys\nimport permdist.cli\n"
-        "def call():\n"
-        "    import numpy as np\n"
-        "    from permdist._loops import copy\n"
-        "    copy(np.ones(1), np.ones(1))\n"
-        "sys.modules['permdist.cli.warmup'].CALLS = {'one': call}\n"
-        "sys.argv = ['permdist', 'warmup', '--jobs', '1']\n"
-        "permdist.cli.main()"
-    )
-    cache = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    run = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=cache)
-        for _ in range(2)
-    ]
-    assert re.fullmatch(r"Compiled 1 kernel in \d+ s\.\n", run[0].stdout), run[0].stderr
-    assert run[1].stdout.startswith("All kernels are compiled already (checked in ")
-
-
 def test_warmup_needs_a_process_and_a_folder(tmp_path):
     assert "--jobs: expected a number of processes or -1, got 0" in permdist(
         "warmup", "-j0", code=2
@@ -191,13 +170,11 @@ def test_warmup_needs_a_process_and_a_folder(tmp_path):
         assert "set NUMBA_CACHE_DIR" in permdist("warmup", code=2)
 
 
-def test_a_call_of_warmup():
-    assert sys.modules["permdist.cli.warmup"].warm("measures") >= 0
-
-
-def test_warmup_fits_every_learner():
-    from permdist.models import all_learners
-
-    names = {name.removesuffix(".fit") for name in sys.modules["permdist.cli.warmup"].CALLS}
-    abstract = {"Approx"}  # its two kinds are there
-    assert {kind.__name__ for kind in all_learners()} - abstract <= names
+def test_calls_of_warmup_run():
+    warmup = sys.modules["permdist.cli.warmup"]
+    few = warmup.calls()[:3]  # two groups, and the first learner
+    with mock.patch.object(warmup, "calls", return_value=few):
+        facts = json.loads(permdist("warmup", "-j1", "--json"))
+    assert facts.keys() == {"kernels", "seconds"}
+    with mock.patch.object(warmup, "calls", return_value=few[1:2]):
+        assert permdist("warmup", "-j1").startswith("Compiled 0 kernels in ")  # just compiled

@@ -18,7 +18,7 @@ import permdist
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-EXAMPLES = {path.stem for path in (ROOT / "examples").glob("*.py")} - {"common"}
+EXAMPLES = {path.stem for path in (ROOT / "examples").glob("*.py")} - {"common", "published"}
 PARTS = sorted(path.stem for path in (DOCS / "api").glob("*.rst") if path.stem != "index")
 GENERATED = ("_build/", "_templates/", "gallery/", "api/generated/")
 NEEDS_SPHINX = "needs sphinx and its extensions: pip install -e '.[docs]'"

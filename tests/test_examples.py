@@ -12,8 +12,8 @@ import pytest
 from permdist import data
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED = "common.py"
-EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if path.name != SHARED]
+SHARED = {"common.py", "published.py"}
+EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if path.name not in SHARED]
 FEW = {"RankCosine": "RankCosine[C=inf]"}
 SMALL = json.loads((ROOT / "examples" / "small.json").read_text())
 

@@ -20,7 +20,7 @@ from permdist.measures import evaluate, evaluate_orders
 from permdist.models import MLE, ConvexLoss, ExpectedGain, Ranker, all_learners
 from permdist.models.options import option
 from permdist.models.rules import Number
-from permdist.models.spaces import Lattice, Restart
+from permdist.models.spaces import Orders, Restart
 
 pytestmark = UNFINISHED_FITS
 
@@ -118,7 +118,7 @@ def test_extreme_parameters_end_in_a_model_or_in_words(name, queries):
 def test_samples_beyond_memory_are_refused(queries):
     for learner in (
         ConvexLoss(space=Restart(sample_size=2**31 - 1)),
-        ConvexLoss(space=Lattice(orders=2**31 - 1)),
+        ConvexLoss(space=Orders(orders=2**31 - 1)),
         KINDS["BoltzRank"](sample_size=2**31 - 1),
     ):
         with pytest.raises(ValueError, match=r"^(sample_size|orders): .*4 GiB.*use fewer"):

@@ -205,7 +205,7 @@ def test_long_queries_of_many_grades_are_learned():
     rng = np.random.default_rng(0)
     X, y, qid = rng.normal(size=(400, 2)), rng.integers(0, 5, 400), np.arange(400) // 100
     y = np.where(X[:, 0] > 0.5, y, 0)
-    for space in (None, "interleavings", "lattice"):
+    for space in (None, "interleavings"):
         found = ConvexLoss(graded=True, space=space).fit(X, y, qid)
         assert found.coef_[0] > abs(found.coef_[1])
 

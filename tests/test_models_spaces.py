@@ -87,25 +87,6 @@ def test_interleavings(labels, scaled, name, kappa):
     check(parse_space("interleavings").sums(batch, measure), scores, expected, kappa)
 
 
-@pytest.mark.parametrize(("labels", "scaled"), CASES)
-@pytest.mark.parametrize("name", ["ap", "ndcg@2"])
-@pytest.mark.parametrize("kappa", [0.0, 3.0])
-def test_lattices(labels, scaled, name, kappa):
-    batch, measure = make_batch(labels, scaled), parse(name)
-    scores = np.random.default_rng(1).normal(size=len(batch.labels))
-    space = parse_space("lattice[orders=3]").sums(batch, measure, random_state=5)
-    streams, expected = batch.streams(5), []
-    for q, (a, b) in enumerate(batch.bounds):
-        score, label = scores[a:b], batch.labels[a:b]
-        members = [np.flatnonzero(label == g) for g in np.unique(label)]
-        orders = []
-        for _ in range(3):
-            orders += merged([(streams[q].permutation(a + c) - a).tolist() for c in members])
-        value, gain = listed(score, label, batch.scale[q], orders, measure, kappa)
-        expected.append((value - np.log(3), gain))
-    check(space, scores, expected, kappa)
-
-
 @pytest.mark.parametrize(("labels", "scaled"), [(BINARY, False), (BINARY, True), (GRADED, False)])
 @pytest.mark.parametrize("kappa", [0.0, 3.0])
 def test_restarts(labels, scaled, kappa):
@@ -159,7 +140,6 @@ def test_utilities(kind, make):
 
 def spaces_of(batch, name):
     yield parse_space("interleavings").sums(batch, parse(name))
-    yield parse_space("lattice[orders=2]").sums(batch, parse(name), random_state=0)
     yield parse_space("restart[sample_size=20]").sums(batch, parse(name), random_state=0)
     yield parse_space("orders").sums(batch, parse(name))
     yield parse_space("valid-signs").sums(batch, parse(name))
@@ -197,20 +177,6 @@ def test_the_structured_hinge_lies_below_and_is_the_limit(seed, kappa):
         assert values[q] >= hinge - 1e-9
         patterns = len(set(map(tuple, label[orders].tolist())))
         assert values[q] <= hinge + np.log(patterns) + 1e-9
-
-
-def test_lattices_estimate_the_sum_over_all_orders():
-    batch, measure = make_batch([[1, 0, 0, 1, 0]]), parse("ap")
-    scores = np.random.default_rng(0).normal(size=5)
-    many = (
-        parse_space("lattice[orders=4000]")
-        .sums(batch, measure, random_state=0)
-        .log_sums(scores, 2.0)[0][0]
-    )
-    orders = enumerate_orders(5).tolist()
-    value, _ = listed(scores, batch.labels, 0.8, orders, measure, 2.0)
-    # Each pattern of goods and bads stands for 2! 3! orders.
-    assert many == pytest.approx(value - np.log(12), abs=0.02)
 
 
 @pytest.mark.parametrize("name", SPACES)

@@ -29,7 +29,7 @@ EXACT = (
 )
 BOUNDS = (
     "convex-loss[measure=ndcg,space=interleavings,scale=False]",
-    "convex-loss[measure=ndcg,space=lattice]",
+    "convex-loss[measure=ndcg,space=interleavings]",
     "convex-loss[measure=ndcg,space=restart]",
     "likelihood[space=orders]",
     "likelihood-and-loss[measure=auc,space=pairs,kappa=0.0]",

@@ -1,11 +1,11 @@
-"""The same log-densities in JAX and PyTensor: values, gradients, and draws by other samplers."""
+"""The same log-densities in JAX: values, gradients, and draws by other samplers."""
 
 import numpy as np
 import pytest
 
 from permdist import DavidsonLuce, GaussianScores, Mallows, PlackettLuce
 from permdist.ballots import Ballots
-from permdist.posterior import Gamma, Normal, problem_of, sample, to_jax, to_pytensor
+from permdist.posterior import Gamma, Normal, problem_of, sample, to_jax
 from permdist.posterior.interop import value_and_gradient
 
 ORDERS = [[0, 1, 2, 3]] * 4 + [[1, 0, 3, 2]] * 3 + [[3, 2, 0, 1]] * 2
@@ -106,18 +106,3 @@ def test_nuts_draws_from_the_same_posterior():
     # Standard deviations are 0.7: errors of means are about 0.05 with 200 effective draws.
     np.testing.assert_allclose(theirs.mean(axis=0), ours.flat.mean(axis=0), atol=0.25)
     np.testing.assert_allclose(theirs.std(axis=0), ours.flat.std(axis=0), rtol=0.3)
-
-
-def test_pytensor_has_values_and_gradients():
-    pytensor = pytest.importorskip("pytensor")
-    problem = PROBLEMS["ties"]()
-    operation, both = to_pytensor(problem), value_and_gradient(problem)
-    theta = pytensor.tensor.dvector()
-    value = operation(theta)
-    function = pytensor.function([theta], [value, pytensor.tensor.grad(value, theta)])
-    point = np.linspace(-1.0, 1.0, problem.n_parameters)
-    found = function(point)
-    assert float(found[0]) == pytest.approx(both(point)[0], abs=1e-12)
-    np.testing.assert_allclose(found[1], both(point)[1], atol=1e-12)
-    single = operation(pytensor.tensor.fvector())
-    assert single.type.dtype == "float64"

@@ -189,7 +189,7 @@ def test_measures_that_are_no_sums_over_rows_are_refused():
     assert Rows.supports(ERR())
     assert not Rows.supports(ERR(), graded=True)
     assert not Rows.supports(KendallTau())
-    with pytest.raises(ValueError, match=r"'tau' .* no sum over rows; use space='lattice'"):
+    with pytest.raises(ValueError, match=r"'tau' .* no sum over rows; use space='interleavings'"):
         ready([1, 0, 0], "tau")
 
 
@@ -238,7 +238,7 @@ def test_a_round_goes_on_where_the_last_one_ended():
 def test_default_spaces():
     assert ConvexLoss("auc")._space() == Pairs()
     assert ConvexLoss("ndcg@10", graded=True)._space() == Rows()
-    assert ConvexLoss("err", graded=True)._space().alias == "lattice"
+    assert ConvexLoss("err", graded=True)._space().alias == "interleavings"
     assert L3("rr")._space() == Rows()
     assert ExpectedGain("ap")._space().alias == "interleavings"
     assert MLE("ap")._space() == Pairs()

@@ -14,7 +14,7 @@ from permdist.data import Queries
 from permdist.measures import parse
 from permdist.models import L3, MLE, SVMNDCG, ConvexLoss, ExpectedGain, RankSVM, SVMMap
 from permdist.models.batch import Batch
-from permdist.models.spaces import Interleavings, Lattice, StructuredHinge
+from permdist.models.spaces import Interleavings, StructuredHinge
 from permdist.sums.thresholds import threshold_weights
 
 MEASURES = ["ap", "ndcg", "ndcg@2", "ndcg@3[gain=linear,discount=jk]", "precision@2", "rr"]
@@ -182,12 +182,11 @@ def test_log_sums_of_thresholds(name):
         np.testing.assert_allclose(gradient, quotient, atol=1e-6)
         if name == "ndcg@2":
             assert values[0] >= 2.0 * (1.0 - measure.from_scores(scores, labels))
-        for space in (Interleavings(grades="thresholds"), Lattice(2, 0, "thresholds")):
-            sums = space.sums(one(labels), measure)
-            means, gradient = sums.mean_gains(scores)
-            assert 0.0 < means[0] < 1.0
-            quotient = naive.gradient(lambda s, f=sums: f.mean_gains(s)[0][0], scores)
-            np.testing.assert_allclose(gradient, quotient, atol=1e-6)
+        sums = Interleavings(grades="thresholds").sums(one(labels), measure)
+        means, gradient = sums.mean_gains(scores)
+        assert 0.0 < means[0] < 1.0
+        quotient = naive.gradient(lambda s, f=sums: f.mean_gains(s)[0][0], scores)
+        np.testing.assert_allclose(gradient, quotient, atol=1e-6)
 
 
 def test_mean_gains_of_thresholds_are_one_for_a_perfect_model():
@@ -221,14 +220,14 @@ def test_a_lattice_that_is_too_large_is_refused_with_what_helps():
     y = np.tile(np.arange(5), 72)
     for learner in (SVMMap(graded=True, grades="levels"), ConvexLoss(graded=True)):
         if isinstance(learner, ConvexLoss):
-            learner.set_params(space="lattice[orders=4,grades=levels]")
+            learner.set_params(space="interleavings[grades=levels]")
         with pytest.raises(ValueError, match=r"cells at every step.*use grades='thresholds'"):
             learner.fit(X, y, qid)
     for call in (SVMMap(grades="some").fit, SVMMap(auc_weight=-1.0).fit):
         with pytest.raises(ValueError, match=r"(grades|auc_weight): expected"):
             call(X, y, qid)
     with pytest.raises(ValueError, match="grades: expected one of"):
-        Lattice(grades="some")
+        Interleavings(grades="some")
 
 
 def test_auto_takes_the_lattice_where_it_is_small():

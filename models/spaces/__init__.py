@@ -3,7 +3,7 @@
 from permdist.models.batch import Batch
 from permdist.models.spaces.base import SPACES, Space, Sums, parse_space, register_space
 from permdist.models.spaces.hinge import StructuredHinge
-from permdist.models.spaces.interleavings import Interleavings, Lattice
+from permdist.models.spaces.interleavings import Interleavings
 from permdist.models.spaces.orders import Orders, ValidSigns
 from permdist.models.spaces.pairs import Pairs
 from permdist.models.spaces.restart import Restart
@@ -15,7 +15,6 @@ __all__ = [
     "SPACES",
     "Batch",
     "Interleavings",
-    "Lattice",
     "Orders",
     "Pairs",
     "Restart",

@@ -174,7 +174,7 @@ def register_space(kind: type[Space]) -> type[Space]:
 
 
 def parse_space(value: str | Space) -> Space:
-    """Return a space from its text form, such as ``"lattice[orders=16]"``."""
+    """Return a space from its text form, such as ``"orders[orders=64]"``."""
     return SPACES.parse(value)
 
 

@@ -1,11 +1,11 @@
-"""Interleavings of the classes, each in a fixed order: sorted by score, or drawn beforehand."""
+"""Interleavings of the classes, each sorted by score."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from permdist.models.rules import OneOf, Seed, Whole
+from permdist.models.rules import OneOf
 from permdist.models.spaces.base import Space, Sums, register_space
 from permdist.sums.thresholds import GRADES, choose_grades, interleave
 
@@ -22,12 +22,11 @@ class InterleavingSums(Sums):
 
     ``log_sums`` is convex in the scores: for every pattern of labels, sorting inside the classes
     gives the largest F, so the sum is over maxima of linear functions. It has kinks where scores
-    of a class tie. With `orders`, the classes are in so many random orders instead, drawn once:
-    ``log_sums`` is then smooth, and the mean of the sums an unbiased estimate of that over all.
+    of a class tie.
 
     Over thresholds (`grades`), ``log_sums`` is a weighted sum of such sums, one per threshold
     between labels, each over the interleavings of the documents above and below it: a composite
-    likelihood, as convex and as smooth as each of them. ``mean_gains`` adds up the expected gain
+    likelihood, as convex as each of them. ``mean_gains`` adds up the expected gain
     of each threshold under its own model.
     """
 
@@ -36,15 +35,11 @@ class InterleavingSums(Sums):
         batch: Batch,
         measure: Measure,
         n_jobs: Jobs,
-        orders: int = 0,
-        rng: RandomState = None,
         grades: str = "auto",
     ) -> None:
         super().__init__(batch, measure, n_jobs)
         layout = batch.labels, batch.ptr, batch.scale
-        self._sums = interleave(*layout, measure, orders, grades=grades, shared=batch.shared)
-        if orders:
-            self._sums.draw_orders(batch.streams(rng))
+        self._sums = interleave(*layout, measure, grades=grades, shared=batch.shared)
 
     def log_sums(self, scores: FloatArray, kappa: float) -> tuple[FloatArray, FloatArray]:
         """Sum over all interleavings."""
@@ -81,43 +76,4 @@ class Interleavings(Space):
         return replace(self, grades=choose_grades(labels, ptr, grades=self.grades))
 
     def _sums(self, batch: Batch, measure: Measure, n_jobs: Jobs, _rng: RandomState) -> Sums:
-        return InterleavingSums(batch, measure, n_jobs, grades=self.grades)
-
-
-@register_space
-@dataclass(frozen=True)
-class Lattice(Space):
-    """All interleavings, for each of several random orders of every class, drawn once.
-
-    Parameters
-    ----------
-    orders : int
-        How many orders of each class.
-    random_state : int, optional
-        The seed of the orders; the learner's own by default.
-    grades : {"auto", "levels", "thresholds"}
-        As in `Interleavings`.
-
-    Examples
-    --------
-    >>> Lattice(orders=16).name
-    'lattice[orders=16]'
-    """
-
-    alias: ClassVar[str] = "lattice"
-    draws: ClassVar[bool] = True
-    orders: int = 4
-    random_state: int | None = None
-    grades: str = "auto"
-
-    def __post_init__(self) -> None:
-        OneOf(GRADES).check("grades", self.grades)
-        Whole().check("orders", self.orders)
-        Seed().check("random_state", self.random_state)
-
-    def settle(self, labels: IntArray, ptr: IntArray) -> Space:
-        """Decide about queries of more than two labels by all of them; see `Space.settle`."""
-        return replace(self, grades=choose_grades(labels, ptr, self.orders, grades=self.grades))
-
-    def _sums(self, batch: Batch, measure: Measure, n_jobs: Jobs, rng: RandomState) -> Sums:
-        return InterleavingSums(batch, measure, n_jobs, self.orders, rng, self.grades)
+        return InterleavingSums(batch, measure, n_jobs, self.grades)

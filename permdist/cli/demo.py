@@ -205,7 +205,7 @@ def _compare(demo: Demo) -> None:
         n_jobs=-1,
         progress=lambda done, total: demo.tell(f"{done} of {total} fits"),
     )
-    add_sections(demo.report, demo.comparison, folds, leave_out=("published", "query"))
+    add_sections(demo.report, demo.comparison, folds, leave_out=("query",))
 
 
 def _conventions(demo: Demo) -> None:

@@ -1,5 +1,6 @@
 """``permdist warmup``: compile the kernels that common calls need, before they are needed."""
 
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -9,7 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from permdist.cli._shared import AsJson, no_litter, print_json
+from permdist.cli._shared import AsJson, print_json
+
+SCORES, LABELS = [0.9, 0.4, 0.1, -0.3, -0.8], [1, 0, 1, 0, 0]
 
 
 def warmup(
@@ -25,13 +28,11 @@ def warmup(
 
     Kernels are otherwise compiled by the first call that needs them, once per installation.
     """
-    from joblib import delayed
+    from joblib import Parallel, delayed
 
     from permdist._kernels import cache_stamp
     from permdist._loops import copy
-    from permdist._progress import progress_bar
     from permdist._text import plural
-    from permdist.comparison.workers import make_pool
 
     if jobs == 0:
         raise ValueError("--jobs: expected a number of processes or -1, got 0")
@@ -40,174 +41,67 @@ def warmup(
             "compiled kernels cannot be kept: no folder can be written; set NUMBA_CACHE_DIR to one"
         )
     begin = time.perf_counter()
-    kernels = 0
-    # What takes longest comes first, so that no process waits for another one at the end.
-    with progress_bar("Compiling", len(CALLS), True) as show:
-        pool = make_pool(min(jobs, len(CALLS)), return_as="generator_unordered", batch_size=1)
-        for done, compiled in enumerate(pool(delayed(warm)(name) for name in CALLS), 1):
-            kernels += compiled
-            show(done)
+    kernels = sum(Parallel(jobs, batch_size=1)(delayed(warm)(call) for call in calls()))
     seconds = time.perf_counter() - begin
     if as_json:
-        print_json({"kernels": kernels, "seconds": round(seconds, 3), "calls": list(CALLS)})
-    elif kernels:
-        typer.echo(f"Compiled {plural(kernels, 'kernel')} in {seconds:.0f} s.")
+        print_json({"kernels": kernels, "seconds": round(seconds, 3)})
     else:
-        typer.echo(f"All kernels are compiled already (checked in {seconds:.0f} s).")
+        typer.echo(f"Compiled {plural(kernels, 'kernel')} in {seconds:.0f} s.")
 
 
-def warm(name: str) -> int:
+def calls() -> list[Callable[[], None]]:
+    """Return the calls that kernels are compiled for."""
+    from permdist.models import all_learners
+
+    fits = [partial(warm_learner, kind) for kind in all_learners()]
+    return [warm_distributions, warm_files, *fits]
+
+
+def warm(call: Callable[[], None]) -> int:
     """Make one call, in a worker; return the number of kernels that it has compiled."""
     from permdist._compiling import COMPILING
 
     before = COMPILING.kernels
-    with warnings.catch_warnings(), no_litter():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        CALLS[name]()
+        call()
     return COMPILING.kernels - before
 
 
-def _identities() -> None:
-    from permdist.identities import check_all
+def warm_learner(kind: Callable[[], Any]) -> None:
+    """Fit a learner and measure it."""
+    from permdist.data import make_letor
 
-    check_all(max_examples=2, rng=0)
-
-
-def _collection() -> Any:
-    from permdist import data
-
-    return data.make_letor(40, rng=0)
+    queries = make_letor(40, rng=0)
+    kind().fit(queries, eval_set=queries).score(queries)
 
 
-def _fit(name: str, **options: Any) -> None:
-    from permdist import models
+def warm_distributions() -> None:
+    """Draw, expect, fit and run chains."""
+    from permdist import GaussianScores, GoodBad, Mallows, PlackettLuce, samplers
 
-    collection = _collection()
-    learner = getattr(models, name)(**options)
-    learner.fit(collection, eval_set=collection)
-    learner.score(collection)
-
-
-def _distributions() -> None:
-    from permdist import (
-        GaussianScores,
-        GaussianScoresBatch,
-        GoodBad,
-        Mallows,
-        PlackettLuce,
-        PlackettLuceBatch,
-    )
-
-    scores, labels = [0.9, 0.4, 0.1, -0.3, -0.8], [2, 0, 1, 0, 0]
-    binary = [1, 0, 1, 0, 0]
-    for model in (
-        PlackettLuce(scores),
-        GaussianScores(scores),
-        GoodBad(scores, labels),
-        GoodBad(scores, binary),
-        GoodBad(scores, binary, space="interleavings"),
-        GoodBad(scores, binary, tilt="ap"),
-        Mallows([0, 1, 2, 3, 4], 0.5),
-    ):
-        model.sample(3, rng=0)
+    tilted = GoodBad(SCORES, LABELS, tilt="ap")
+    for model in (PlackettLuce(SCORES), GaussianScores(SCORES), Mallows(range(5), 0.5), tilted):
+        model.log_prob(model.sample(3, rng=0))
+        model.expect("ndcg@10", LABELS)
         model.rank_marginals()
         model.pairwise()
-        model.mode()
-        model.entropy()
-        model.log_prob(model.sample(3, rng=0))
-        for measure in ("ndcg@10", "map", "mrr"):
-            model.expect(measure, binary)
-    for batch in (PlackettLuceBatch([scores]), GaussianScoresBatch([scores])):
-        batch.log_prob_gradient(batch.sample(rng=0))
-        batch.log_prob(batch.mode())
-        batch.expect_gradient("ndcg@10", [binary])
-        batch.exposure()
+    samplers.run_chains(tilted, draws=100, chains=2, rng=0, progress=False).summary()
+    orders = PlackettLuce(SCORES).sample(40, rng=0)
+    PlackettLuce.fit(orders)
+    Mallows.fit(orders)
 
 
-def _chains() -> None:
-    from permdist import GoodBad, plots
-    from permdist.samplers import run_chains
-
-    for labels, tilt in (([1, 0, 1, 0], None), ([2, 1, 0, 0], None), ([1, 0, 1, 0], "ap")):
-        model = GoodBad([0.3, 0.1, -0.2, 0.0], labels, tilt=tilt)
-        for kernel in ("auto", "adjacent", "relocation"):
-            run_chains(model, draws=300, chains=2, rng=0, kernel=kernel, progress=False)
-    model = GoodBad([0.1 * i for i in range(25)], [1, 0, 0, 0, 0] * 5, tilt="ap", kappa=5.0)
-    chains = run_chains(model, draws=100, chains=2, rng=0, progress=False)
-    chains.summary()
-    plots.autocorrelation(chains)
-
-
-def _measures() -> None:
-    from permdist import measures
-
-    collection = _collection()
-    wanted = ["map", "ndcg@10", "mrr", "p@10", "auc", "err", "wta", "rbp"]
-    for ties in ("index", "average"):
-        scores = collection.X[:, 0]
-        measures.evaluate(scores, collection.y, collection.qid, wanted, ties=ties)
-
-
-def _files() -> None:
-    import tempfile
-
-    from permdist import data
+def warm_files() -> None:
+    """Evaluate scores, read a file of features, rate battles and find a consensus."""
+    from permdist import consensus, data, measures, rating
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.txt"
-        data.save_letor(_collection(), path)
-        data.load_letor(path)
-
-
-def _rating() -> None:
-    from permdist import DavidsonLuce, Mallows, PlackettLuce, consensus, data, rating
-
+        data.save_letor(data.make_letor(40, rng=0), path)
+        queries = data.load_letor(path)
+    wanted = ["map", "ndcg@10", "mrr", "p@10", "auc", "err", "rbp"]
+    measures.evaluate(queries.X[:, 0], queries.y, queries.qid, wanted)
     battles = data.load_battles(data.make_battles(300, 5, rng=0))
-    DavidsonLuce.fit(battles.ballots)
     rating.rate(battles)
-    orders = PlackettLuce([0.5, 0.2, 0.0, -0.3, -0.4]).sample(40, rng=0)
-    PlackettLuce.fit(orders)
-    Mallows.fit(orders)
-    consensus.consensus(orders)
-
-
-CALLS: dict[str, Callable[[], None]] = {
-    "identities": _identities,
-    **{
-        f"{name}.fit": partial(_fit, name)
-        for name in (
-            "SVMMap",
-            "SVMNDCG",
-            "SoftRank",
-            "ConvexLoss",
-            "ExpectedGain",
-            "MLE",
-            "L2",
-            "L3",
-        )
-    },
-    "distributions": _distributions,
-    "chains": _chains,
-    "rating": _rating,
-    "measures": _measures,
-    "files": _files,
-    **{
-        f"{name}.fit": partial(_fit, name)
-        for name in (
-            "SVMNDCG",
-            "PermuRank",
-            "BoltzRank",
-            "ListNet",
-            "ListMLE",
-            "ApproxNDCG",
-            "ApproxAP",
-            "RankSVM",
-            "RankBoost",
-            "AdaRank",
-            "RankCosine",
-            "FeatureRank",
-            "BLFeatureRank",
-            "DiffRank",
-        )
-    },
-}
+    consensus.consensus(battles.ballots)

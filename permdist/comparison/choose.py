@@ -11,7 +11,6 @@ import numpy as np
 
 from permdist._text import plural
 from permdist.comparison.guests import Guest
-from permdist.comparison.published import recognize
 from permdist.comparison.results import Comparison
 from permdist.comparison.statistics import SAME
 from permdist.comparison.wording import REFERENCES, setting_text, title
@@ -112,7 +111,6 @@ def assemble(
             for entry in entries
             if not isinstance(entry.learner, Guest)
         },
-        collection=recognize(folds),
         baseline=baseline,
         correction=correction,
         level=level,

@@ -13,7 +13,6 @@ import numpy as np
 from permdist._check import choice
 from permdist._text import plural, wrapped
 from permdist.comparison.bayes import MODELS, Probabilities, check_rope, probabilities
-from permdist.comparison.published import Published, published
 from permdist.comparison.statistics import (
     TESTS,
     adjust,
@@ -87,8 +86,6 @@ class Comparison:
         Remarks about the fits.
     kinds : dict of classes
         By learner of this library: its class.
-    collection : str or None
-        The name of the collection, if it is a known one, for which there are published results.
     baseline : str or None
         The learner that the others are tested against; None is the best one by each measure.
     correction : str
@@ -116,7 +113,6 @@ class Comparison:
     failures: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     kinds: dict[str, type[Ranker]] = field(default_factory=dict)
-    collection: str | None = None
     baseline: str | None = None
     correction: str = "holm"
     level: float = 0.95
@@ -370,10 +366,6 @@ class Comparison:
         """Return the p-value of Friedman's test that all learners are equally good."""
         return friedman(self._used(measure)[0])
 
-    def published(self, measure: str | Measure | None = None) -> list[Published]:
-        """Return published results for this collection and measure, if there are any."""
-        return published(self.collection, self.resolve(measure))
-
     # ---- texts ---------------------------------------------------------------------------------
 
     def to_markdown(self, measure: str | Measure | None = None) -> str:
@@ -495,8 +487,6 @@ class Comparison:
         """
         parts = []
         sizes = plural(len(self.qids), "test query", "test queries")
-        if self.collection:
-            sizes += f" of {self.collection}"
         if self.n_fits or self.n_folds > 1:
             sizes += f", {self._folds_text()}"
         for measure in self.measures:
@@ -542,7 +532,6 @@ class Comparison:
                 if name in REFERENCES
             }
         return {
-            "collection": self.collection,
             "n_queries": len(self.qids),
             "n_folds": self.n_folds,
             "select": self.select.name,
@@ -558,10 +547,6 @@ class Comparison:
             "chosen": {
                 name: [{key: plain(value) for key, value in one.items()} for one in settings]
                 for name, settings in self.chosen.items()
-            },
-            "published": {
-                one.name: [entry._asdict() for entry in self.published(one)]
-                for one in self.measures
             },
             "failures": self.failures,
             "notes": self.notes,

@@ -29,8 +29,7 @@ def intervals(
     """Draw the mean of every learner with its confidence interval, best on top.
 
     The baseline is dark blue; learners significantly below it are red, above it green. Grey
-    squares are references, the order of the file and a random order; grey diamonds are published
-    results.
+    squares are references, the order of the file and a random order.
 
     Parameters
     ----------
@@ -52,8 +51,7 @@ def intervals(
 
     frame = comparison.to_frame(measure, references=True)
     base = comparison.tested_against(measure)
-    printed = comparison.published(measure)
-    ax = ax or new_axes(8.0, 1.2 + 0.27 * (len(frame) + len(printed)))
+    ax = ax or new_axes(8.0, 1.2 + 0.27 * len(frame))
     names = []
     for place, (name, row) in enumerate(frame.iterrows()):
         color = BEST if name == base else SAME
@@ -65,9 +63,6 @@ def intervals(
         reach = [[row["mean"] - row["low"]], [row["high"] - row["mean"]]]
         ax.errorbar(row["mean"], place, xerr=reach, fmt=shape, color=color, capsize=2, markersize=5)
         names.append(as_text(f"{name}{note}"))
-    for place, one in enumerate(printed, len(frame)):
-        ax.plot(one.value, place, "D", color=OTHERS, markersize=5)
-        names.append(f"{one.learner}, published")
     ax.axvline(float(frame.loc[base, "mean"]), color=OTHERS, linewidth=0.8, linestyle=":")
     ax.set_yticks(range(len(names)), names, fontsize=8)
     ax.set_ylim(len(names) - 0.5, -0.5)

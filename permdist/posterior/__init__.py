@@ -10,7 +10,7 @@ from permdist.posterior.expectations import Expected
 from permdist.posterior.families import problem_of, register_family
 from permdist.posterior.files import load
 from permdist.posterior.generalized import GeneralizedMallowsPosterior
-from permdist.posterior.interop import to_jax, to_pytensor
+from permdist.posterior.interop import to_jax
 from permdist.posterior.mallows import MallowsPosterior, MallowsPrior
 from permdist.posterior.mixtures import MixturePosterior
 from permdist.posterior.own import from_functions
@@ -52,5 +52,4 @@ __all__ = [
     "sample",
     "simulation_based_calibration",
     "to_jax",
-    "to_pytensor",
 ]

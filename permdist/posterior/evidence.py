@@ -96,8 +96,8 @@ def check_evidence(problem: Problem) -> Smooth:
     if not isinstance(problem, Smooth):
         raise ValueError(
             f"evidence: bridge sampling needs a log-density of unconstrained parameters, which "
-            f"{problem.family} does not have; exact() has it for Mallows models of up to 6 items, "
-            "and compare() compares models of any kind by their predictions"
+            f"{problem.family} does not have; compare() compares models of any kind by their "
+            "predictions"
         )
     try:
         problem.prior_draws(1, np.random.default_rng(0))

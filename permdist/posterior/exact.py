@@ -1,4 +1,4 @@
-"""Exact posteriors of small models, by quadrature or by enumeration, to put beside draws."""
+"""Exact posteriors of small models, by quadrature, to put beside draws."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from scipy import special
 
 from permdist._html import Shown
 from permdist.posterior.diagnose import labels_of
-from permdist.posterior.enumeration import enumerate_centers
 from permdist.posterior.evidence import FlatCoordinates, check_evidence
-from permdist.posterior.places import RANKS, ranks_of, scored
+from permdist.posterior.places import scored
 from permdist.posterior.smooth import Smooth
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class ExactPosterior(Shown):
         The logarithm of the marginal likelihood; NaN with an improper prior.
     error : float
         How much it changed when every second node was left out along each direction, which is far
-        more than its error; 0 for sums over a finite number of terms.
+        more than its error.
     """
 
     problem: Problem
@@ -91,8 +90,7 @@ class ExactPosterior(Shown):
     def rank_probabilities(self) -> pd.DataFrame:
         """Return the probability that each item has each place.
 
-        Sums over centers, or integrals of the scores in each order of the items by themselves;
-        those are exact to about four digits.
+        Integrals over the scores in each order of the items, exact to about four digits.
 
         Returns
         -------
@@ -101,15 +99,8 @@ class ExactPosterior(Shown):
         """
         import pandas as pd
 
-        variable = scored(self.problem)
+        shares = _shares_by_order(self)
         names = [str(name) for name in self.problem.coords["item"]]
-        if variable.name in RANKS:
-            ranks = ranks_of(self.problem, self.points)
-            shares = np.zeros((len(names), len(names)))
-            for item, column in enumerate(ranks.T):
-                np.add.at(shares[item], column, self.weights)
-        else:
-            shares = _shares_by_order(self)
         columns = pd.RangeIndex(1, len(names) + 1, name="place")
         return pd.DataFrame(shares, index=pd.Index(names, name="item"), columns=columns)
 
@@ -118,9 +109,7 @@ def exact(problem: Problem) -> ExactPosterior:
     """Compute the exact posterior of a small model.
 
     Smooth posteriors of up to four free parameters are integrated on a grid: Plackett-Luce with up
-    to four items, or five relative to their mean. Mallows models of up to six items are summed over
-    all centers, and over theta by quadrature; partial ballots are summed over the orders that agree
-    with them.
+    to four items, or five relative to their mean.
 
     Parameters
     ----------
@@ -140,8 +129,10 @@ def exact(problem: Problem) -> ExactPosterior:
     array([-0.223,  0.223])
     """
     if not isinstance(problem, Smooth):
-        points, weights, log_evidence = enumerate_centers(problem)
-        return ExactPosterior(problem, points, weights, log_evidence, 0.0)
+        raise ValueError(
+            "exact: known for smooth models of a few parameters, not for a posterior of "
+            f"{problem.family}; use draws"
+        )
     found = FlatCoordinates(problem)
     if found.size > MOST_COORDINATES:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Log-densities with gradients for other frameworks: JAX (NumPyro, BlackJAX), PyTensor (PyMC)."""
+"""Log-densities with gradients for JAX, and so for NumPyro and BlackJAX."""
 
 from __future__ import annotations
 
@@ -78,78 +78,6 @@ def to_jax(problem: Problem, *, prior: bool = True) -> Callable[[Any], Any]:
     log_density.defvjp(called, backward)
     found: Callable[[Any], Any] = log_density
     return found
-
-
-def to_pytensor(problem: Problem, *, prior: bool = True) -> Callable[[Any], Any]:
-    """Return the log-density of a posterior as an operation of PyTensor, for PyMC.
-
-    It takes a vector of parameters and returns a scalar with a gradient, for ``pymc.Potential``.
-
-    Parameters
-    ----------
-    problem : Problem
-        As in `to_jax`.
-    prior : bool
-        As in `to_jax`.
-
-    Returns
-    -------
-    pytensor.graph.Op
-
-    Examples
-    --------
-    >>> from permdist import PlackettLuce
-    >>> from permdist.posterior import problem_of
-    >>> problem = problem_of(PlackettLuce, [[0, 1, 2], [1, 0, 2]], prior=1.0)
-    >>> with pymc.Model():  # doctest: +SKIP
-    ...     scores = pymc.Normal("scores", 0.0, 1.0, shape=3)
-    ...     pymc.Potential("ballots", to_pytensor(problem, prior=False)(scores))
-    ...     pymc.sample()
-    """
-    try:
-        import pytensor.tensor as pt
-        from pytensor.graph.basic import Apply
-        from pytensor.graph.op import Op
-    except ImportError as error:
-        raise ImportError("to_pytensor: needs PyMC; pip install pymc") from error
-
-    both = value_and_gradient(problem, prior)
-
-    def read(theta: Any) -> Any:
-        vector = pt.as_tensor_variable(theta)
-        return vector if vector.dtype == "float64" else pt.cast(vector, "float64")
-
-    class Gradient(Op):  # type: ignore[misc, unused-ignore]
-        __props__ = ()
-
-        def make_node(self, theta: Any) -> Any:
-            return Apply(self, [read(theta)], [pt.dvector()])
-
-        def perform(self, node: Any, inputs: Any, outputs: Any) -> None:
-            del node
-            outputs[0][0] = both(inputs[0])[1]
-
-    gradient_of = Gradient()
-
-    class LogDensity(Op):  # type: ignore[misc, unused-ignore]
-        __props__ = ()
-
-        def make_node(self, theta: Any) -> Any:
-            return Apply(self, [read(theta)], [pt.dscalar()])
-
-        def perform(self, node: Any, inputs: Any, outputs: Any) -> None:
-            del node
-            outputs[0][0] = np.asarray(both(inputs[0])[0])
-
-        def grad(self, inputs: Any, outer: Any) -> list[Any]:
-            return [outer[0] * gradient_of(inputs[0])]
-
-        def pullback(self, inputs: Any, outputs: Any, outer: Any) -> list[Any]:
-            del outputs
-            return [outer[0] * gradient_of(inputs[0])]
-
-    operation: Callable[[Any], Any] = LogDensity()
-    return operation
 
 
 def value_and_gradient(problem: Problem, prior: bool = True) -> ValueAndGradient:

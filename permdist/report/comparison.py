@@ -1,4 +1,4 @@
-"""The report of a comparison: its tables, pictures, published results and chosen settings."""
+"""The report of a comparison: its tables, pictures and chosen settings."""
 
 from __future__ import annotations
 
@@ -68,9 +68,8 @@ def comparison_report(
     else:
         what = "rankings"
         told = f"{plural(len(comparison.names), 'ranking')} of {tested}; nothing was fitted."
-    where = comparison.collection or ("folds" if comparison.n_fits else "")
     report = Report(
-        f"{what.capitalize()} compared" + (f" on {where}" if where else ""),
+        f"{what.capitalize()} compared" + (" on folds" if comparison.n_fits else ""),
         f"{told} {comparison.explain(first, bayes=False)}",
     )
     report.facts(
@@ -119,9 +118,7 @@ def results_section(report: Report, comparison: Comparison, *_: object) -> None:
         report.picture(
             plots.intervals(comparison, measure),
             f"{title(measure)} of every learner with its interval",
-            _colors(comparison)
-            + " Grey squares: references."
-            + (" Grey diamonds: published results." if comparison.published(measure) else ""),
+            _colors(comparison) + " Grey squares: references.",
         )
         for caption, head, rows in _tables(comparison, measure):
             report.table(head, rows, caption=caption)
@@ -200,56 +197,6 @@ def _table(comparison: Comparison, measure: Measure) -> tuple[list[str], list[li
         cells[0] = Cell(texts[1], values[0], mark=mark or ("worse" if worse else ""))
         rows.append([Cell(name, mark=mark), *cells])
     return head, rows
-
-
-def published_section(report: Report, comparison: Comparison, *_: object) -> None:
-    """Add published results for the same collection, if there are any."""
-    rows: list[list[Any]] = []
-    for measure in comparison.measures:
-        frame = comparison.to_frame(measure)
-        for one in comparison.published(measure):
-            ours = _ours(one.learner, comparison.names)
-            mean = float(frame.loc[ours, "mean"]) if ours else float("nan")
-            error = float(frame.loc[ours, "standard_error"]) if ours else float("nan")
-            rows.append(
-                [
-                    one.learner,
-                    title(measure),
-                    Cell(f"{one.value:.4f}", one.value),
-                    ours or "",
-                    Cell(f"{mean:.4f}", mean) if ours else "",
-                    Cell(f"{(mean - one.value) / error:+z.1f}", (mean - one.value) / error)
-                    if ours and error > 0
-                    else "",
-                    one.source,
-                ]
-            )
-    if not rows:
-        return
-    report.section(
-        "Published results",
-        f"Results published for {comparison.collection}, next to the most similar learner of this "
-        "comparison. Differences of one or two standard errors are not significant.",
-    )
-    head = ["published", "measure", "value", "here", "value here", "difference, s.e.", "source"]
-    report.table(head, rows)
-
-
-def _ours(learner: str, names: Sequence[str]) -> str | None:
-    """Return the learner that is most similar to a published one, judging by the names."""
-    plain = learner.lower().replace("-", "").replace(" ", "")
-    by_length = sorted(names, key=len)
-    for name in by_length:
-        kind = name.split("[")[0].lower()
-        if plain == kind:
-            return name
-    for name in by_length:
-        kind = name.split("[")[0].lower()
-        if plain in (f"{kind}map", f"{kind}struct", f"{kind}ndcg") and (
-            not plain.endswith("ndcg") or "ndcg" in name.lower()
-        ):
-            return name
-    return None
 
 
 def curves_section(report: Report, comparison: Comparison, *_: object) -> None:

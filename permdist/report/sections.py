@@ -26,7 +26,6 @@ def _load() -> None:
 
     for name, write in (
         ("results", comparison.results_section),
-        ("published", comparison.published_section),
         ("curves", comparison.curves_section),
         ("settings", comparison.settings_section),
         ("query", query.query_section),
@@ -43,7 +42,7 @@ def register_section(name: str, function: Writer, *, after: str | None = None) -
     Parameters
     ----------
     name : str
-        A new name; the library's own are "results", "published", "curves", "settings" and "query".
+        A new name; the library's own are "results", "curves", "settings" and "query".
     function : callable
         Called as ``function(report, comparison, folds)``; it adds what it wants to show to the
         report. `folds` is what was compared on, or None where the report is made without it.

@@ -27,7 +27,7 @@ from permdist.sums.two_classes import means as means_of_two
 from permdist.sums.two_classes import slopes as slopes_of_two
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from permdist._typing import FloatArray, IntArray
     from permdist.measures import Measure
@@ -134,17 +134,6 @@ class BatchInterleavings:
         self._cost *= max(1, n_orders)
         if distinct:
             self._cost *= np.diff(ptr)
-
-    def draw_orders(self, streams: Sequence[np.random.Generator]) -> None:
-        """Draw the fixed orders, class by class, with a generator for each query."""
-        sizes, size_ptr, members, item_ptr = self._layout
-        drawn = []
-        for q, (a, b) in enumerate(bounds(item_ptr)):
-            cuts = np.cumsum(sizes[size_ptr[q] : size_ptr[q + 1]])[:-1]
-            classes = np.split(members[a:b], cuts)
-            for _ in range(self._n_orders):
-                drawn += [streams[q].permutation(part) for part in classes]
-        self._arrangements = pack(drawn)[0]
 
     def fix_orders(self, arrangements: IntArray, bases: FloatArray) -> None:
         """Fix the orders, and what the log-sum of each is measured from.

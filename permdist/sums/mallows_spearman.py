@@ -1,8 +1,4 @@
-"""Spearman's distance, the sum of squared displacements: sums over subsets of a few items.
-
-With more items, where theta is large, sums go over the orders in which no item is far from its
-place; `mallows_band.py` has them, with a bound on what is left out.
-"""
+"""Spearman's distance, the sum of squared displacements: sums over subsets of a few items."""
 
 from __future__ import annotations
 
@@ -15,7 +11,6 @@ import numpy as np
 from permdist._kernels import kernel
 from permdist.sums.lattice import Lattice, NotExactError
 from permdist.sums.mallows import DistanceSums, Moments, refuse_distances
-from permdist.sums.mallows_band import BandSums, band_for, least_theta
 from permdist.sums.shape import Shape, fits
 
 if TYPE_CHECKING:
@@ -37,7 +32,7 @@ class SpearmanSums(DistanceSums):
     def __init__(self, n: int, theta: float) -> None:
         self.n, self.theta = n, theta
         self.has_pairwise = fits(n)
-        self._other = None if fits(n) else _beyond_subsets(n, theta)
+        self._other = UniformSums(n) if theta == 0.0 and not fits(n) else None
         self.has_marginals = fits(n) or self._other is not None
 
     @property
@@ -49,9 +44,8 @@ class SpearmanSums(DistanceSums):
         if not fits(self.n):
             limit = next(n for n in range(40, 0, -1) if fits(n))
             raise NotExactError(
-                f"Spearman's distance: exact up to {limit} items, or with a theta of "
-                f"{least_theta(self.n):.2f} or more, this distribution has {self.n:,} and "
-                f"{self.theta:.3g}; draw with permdist.samplers.run_chains, and estimate the "
+                f"Spearman's distance: exact up to {limit} items, this distribution has "
+                f"{self.n:,}; draw with permdist.samplers.run_chains, and estimate the "
                 "log-partition function with permdist.samplers.estimate_log_partition"
             )
         shape = Shape.of_orders(self.n)
@@ -94,7 +88,7 @@ class SpearmanSums(DistanceSums):
         return self._lattice.pairwise()
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
-        """Draw orders by a walk back through the subsets, or down the places of a band."""
+        """Draw orders by a walk back through the subsets."""
         if self._other is not None:
             return self._other.draw(size, rng)
         return self._lattice.sample(size, rng)
@@ -136,14 +130,6 @@ class UniformSums(DistanceSums):
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw random orders."""
         return rng.permuted(np.tile(np.arange(self.n), (size, 1)), axis=1)
-
-
-def _beyond_subsets(n: int, theta: float) -> DistanceSums | None:
-    """Return sums for so many items that subsets are too many, where there are any."""
-    if theta == 0.0:
-        return UniformSums(n)
-    band = band_for(n, theta)
-    return None if band is None else BandSums(n, theta, band)
 
 
 def displacement_weights(shape: Shape, ranks: IntArray, table: FloatArray) -> FloatArray:

@@ -77,7 +77,7 @@ class BatchRows:
             if steps is None:
                 raise ValueError(
                     f"space: {measure.name!r} of the labels {values.tolist()} is no sum over "
-                    "rows; use space='lattice' or 'interleavings'"
+                    "rows; use space='interleavings' or 'orders'"
                 )
             self.whole &= len(steps.thresholds) == 1 == len(values) - 1
             members.append(a + np.argsort(labels[a:b], kind="stable"))

@@ -16,7 +16,7 @@ from permdist.sums.batch import BatchInterleavings, refuse_cells
 from permdist.sums.shape import cells_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from permdist._typing import FloatArray, IntArray
     from permdist.measures import Measure
@@ -31,7 +31,6 @@ def interleave(
     ptr: IntArray,
     scale: FloatArray,
     measure: Measure,
-    n_orders: int = 0,
     *,
     grades: str = "auto",
     shared: dict[Any, Any] | None = None,
@@ -40,7 +39,7 @@ def interleave(
 
     Parameters
     ----------
-    labels, ptr, scale, measure, n_orders
+    labels, ptr, scale, measure
         As in `BatchInterleavings`.
     grades : {"auto", "levels", "thresholds"}
         Queries of more than two labels: all interleavings of all of them, `BatchInterleavings`,
@@ -51,21 +50,19 @@ def interleave(
     shared : dict, optional
         As in `BatchInterleavings`.
     """
-    grades = choose_grades(labels, ptr, n_orders, grades=grades)
+    grades = choose_grades(labels, ptr, grades=grades)
     kind = BatchInterleavings if grades == "levels" else BatchThresholds
-    return kind(labels, ptr, scale, measure, n_orders, shared=shared)
+    return kind(labels, ptr, scale, measure, shared=shared)
 
 
-def choose_grades(
-    labels: IntArray, ptr: IntArray, n_orders: int = 0, *, grades: str = "auto"
-) -> str:
+def choose_grades(labels: IntArray, ptr: IntArray, *, grades: str = "auto") -> str:
     """Return ``"levels"`` or ``"thresholds"``: `grades` itself, or what it means for all queries.
 
     More than 50 million cells of all levels are refused.
 
     Parameters
     ----------
-    labels, ptr, n_orders
+    labels, ptr
         As in `BatchInterleavings`.
     grades : {"auto", "levels", "thresholds"}
     """
@@ -74,9 +71,8 @@ def choose_grades(
     totals = [np.unique(labels[a:b], return_counts=True)[1] for a, b in bounds(ptr)]
     cells = np.array([cells_of(total) if len(total) > 2 else 0.0 for total in totals])
     if grades == "auto":
-        affordable = float(cells.sum()) * max(1, n_orders) <= AFFORDABLE
-        return "levels" if affordable else "thresholds"
-    refuse_cells(cells, totals, n_orders)
+        return "levels" if cells.sum() <= AFFORDABLE else "thresholds"
+    refuse_cells(cells, totals)
     return grades
 
 
@@ -90,7 +86,7 @@ class BatchThresholds:
 
     Parameters
     ----------
-    labels, ptr, scale, measure, n_orders, shared
+    labels, ptr, scale, measure, shared
         As in `BatchInterleavings`.
 
     Attributes
@@ -105,7 +101,6 @@ class BatchThresholds:
         ptr: IntArray,
         scale: FloatArray,
         measure: Measure,
-        n_orders: int = 0,
         *,
         shared: dict[Any, Any] | None = None,
     ) -> None:
@@ -130,16 +125,9 @@ class BatchThresholds:
             inner,
             np.concatenate(factors),
             measure,
-            n_orders,
             shared=shared,
         )
         self.offsets = 1.0 - self._add(1.0 - self._parts.offsets)
-
-    def draw_orders(self, streams: Sequence[np.random.Generator]) -> None:
-        """Draw the fixed orders of both classes of every threshold; see `BatchInterleavings`."""
-        counts = np.diff(np.append(self._first, len(self._weights))).tolist()
-        pairs = zip(streams, counts, strict=True)
-        self._parts.draw_orders([stream for stream, count in pairs for _ in range(count)])
 
     def log_sums(
         self, scores: FloatArray, weight: float, spread: Spread

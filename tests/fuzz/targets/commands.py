@@ -177,7 +177,7 @@ def cheaper(name: str) -> Any:
     if name == "demo":
         return mock.patch.object(module, "STEPS", module.STEPS[:1])
     if name == "warmup":
-        return mock.patch.object(module, "CALLS", {"files": module.CALLS["files"]})
+        return mock.patch.object(module, "calls", return_value=[])
     if name == "explore":  # it would serve until Ctrl-C
         return mock.patch.object(module, "_serve")
     return contextlib.nullcontext()
