@@ -33,8 +33,8 @@ class CatBoostObjective(GroupedLoss):
     ----------
     objective : Objective or str
     unit : bool
-        Whether to multiply gradient and curvature by a number that makes the mean curvature of a
-        document 1 at the first evaluation, so that ``l2_leaf_reg`` counts documents.
+        Whether to multiply gradient and curvature by the number that makes the mean curvature of
+        a document 1 where all scores are 0, so that ``l2_leaf_reg`` counts documents.
     floor : float
         The smallest curvature of a document, relative to the mean over all of them.
     n_jobs : int, optional
