@@ -72,8 +72,8 @@ class Numbers(Attribute):
             found = float(array[wrong].flat[0])
             raise ValueError(f"{name}: expected numbers {bound} {self.low:g}, got {found!r}")
         if (np.abs(array) > self.largest).any():
-            limit, found = self.largest, float(array.flat[np.abs(array).argmax()])
-            raise ValueError(f"{name}: expected numbers from {-limit:g} to {limit:g}, got {found!r}")
+            most, found = self.largest, float(array.flat[np.abs(array).argmax()])
+            raise ValueError(f"{name}: expected numbers from {-most:g} to {most:g}, got {found!r}")
         if not wanted:
             return float(array)
         return array.tolist() if self.listed else array

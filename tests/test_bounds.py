@@ -130,7 +130,11 @@ def test_one_class_and_bad_input():
 
 @pytest.mark.parametrize(
     ("name", "kind", "sizes"),
-    [("ndcg@10", "margin", (10, 10, 20)), ("ndcg@10", "hinge", (15, 25)), ("rr", "margin", (15, 25))],
+    [
+        ("ndcg@9", "margin", (10, 10, 20)),
+        ("ndcg@10", "hinge", (15, 25)),
+        ("rr", "margin", (15, 25)),
+    ],
 )
 def test_interleavings_are_counted_before_any_is_walked(name, kind, sizes):
     labels = np.repeat(np.arange(len(sizes)), sizes)
