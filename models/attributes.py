@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray
 
 LARGEST_WIDTH = 10_000_000
+LARGEST_WEIGHT = 1e8  # of what is added up; learners themselves come to 15 or so
 
 
 class Attribute(ABC):
@@ -46,12 +47,15 @@ class Numbers(Attribute):
         Whether all must be larger than `low`.
     listed : bool
         Whether the learner keeps a list of floats; it may be empty.
+    largest : float
+        The largest absolute value.
     """
 
     shape: tuple[int | str | None, ...]
     low: float = -math.inf
     above: bool = False
     listed: bool = False
+    largest: float = math.inf
 
     def read(self, name: str, value: Any, width: int) -> Any:
         """Return an array of float64, a list of floats or a float."""
@@ -67,6 +71,9 @@ class Numbers(Attribute):
             bound = "above" if self.above else "of at least"
             found = float(array[wrong].flat[0])
             raise ValueError(f"{name}: expected numbers {bound} {self.low:g}, got {found!r}")
+        if (np.abs(array) > self.largest).any():
+            most, found = self.largest, float(array.flat[np.abs(array).argmax()])
+            raise ValueError(f"{name}: expected numbers from {-most:g} to {most:g}, got {found!r}")
         if not wanted:
             return float(array)
         return array.tolist() if self.listed else array

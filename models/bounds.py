@@ -2,7 +2,9 @@
 
 Type-one bounds are functions of the measure itself; type-two bounds compare the scores of perfect
 permutations with those of all others. The latter run over interleavings of the classes, each in
-its best order: any other order of the same labels has the same measure and a smaller F.
+its best order: any other order of the same labels has the same measure and a smaller F. Classes are
+the labels that the measure tells apart: good and bad for AP, precision and others of binary
+relevance, as in the learners that minimize these bounds.
 """
 
 from __future__ import annotations
@@ -62,16 +64,26 @@ class Bound(ABC):
 
     def value(self, scores: ArrayLike, labels: ArrayLike) -> float:
         """Return the bound of one query, exactly."""
-        return self._value(*_checked(scores, labels, "labels"))
+        return self._value(*self._checked(scores, labels, "labels"))
 
     def __call__(self, scores: ArrayLike, y: ArrayLike, qid: ArrayLike | None = None) -> float:
         """Sum up the bound over queries."""
-        score, label = _checked(scores, y, "y")
+        score, label = self._checked(scores, y, "y")
         ptr = group_queries(qid, len(label)).ptr
         return float(sum(self.value(score[a:b], label[a:b]) for a, b in pairwise(ptr)))
 
     @abstractmethod
     def _value(self, scores: FloatArray, labels: IntArray) -> float: ...
+
+    def _checked(
+        self, scores: ArrayLike, labels: ArrayLike, name: str
+    ) -> tuple[FloatArray, IntArray]:
+        """Return scores, and labels as the measure sees them: 0 and 1 if it is binary."""
+        score, label = finite("scores", scores, ndim=1), grades(name, labels)
+        if label.shape != score.shape:
+            raise ValueError(f"{name}: expected shape {score.shape} as scores, got {label.shape}")
+        check_scores(score)
+        return score, (label > 0).astype(np.int64) if self._gain.binary else label
 
     def _measured(self, scores: FloatArray, labels: IntArray) -> float:
         """Measure the ranking by score; a query that says nothing is ranked perfectly."""
@@ -147,7 +159,8 @@ class TypeTwo(Bound):
     over : {"max", "sum"}
     pairs : {"all", "good-bad"}
         F is the mean over ordered pairs of documents of ``+-(s_k - s_l)``, as in equation (2), or
-        over pairs of different labels, as SVMmap has it.
+        over pairs of different labels, as SVMmap has it; of a good and a bad document, if the
+        measure is one of binary relevance.
 
     Notes
     -----
@@ -182,7 +195,7 @@ class TypeTwo(Bound):
 
         Infinite where all permutations are perfect.
         """
-        score, label = _checked(scores, labels, "labels")
+        score, label = self._checked(scores, labels, "labels")
         if not _says(label):
             return math.inf
         query = QueryInterleavings(score, label, self._gain, self.pairs)
@@ -273,7 +286,7 @@ class QueryInterleavings:
         if patterns > MAX_PATTERNS * (1.0 + 1e-9):
             raise ValueError(
                 f"labels: expected at most {MAX_PATTERNS:,} interleavings to walk, "
-                f"got {patterns:.2g}; use kind='margin' with NDCG or AUC, or AP of binary labels, "
+                f"got {patterns:.2g}; use kind='margin' with AP, NDCG or AUC "
                 "without a cut-off; or fewer documents"
             )
         return patterns
@@ -348,14 +361,6 @@ class QueryInterleavings:
             log_sum += Lattice(inner, weights).log_partition
             above += int(total)
         return float(missing * np.exp(log_sum))
-
-
-def _checked(scores: ArrayLike, labels: ArrayLike, name: str) -> tuple[FloatArray, IntArray]:
-    score, label = finite("scores", scores, ndim=1), grades(name, labels)
-    if label.shape != score.shape:
-        raise ValueError(f"{name}: expected shape {score.shape} as scores, got {label.shape}")
-    check_scores(score)
-    return score, label
 
 
 def _says(labels: IntArray) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from permdist.models.attributes import Attribute, Columns, Numbers
+from permdist.models.attributes import LARGEST_WEIGHT, Attribute, Columns, Numbers
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.feature_ranks import CENTERS, CUTS, KINDS, Intervals, Scale, quasi_knn
 from permdist.models.options import learned, option
@@ -174,10 +174,11 @@ class FeatureRank(Threaded, Ranker):
 
     features_: list[int] = learned(Columns(), "The feature of each addition.")
     weights_: list[float] = learned(
-        Numbers((None,), listed=True), "The weight of the feature's ranking in each addition."
+        Numbers((None,), listed=True, largest=LARGEST_WEIGHT),
+        "The weight of the feature's ranking in each addition.",
     )
     carries_: list[float] = learned(
-        Numbers((None,), listed=True),
+        Numbers((None,), listed=True, largest=LARGEST_WEIGHT),
         "The weight of the combined ranking so far in each addition, 1 unless there is balance "
         "control.",
     )

@@ -201,7 +201,10 @@ def _joined(centers: FloatArray, close: FloatArray) -> FloatArray:
 
 @kernel
 def ascending(values: FloatArray) -> IntArray:
-    """Return the order of values, lowest first, in linear time unless they are very uneven."""
+    """Return the order of values, lowest first, in linear time unless they are very uneven.
+
+    Any order of all of them if there is a NaN.
+    """
     n = len(values)
     low, high = values[0], values[0]
     for i in range(1, n):
@@ -211,7 +214,10 @@ def ascending(values: FloatArray) -> IntArray:
         return stable_order(values)
     bucket, ends = np.empty(n, np.int64), np.zeros(n + 1, np.int64)
     for i in range(n):
-        bucket[i] = min(n - 1, int((values[i] - low) * scale))
+        place = (values[i] - low) * scale
+        if not 0.0 <= place < n:  # NaN, or the range is infinite
+            return stable_order(values)
+        bucket[i] = int(place)
         ends[bucket[i] + 1] += 1
     for b in range(n):
         ends[b + 1] += ends[b]

@@ -64,7 +64,8 @@ def run_chains(
     draws : int
         The number of draws per chain.
     tune : int, optional
-        The number of draws to discard at the beginning; half of `draws` by default.
+        The number of draws to discard at the beginning; half of `draws` by default, of the first
+        run if there is a checkpoint.
     chains : int
         The number of chains.
     kernel : str or mapping
@@ -84,7 +85,8 @@ def run_chains(
         Whether to show speed, acceptance rate and the worst R-hat so far; by default on a terminal.
     checkpoint : path, optional
         A folder to write draws and states to. A run that finds its own checkpoint there continues
-        from it; it may ask for more draws than before.
+        from it; it may ask for more draws than before. Defaults of `kernel`, `thin` and `tune`
+        are then those of the first run, and the bits those of a single run with these.
     start : array of int, shape (n,) or (chains, n), optional
         The orders to start from; random ones by default.
     keep : {"draws", "moments"}

@@ -168,6 +168,22 @@ class ModeWhenAlone(Sorted):
         return np.argsort(-self._scores)[None] if size == 1 else drawn
 
 
+class SharperWhenAlone(Sorted):
+    """A single draw is one with twice the scores."""
+
+    def _sample(self, size, rng):
+        drawn = (2.0 if size == 1 else 1.0) * self._scores
+        return np.argsort(-drawn - rng.gumbel(size=(size, self.n_items)), axis=1)
+
+
+class ThreeWhenAlone(Uniform):
+    """A single draw is one of three orders."""
+
+    def _sample(self, size, rng):
+        pool = rankings.random_orders(self.n_items, 3, rng=5)
+        return pool[rng.integers(3, size=1)] if size == 1 else super()._sample(size, rng)
+
+
 class Twice(Uniform):
     def _sample(self, size, rng):
         return np.repeat(super()._sample(size, rng), 2, axis=0)[:size]
@@ -177,6 +193,19 @@ class HalvesAlike(Uniform):
     def _sample(self, size, rng):
         half = super()._sample((size + 1) // 2, rng)
         return np.concatenate([half, half])[:size]
+
+
+class BlocksAgain(Uniform):
+    """Draws a block of orders, then the same block again."""
+
+    def __init__(self, n_items, lag):
+        super().__init__(n_items)
+        self._lag = lag
+
+    def _sample(self, size, rng):
+        number = size // (2 * self._lag) + 1
+        blocks = super()._sample(number * self._lag, rng).reshape(number, self._lag, -1)
+        return np.concatenate([blocks, blocks], axis=1).reshape(-1, self.n_items)[:size]
 
 
 class Chain(Uniform):
@@ -267,6 +296,28 @@ class EntropyInBits(Sorted):
         return Estimate(0.5 * super().entropy(**options))
 
 
+class EntropyOff(Sorted):
+    """Is off by a factor."""
+
+    def __init__(self, scores, factor):
+        super().__init__(scores)
+        self._factor = factor
+
+    def entropy(self, **options):
+        return Estimate(self._factor * PlackettLuce(self._scores).entropy(**options))
+
+
+class DivergenceTooLarge(Sorted):
+    def kl(self, other, **options):
+        return Estimate(1.5 * super().kl(other, **options))
+
+
+class EstimatedDivergenceTooLarge(Sorted):
+    def kl(self, other, **options):
+        found = super().kl(other, **options)
+        return Estimate(1.5 * found, 1.5 * found.standard_error, found.draws)
+
+
 class ModeWrong(Sorted):
     def mode(self):
         return super().mode()[::-1]
@@ -290,6 +341,8 @@ class DrawsRaise(Sorted):
 
 
 SCORES = (1.5, 0.2, -0.4, -1.0)
+TWELVE = np.r_[SCORES, SCORES, SCORES]
+EVEN = np.linspace(-1.0, 1.0, 12)
 PASSING = [Uniform(ITEMS), Uniform(1), Uniform(2), Sorted(SCORES), Uniform(12)]
 BROKEN = [
     (CyclicShifts(3), "draws: every order"),
@@ -321,9 +374,13 @@ BROKEN = [
     (TooMany(ITEMS), "shapes of draws"),
     (ModeWhenAlone(SCORES), "draws: one at a time"),
     (ModeWhenAlone(np.r_[SCORES, SCORES, SCORES]), "draws: one at a time"),
+    (SharperWhenAlone(TWELVE), "draws: one at a time"),
+    (SharperWhenAlone(EVEN), "draws: one at a time"),
+    *((ThreeWhenAlone(n), "draws: one at a time") for n in (3, 4, 7, 9, 12, 30)),
     (Twice(ITEMS), "draws: independence"),
     (Twice(20), "draws: independence"),
     (HalvesAlike(ITEMS), "draws: independence"),
+    *((BlocksAgain(n, lag), "draws: independence") for n in (3, 20) for lag in (5, 10, 50)),
     (Chain(ITEMS), "draws: independence"),
     (Pool(20), "draws: repeats"),
     (EvenOnly(7), "draws: repeats"),
@@ -338,6 +395,13 @@ BROKEN = [
     (EntropyNegative(SCORES), "entropy within bounds"),
     (EntropyTooLarge(SCORES), "entropy within bounds"),
     (EntropyInBits(SCORES), "entropy from probabilities"),
+    (EntropyOff(TWELVE, 1.01), "draws: log-probabilities"),
+    (EntropyOff(TWELVE, 0.99), "draws: log-probabilities"),
+    (EntropyOff(EVEN, 1.01), "draws: log-probabilities"),
+    (DivergenceTooLarge(SCORES), "divergence from uniform"),
+    (DivergenceTooLarge(TWELVE), "draws: divergence"),
+    (EstimatedDivergenceTooLarge(TWELVE), "draws: divergence"),
+    (EstimatedDivergenceTooLarge(np.linspace(-1.0, 1.0, 40)), "draws: divergence"),
     (ModeWrong(SCORES), "mode is most probable"),
     (ExpectationWrong(SCORES), "expectations from probabilities"),
     (Raises(SCORES), "entropy within bounds"),

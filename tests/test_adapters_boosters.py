@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import GroupKFold
 
 from permdist import data, objectives
 from permdist.adapters import (
@@ -265,14 +266,65 @@ def test_units_and_floors(queries, scores):
     unit = GroupedLoss(objectives.ExpectedGain("ap"), unit=True, floor=0.0)
     args = queries.y, queries.sizes
     (g, h), (g1, h1) = plain.derivatives(scores, *args), unit.derivatives(scores, *args)
-    assert h1[h1 > 0.0].mean() == pytest.approx(1.0)
+    start = unit.derivatives(np.zeros(len(scores)), *args)[1]
+    assert start[start > 0.0].mean() == pytest.approx(1.0)
     np.testing.assert_allclose(g1 * h, g * h1, atol=1e-18)
-    later = unit.derivatives(2.0 * scores, *args)  # the factor stays that of the first call
+    later = unit.derivatives(2.0 * scores, *args)  # the factor is that of the data
     np.testing.assert_allclose(later[0] / plain.derivatives(2.0 * scores, *args)[0], g1[0] / g[0])
     floored = GroupedLoss(objectives.ExpectedGain("ap"), unit=False, floor=0.5)
     np.testing.assert_allclose(
         floored.derivatives(scores, *args)[1], np.maximum(h, 0.5 * h[h > 0.0].mean())
     )
+
+
+@pytest.mark.parametrize("kind", [LightGBMObjective, XGBoostObjective])
+def test_the_unit_is_that_of_objective_and_data(kind, queries, scores):
+    pytest.importorskip(kind.__name__.removesuffix("Objective").lower())
+    loss = kind(objectives.ExpectedLoss("ap"))
+    args = queries.y, queries.sizes
+    loss.derivatives(3.0 * scores, *args)
+    wanted = loss.derivatives(scores, *args)
+    for other in (pickle.loads(pickle.dumps(loss)), copy.deepcopy(loss), kind(loss.objective)):
+        np.testing.assert_array_equal(other.derivatives(scores, *args), wanted)
+    for other in range(40):  # more data sets than are kept ready
+        loss.derivatives(np.zeros(2), [other + 1, 0], [2])
+    np.testing.assert_array_equal(loss.derivatives(scores, *args), wanted)
+
+
+def test_objectives_of_a_cross_validation_are_made_ready_once(queries, monkeypatch):
+    lightgbm, made = pytest.importorskip("lightgbm"), []
+    prepare = ListNet.prepare
+    monkeypatch.setattr(ListNet, "prepare", lambda *a, **k: made.append(1) or prepare(*a, **k))
+    table = lightgbm.Dataset(queries.X, queries.y, group=queries.sizes)
+    params = {"objective": ListNet().lightgbm(), "verbosity": -1, "num_threads": 1}
+    folds = GroupKFold(5).split(queries.X, groups=queries.qid)
+    lightgbm.cv({**params, "metric": "none"}, table, 4, folds=folds, feval=LightGBMMeasure("ap"))
+    assert len(made) == 5
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
+def test_twenty_trees_and_twenty_more_are_forty(name, queries):
+    library = pytest.importorskip(name)
+    loss = getattr(objectives.ExpectedLoss("ap"), name)(n_jobs=1)
+    if name == "lightgbm":
+        params = {"verbosity": -1, "num_threads": 1, "num_leaves": 7, "seed": 0}
+        params |= {"min_sum_hessian_in_leaf": 3.0, "lambda_l2": 1.0, "min_data_in_leaf": 2}
+
+        def train(trees, before=None):
+            table = library.Dataset(queries.X, queries.y, group=queries.sizes, free_raw_data=False)
+            return library.train({**params, "objective": loss}, table, trees, init_model=before)
+
+        data = queries.X
+    else:
+        params = {"nthread": 1, "max_depth": 3, "min_child_weight": 3.0, "lambda": 1.0, "seed": 0}
+        data = library.DMatrix(queries.X, queries.y, qid=queries.qid)
+
+        def train(trees, before=None):
+            own = copy.deepcopy(loss)
+            return library.train(params, data, trees, obj=own, xgb_model=before)
+
+    whole, more = train(40).predict(data), train(20, train(20)).predict(data)
+    np.testing.assert_allclose(more, whole, atol=1e-5 * np.ptp(whole))
 
 
 def test_data_sets_are_told_apart(queries, scores):

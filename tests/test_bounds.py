@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from permdist import strategies
 from permdist.measures import parse
-from permdist.models.bounds import TERMS, BasicLoss, TypeOne, TypeTwo
+from permdist.models.bounds import TERMS, BasicLoss, QueryInterleavings, TypeOne, TypeTwo
+from permdist.models.objectives import RankingHinge
+from permdist.models.perfect import most_violated
 
 MEASURES = ["ap", "ndcg", "auc", "ndcg@2", "precision@2", "rr"]
 
@@ -21,7 +23,7 @@ def test_type_two_equals_enumeration(name, pairs):
     rng, measure = np.random.default_rng(1), parse(name)
     for trial in range(6):
         n = int(rng.integers(3, 6))
-        labels = rng.integers(0, 2 + trial % 2, n)
+        labels = rng.integers(0, 2 + trial % 2 * (not measure.binary), n)
         labels[:2] = 0, 1
         scores = 3.0 * rng.normal(size=n)
         for kind in TERMS:
@@ -41,8 +43,6 @@ def test_the_longest_path_equals_the_walk_at_size():
     labels = np.repeat([1, 0], [5, 9])
     for pairs in ("all", "good-bad"):
         for name in ("ap", "ndcg", "auc"):
-            from permdist.models.bounds import QueryInterleavings
-
             scores = rng.normal(size=14)
             query = QueryInterleavings(scores, labels, parse(name), pairs)
             walked = query.largest("margin", query.lowest_perfect())[0]
@@ -66,6 +66,38 @@ def test_the_order_of_the_bounds(query, name):
             total = TypeTwo(name, kind=kind, over="sum", pairs=pairs).value(scores, labels)
             assert lowest <= largest + 1e-9
             assert largest <= total + 1e-9 * (1.0 + total)
+
+
+@pytest.mark.parametrize("name", ["ap", "rr", "precision@2", "recall@2", "rbp"])
+@pytest.mark.parametrize("pairs", ["all", "good-bad"])
+def test_bounds_of_binary_measures_see_good_and_bad(name, pairs):
+    scores, graded = [0.3, -0.2, 0.1, 0.5, -0.4], np.array([2, 0, 1, 0, 3])
+    binary = (graded > 0).astype(int)
+    bounds = [BasicLoss(name), TypeOne(name), TypeTwo(name, kind="exponential", over="sum")]
+    bounds += [TypeTwo(name, kind=kind, pairs=pairs) for kind in TERMS]
+    for bound in bounds:
+        assert bound.value(scores, graded) == bound.value(scores, binary)
+        assert bound(scores, graded) == bound(scores, binary)
+    two = TypeTwo(name, pairs=pairs)
+    assert two.margin(scores, graded) == two.margin(scores, binary)
+    assert two.value(scores, [2, 1, 1, 3, 2]) == 0.0  # all are relevant: nothing to lose
+
+
+@pytest.mark.parametrize("pairs", ["all", "good-bad"])
+def test_type_two_is_what_permurank_and_svmmap_minimize_of_graded_labels(pairs):
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        scores, labels = rng.normal(size=6), np.array([2, 0, 1, 0, 2, 1])
+        lowest, highest = most_violated(scores, labels, "ap", pairs)
+        query = QueryInterleavings(scores, (labels > 0).astype(int), parse("ap"), pairs)
+        found = query.exponents(np.stack([lowest, highest]))
+        assert TypeTwo("ap", pairs=pairs).margin(scores, labels) == pytest.approx(
+            found[0] - found[1], abs=1e-12
+        )
+        hinge = RankingHinge("ap")(scores, (labels > 0).astype(int))[0]
+        assert TypeTwo("ap", kind="margin", pairs="good-bad").value(
+            scores, labels
+        ) == pytest.approx(hinge, abs=1e-12)
 
 
 def test_one_class_and_bad_input():
@@ -98,7 +130,11 @@ def test_one_class_and_bad_input():
 
 @pytest.mark.parametrize(
     ("name", "kind", "sizes"),
-    [("ap", "margin", (10, 10, 20)), ("ndcg@10", "hinge", (15, 25)), ("rr", "margin", (15, 25))],
+    [
+        ("ndcg@9", "margin", (10, 10, 20)),
+        ("ndcg@10", "hinge", (15, 25)),
+        ("rr", "margin", (15, 25)),
+    ],
 )
 def test_interleavings_are_counted_before_any_is_walked(name, kind, sizes):
     labels = np.repeat(np.arange(len(sizes)), sizes)

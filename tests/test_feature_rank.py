@@ -1,5 +1,8 @@
 """Feature rankings: weak rankers, rank addition and DiffRank against literal versions."""
 
+import json
+from contextlib import nullcontext
+
 import naive
 import naive_feature_rank as literal
 import numpy as np
@@ -11,6 +14,7 @@ from permdist import data
 from permdist.measures import KendallTau, evaluate
 from permdist.models import BLFeatureRank, DiffRank, FeatureRank, load
 from permdist.models.feature_ranks import KINDS, Intervals, Scale, ascending, quasi_knn
+from permdist.models.files import to_dict
 
 PAPER = {"cut": "documents", "scores": "ranks", "order": "columns", "keep": "last"}
 LEARNERS = (
@@ -99,6 +103,34 @@ def test_thirds_of_strict_lists(strict):
     for third, center in enumerate(("posterior", "middle", "prior")):
         found = quasi_knn(*whole, 2, center=center).centers
         np.testing.assert_allclose(found, finer[:, third::3], atol=1e-9)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.7e308, -1.7e308])
+def test_orders_hold_every_item_whatever_the_values(value):
+    rng = np.random.default_rng(4)
+    for n in (1, 2, 13, 400):
+        for where in (0, n // 2, n - 1):
+            values = rng.normal(size=n)
+            values[where], values[-where // 2] = value, -value
+            assert sorted(ascending(values).tolist()) == list(range(n))
+            if not np.isnan(value):
+                np.testing.assert_array_equal(values[ascending(values)], np.sort(values))
+
+
+@pytest.mark.parametrize("learner", [FeatureRank, BLFeatureRank, DiffRank])
+def test_weights_and_features_without_bounds_are_refused_or_harmless(learner, strict, tmp_path):
+    fitted = learner(scores="values").fit(strict)
+    for name in ("weights_", "carries_"):
+        stored = to_dict(fitted)
+        stored["state"][name] = [-1e308] * len(fitted.weights_)
+        (tmp_path / "x.json").write_text(json.dumps(stored))
+        message = rf"x.json: {name}: expected numbers from -1e\+08 to 1e\+08, got -1e\+308"
+        with pytest.raises(ValueError, match=message):
+            load(tmp_path / "x.json")
+    X = np.where(np.arange(len(strict.X))[:, None] % 2, 1.7e308, -1.7e308) * np.ones_like(strict.X)
+    overflows = pytest.raises(ValueError, match="X: the score of row 0 is nan")
+    with np.errstate(all="ignore"), nullcontext() if learner is not DiffRank else overflows:
+        assert np.isfinite(fitted.predict(X, qid=strict.qid)).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)

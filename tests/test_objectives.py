@@ -63,6 +63,27 @@ def test_a_query_alone_is_worth_the_same():
             assert values[1] == pytest.approx(alone, rel=1e-12)
 
 
+@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("n", [3, 6, 9])
+def test_everything_is_finite_at_gaps_up_to_1e8(name, n):
+    labels = np.arange(n) % 3
+    for gap in (4e6, 1e7, 1e8):
+        for scores in (gap * np.linspace(1.0, 0.0, n), gap * np.linspace(-1.0, 1.0, n) ** 3):
+            found = objectives.parse_objective(name).prepare(labels)(scores)
+            assert all(np.isfinite(part).all() for part in found)
+
+
+def test_boltzmann_keeps_its_digits_where_other_documents_are_far():
+    loss = objectives.Boltzmann("ap", mix=1.0)
+    # Documents 0 and 1 are half a unit apart, two thirds of it in F; the third is below them.
+    better = 1.0 / (1.0 + np.exp(2.0 / 3.0 * 0.5))
+    for scores in ([0.0, 0.5, -1e8], [0.0, 0.5, -1e3]):
+        value, gradient = loss(scores, [1, 0, 0])
+        assert value == pytest.approx(0.5 * (1.0 - better), rel=1e-12)
+        slope = 0.5 * better * (1.0 - better) * 2.0 / 3.0
+        np.testing.assert_allclose(gradient, [-slope, slope, 0.0], rtol=1e-12, atol=1e-15)
+
+
 def test_an_objective_is_what_its_learner_minimizes():
     from permdist import data
 

@@ -20,6 +20,7 @@ from permdist.posterior import (
     sample,
     simulation_based_calibration,
 )
+from permdist.posterior.ellipse import outward, reference
 
 ORDERS = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [0, 1, 2], [2, 1, 0]]
 FEW = {"draws": 4000, "chains": 2, "rng": 1, "progress": False}
@@ -245,6 +246,16 @@ def test_compiled_posteriors_are_those_of_the_likelihood():
         assert each.shape == (1, data.n_ballots)
         theta = problem.parameters_of(draw)
         assert each.sum() == pytest.approx(problem.likelihood(theta)[0], rel=1e-10)
+
+
+def test_coordinates_that_are_no_numbers_have_no_place_in_the_table():
+    found = reference(lambda theta: -0.5 * float(theta @ theta), np.zeros(2), np.eye(2))
+    found = found._replace(skew=np.array([0.5, -0.5]))
+    for wrong in (np.nan, np.inf, -np.inf):
+        theta = np.zeros(2)
+        outward(found, np.array([wrong, 1.0]), theta)
+        assert not np.isfinite(theta[0])
+        assert np.isfinite(theta[1])
 
 
 def test_gradients_agree_with_difference_quotients():

@@ -274,6 +274,21 @@ def test_a_finished_run_is_read_back_and_can_be_prolonged(tmp_path):
     np.testing.assert_array_equal(unseeded.orders, first.orders)
 
 
+@pytest.mark.parametrize("given", [{}, {"kernel": "relocation"}, {"kernel": "block", "thin": 3}])
+def test_a_prolonged_run_keeps_the_defaults_of_the_first(tmp_path, given):
+    dist, options = good_bad(12), {"rng": 3, "chains": 2, **given}
+    if not given:  # beyond exact draws
+        dist = GoodBad(np.linspace(0.3, -0.3, 30), np.arange(30) % 2, tilt="ap")
+    first = run_chains(dist, 60, checkpoint=tmp_path, **options)
+    longer = run_chains(dist, 300, checkpoint=tmp_path, **options)
+    assert (longer.kernel, longer.thin, longer.tune) == (first.kernel, first.thin, first.tune)
+    same = {**options, "kernel": first.kernel, "thin": first.thin}
+    whole = run_chains(dist, 300, first.tune, **same)
+    np.testing.assert_array_equal(longer.orders, whole.orders)
+    np.testing.assert_array_equal(longer.log_weight, whole.log_weight)
+    np.testing.assert_array_equal(longer.accept_rate, whole.accept_rate)
+
+
 def snapshot(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 

@@ -132,9 +132,13 @@ class _Exact:
         self.target = np.concatenate(target) if target else np.zeros(0)
 
     def _one(self, scores: FloatArray, n: int) -> tuple[Lattice, FloatArray]:
-        place = self.places[n]
-        lattice = Lattice(self.shapes[n], place[:, None] * scores[None, :])
-        return lattice, (lattice.flows * place[:, None]).sum(axis=0)
+        """Return the lattice of F less its largest value, and the gradient of its log-sum."""
+        # What an item costs by coming before the better ones that are left: small wherever orders
+        # matter, so that gaps of any size leave all digits.
+        better = np.maximum(scores[:, None] - scores[None, :], 0.0)
+        left = 1.0 - self.shapes[n].counts
+        lattice = Lattice(self.shapes[n], -4.0 / max(1, n * (n - 1)) * (left @ better))
+        return lattice, (lattice.flows * self.places[n][:, None]).sum(axis=0)
 
     def __call__(self, scores: FloatArray, n_jobs: int | None) -> Sums:
         logs, gains = np.zeros(len(self.bounds)), np.zeros(len(self.bounds))
@@ -144,7 +148,8 @@ class _Exact:
             for q in range(first, last):
                 a, b = self.bounds[q]
                 lattice, by_logs[a:b] = self._one(scores[a:b], b - a)
-                logs[q] = lattice.log_partition
+                largest = float(_factors(b - a) @ np.sort(scores[a:b])[::-1])
+                logs[q] = lattice.log_partition + largest
                 gains[q] = self.offsets[q] + lattice.expect(self.steps[q])
                 slopes = lattice.expect_gradient(self.steps[q])
                 by_gains[a:b] = (slopes * self.places[b - a][:, None]).sum(axis=0)

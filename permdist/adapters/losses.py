@@ -18,16 +18,17 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
     from permdist.models.objectives import Objective
 
-KEPT = 4  # data sets that are kept ready: one to train on, others to validate on
+KEPT = 16  # data sets that are kept ready: those of a cross-validation, and more
 
 
 class Ready(NamedTuple):
-    """A data set that an objective is ready for."""
+    """A data set that an objective is ready for, and what its derivatives are multiplied by."""
 
     labels: FloatArray
     sizes: IntArray
     weights: FloatArray | None
     derive: Callable[[FloatArray], Any]
+    factor: float
 
 
 class GroupedLoss:
@@ -37,10 +38,11 @@ class GroupedLoss:
     ----------
     objective : Objective or str
     unit : bool
-        Whether to multiply gradient and curvature by a number that makes the mean curvature of a
-        document 1 at the first evaluation. Steps are the same, but parameters that are compared
-        with sums of curvature (``min_child_weight``, ``min_sum_hessian_in_leaf``, ``lambda_l2``)
-        then count documents, whatever the objective.
+        Whether to multiply gradient and curvature by the number that makes the mean curvature of
+        a document 1 where all scores are 0. It depends on the objective and the data alone, so
+        that training can be continued. Steps are the same, but parameters that are compared with
+        sums of curvature (``min_child_weight``, ``min_sum_hessian_in_leaf``, ``lambda_l2``) then
+        count documents, whatever the objective.
     floor : float
         The smallest curvature of a document, relative to the mean over all of them: where a loss
         is nearly flat or not convex, it keeps steps from becoming too long.
@@ -61,14 +63,13 @@ class GroupedLoss:
         self.objective: Objective = parse_objective(objective)
         self.unit, self.floor, self.n_jobs = unit, float(floor), n_jobs
         self._ready: list[Ready] = []
-        self._factors: dict[int, float] = {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.objective.name!r})"
 
     def __getstate__(self) -> dict[str, Any]:
         # What is ready for data cannot be copied, and is soon made again.
-        return {**self.__dict__, "_ready": [], "_factors": {}}
+        return {**self.__dict__, "_ready": []}
 
     def derivatives(
         self, scores: FloatArray, labels: Any, group: Any, weights: Any = None
@@ -96,15 +97,10 @@ class GroupedLoss:
         """
         ready = self._find(labels, group, weights)
         found = ready.derive(np.asarray(scores, dtype=np.float64))
-        gradient, curvature = found.gradient, found.curvature
-        counted = curvature > 0.0
-        mean = float(curvature.sum()) / max(1, int(counted.sum()))
+        curvature, mean = found.curvature, _mean_of_positive(found.curvature)
         if self.floor and mean > 0.0:
-            curvature = np.where(counted, np.maximum(curvature, self.floor * mean), 0.0)
-        factor = 1.0
-        if self.unit:
-            factor = self._factors.setdefault(id(ready.derive), 1.0 / mean if mean > 0.0 else 1.0)
-        return found.values, factor * gradient, factor * curvature
+            curvature = np.where(curvature > 0.0, np.maximum(curvature, self.floor * mean), 0.0)
+        return found.values, ready.factor * found.gradient, ready.factor * curvature
 
     def _find(self, labels: Any, group: Any, weights: Any) -> Ready:
         """Return the objective ready for a data set, which is known by what it holds."""
@@ -118,11 +114,16 @@ class GroupedLoss:
             grades("label", labels), rows_of(pointers(sizes)), weights=each, n_jobs=self.n_jobs
         )
         kept = None if weights is None else np.array(weights)
-        ready = Ready(np.array(labels), np.array(group), kept, derive)
-        for old in self._ready[KEPT - 1 :]:
-            self._factors.pop(id(old.derive), None)
+        mean = _mean_of_positive(derive(np.zeros(len(labels))).curvature) if self.unit else 0.0
+        factor = 1.0 / mean if mean > 0.0 else 1.0
+        ready = Ready(np.array(labels), np.array(group), kept, derive, factor)
         self._ready = [ready, *self._ready[: KEPT - 1]]
         return ready
+
+
+def _mean_of_positive(curvature: FloatArray) -> float:
+    """Return the mean curvature of the documents of queries that teach something."""
+    return float(curvature.sum()) / max(1, int((curvature > 0.0).sum()))
 
 
 def _same(ready: Ready, labels: Any, group: Any, weights: Any) -> bool:

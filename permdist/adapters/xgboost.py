@@ -29,8 +29,8 @@ class XGBoostObjective(GroupedLoss):
     ----------
     objective : Objective or str
     unit : bool
-        Whether to multiply gradient and curvature by a number that makes the mean curvature of a
-        document 1 at the first evaluation, so that ``min_child_weight`` and ``lambda`` count
+        Whether to multiply gradient and curvature by the number that makes the mean curvature of
+        a document 1 where all scores are 0, so that ``min_child_weight`` and ``lambda`` count
         documents.
     floor : float
         The smallest curvature of a document, relative to the mean over all of them.

@@ -14,6 +14,7 @@ from permdist.rankings import enumerate_orders, order_to_ranks
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
     from permdist.distributions import Distribution
+    from permdist.distributions.base import Estimate
 
 
 class Wrong(Exception):
@@ -96,6 +97,20 @@ class Answers:
     def entropy(self) -> float:
         """The exact entropy, as the distribution says."""
         return float(self.dist.entropy(method="exact"))
+
+    def divergence_from_uniform(self, draws: int = 0) -> Estimate | float:
+        """Return the divergence from all orders alike: exactly, or from draws if there are any.
+
+        Parameters
+        ----------
+        draws : int
+        """
+        from permdist.distributions import PlackettLuce
+
+        uniform = PlackettLuce(np.zeros(self.n))
+        if not draws:
+            return ask(self.dist.kl, uniform, method="exact")
+        return ask(self.dist.kl, uniform, method="auto", draws=draws, rng=0)
 
     @cached_property
     def mode(self) -> IntArray:

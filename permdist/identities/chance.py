@@ -136,33 +136,54 @@ def symmetric(values: FloatArray) -> float:
     squares = (values**2).sum(axis=0)
     sums = values.sum(axis=0) ** 2
     exponents = np.divide(sums, 2.0 * squares, out=np.zeros_like(sums), where=squares > 0.0)
-    tests = max(1, values.shape[1])
-    return float(min(1.0, 2.0 * tests * math.exp(-float(exponents.max(initial=0.0)))))
+    return bonferroni(2.0 * np.exp(-exponents))
 
 
-def mean(values: FloatArray, expected: float, width: float, slack: float = 0.0) -> float:
+def bonferroni(smallest: ArrayLike) -> float:
+    """Return the smallest of several p-values, times their number."""
+    found = np.asarray(smallest, dtype=np.float64)
+    return float(np.minimum(1.0, found.min() * found.size)) if found.size else 1.0
+
+
+def mean(values: FloatArray, expected: float, low: float, high: float, slack: float = 0.0) -> float:
     """Test the mean of independent draws from an interval.
 
-    By the empirical Bernstein bound of Maurer and Pontil (2009).
+    By betting: whoever stakes a fixed share of a capital on every draw being above the expected
+    mean, or below it, makes nothing on average, so a capital of 1 reaches 1 / alpha with a chance
+    of at most alpha (Markov's inequality). The capital is divided among many shares.
 
     Parameters
     ----------
     values : array of float, shape (draws,)
     expected : float
-    width : float
-        The length of the interval.
+    low, high : float
+        The interval.
     slack : float
         By how much `expected` may be off.
+
+    References
+    ----------
+    Waudby-Smith and Ramdas: Estimating means of bounded random variables by betting (2024).
+
+    Examples
+    --------
+    >>> coins = np.arange(1000) % 2
+    >>> mean(coins, 0.5, 0.0, 1.0)
+    1.0
+    >>> mean(coins, 0.6, 0.0, 1.0) < 1e-6
+    True
     """
     if not np.isfinite(expected):
         return float("nan")
-    size = len(values)
-    gap = max(0.0, abs(float(values.mean()) - expected) - slack)
-    spread = math.sqrt(2.0 * float(values.var(ddof=1)) / size)
-    far = 7.0 * width / (3.0 * (size - 1))
-    # The bound is spread * root + far * root^2 for root^2 = log(2 / delta).
-    root = (math.sqrt(spread**2 + 4.0 * far * gap) - spread) / (2.0 * far)
-    return min(1.0, 4.0 * math.exp(-(root**2)))
+    shares = 2.0 ** -np.arange(1.0, 15.5, 0.5)
+    capital = []
+    for side in (1.0, -1.0):
+        gains = side * (np.asarray(values, dtype=np.float64) - expected) - slack
+        most = (expected - low if side > 0.0 else high - expected) + slack  # to be lost on a draw
+        stakes = shares / max(most, 1e-12 * (high - low))
+        capital += [float(np.log1p(stake * gains).sum()) for stake in stakes]
+    log_mean = float(np.logaddexp.reduce(capital)) - math.log(len(capital))
+    return math.exp(min(0.0, -log_mean))
 
 
 def _upper(least: FloatArray, size: FloatArray | int, chance: FloatArray) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -80,6 +81,17 @@ def _divergence(given: Draws) -> float:
     return abs(float(given.dist.kl(given.dist, method="exact")))
 
 
+def _divergence_from_uniform(given: Draws) -> float:
+    """Compare it with what the entropy leaves of log n!."""
+    kl = float(given.divergence_from_uniform())
+    if given.is_listed:
+        here = given.chances > 0.0
+        entropy = -float(given.chances[here] @ given.logs[here])
+    else:
+        entropy = given.entropy
+    return relative(kl, math.lgamma(given.n + 1) - entropy)
+
+
 def some_orders(n: int) -> IntArray:
     """Return a few orders, always the same."""
     rng = np.random.default_rng(n)
@@ -155,6 +167,13 @@ CLAIMS = (
         chance=True,
     ),
     Claim(
+        "draws: divergence",
+        "the mean of log n! Pr of the draws is the divergence from all orders alike",
+        drawn.follow_the_divergence,
+        chance=True,
+        where="beyond",
+    ),
+    Claim(
         "draws: measures",
         "means of measures over the draws are their expectations",
         drawn.follow_expectations,
@@ -169,7 +188,7 @@ CLAIMS = (
     ),
     Claim(
         "draws: independence",
-        "draws tell nothing about the next ones",
+        "draws tell nothing about later ones",
         drawn.are_independent,
         chance=True,
     ),
@@ -219,6 +238,11 @@ CLAIMS = (
         where="listed",
     ),
     Claim("divergence from itself", "its divergence from itself is 0", _divergence),
+    Claim(
+        "divergence from uniform",
+        "its divergence from all orders alike is log n! less the entropy",
+        _divergence_from_uniform,
+    ),
     Claim(
         "mode is most probable",
         "no order is more probable than the mode",

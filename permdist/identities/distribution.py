@@ -35,12 +35,13 @@ def check_distribution(
     Draws must be orders, of the batch shape asked for, the same for the same seed and others for
     another, independent, and distributed as `log_prob` says. Up to 8 items every order is counted;
     beyond, items at positions, pairs of items, orders drawn more than once, the mean of -log Pr,
-    and which of two orders was drawn that differ by an exchange of two items.
+    and which of two orders was drawn that differ by an exchange of two items. Single draws are
+    compared with those of a batch, and each draw with those 1 to 100 later, and some farther on.
 
-    Probabilities must add up to one, and marginals, pairwise chances, expectations, entropy and
-    mode must be theirs: up to 8 items all orders are listed. What a distribution refuses with
-    `NotExactError` is reported as not offered. Any other exception fails the entry in which it is
-    raised, and the rest is still checked.
+    Probabilities must add up to one, and marginals, pairwise chances, expectations, entropy,
+    divergence and mode must be theirs: up to 8 items all orders are listed. What a distribution
+    refuses with `NotExactError` is reported as not offered. Any other exception fails the entry in
+    which it is raised, and the rest is still checked.
 
     Parameters
     ----------

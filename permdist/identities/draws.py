@@ -25,9 +25,15 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
 
 FEW = 1000  # draws that are compared with those of another seed
-SINGLE = 200  # draws that are asked for one at a time
+SINGLE = 500  # draws that are asked for one at a time
+LAGS = 100  # distances up to this one, and some beyond, at which draws are compared
+FEW_ITEMS = 40  # whose places are compared at most distances
+ENOUGH = 20  # quadruples of draws that a test takes
+MORE = 3  # times as many draws again where only draws can tell an entropy
 COSTLY = 200  # log-probabilities, where each is a nested integral
 UNSEEN = 23.0  # nats: less probable orders than exp(-23) / n! add nothing to the entropy
+SURE = 1e-9  # how likely an estimate may be farther off than it is taken to be
+NEVER = 32.0  # nats: less probable orders than exp(-32) / n! are never drawn
 MOST_PAIRS = 2 * 10**8  # comparisons of two items
 MEASURES = ("ap", "ndcg", "p@1", "rr", "auc", "tau")
 
@@ -54,8 +60,8 @@ class Draws(Answers):
     ) -> None:
         super().__init__(dist)
         self.size, self.slack = size, slack
-        first, second, third, own = (int(seed) for seed in rng.integers(2**62, size=4))
-        self.seeds = first, second, third
+        first, second, third, own, fourth = (int(seed) for seed in rng.integers(2**62, size=5))
+        self.seeds = first, second, third, fourth
         self.own = own
 
     @property
@@ -184,12 +190,23 @@ def follow_the_probabilities(given: Draws) -> Tested:
 
 
 def follow_one_at_a_time(given: Draws) -> Tested:
-    """Count what single draws from one generator are."""
+    """Count what single draws from one generator are, and compare them with those of a batch.
+
+    If both have the same law, a single draw and one of the batch can change places: the difference
+    of their log-probabilities, and of the places of each item, has either sign.
+    """
     rng = np.random.default_rng(given.seeds[1])
-    drawn = np.stack([given.sample(None, rng) for _ in range(min(SINGLE, given.size))])
-    if given.is_listed:
-        return _whole_law(given, drawn, given.choices(1))
-    return _swaps(given, drawn[: len(given.weighed)], given.choices(1))
+    drawn = np.stack([given.sample(None, rng) for _ in range(min(SINGLE, len(given.weighed)))])
+    law = _whole_law if given.is_listed else _swaps
+    logs = np.clip(np.stack([given.weigh(drawn), given.logs_drawn[: len(drawn)]]), -1e6, None)
+    ranks = order_to_ranks(drawn), order_to_ranks(given.weighed[: len(drawn)])
+    apart = np.column_stack([logs[0] - logs[1], ranks[0] - ranks[1]])
+    found = [
+        law(given, drawn, given.choices(1))[0],
+        _repeats(given, given.choices(4).permutation(drawn)),
+        chance.symmetric(apart),
+    ]
+    return chance.bonferroni(found), len(drawn)
 
 
 def follow_swaps(given: Draws) -> Tested:
@@ -214,11 +231,28 @@ def follow_the_pairs(given: Draws) -> Tested:
 
 def follow_the_entropy(given: Draws) -> Tested:
     """Compare the mean of -log Pr of the draws with the entropy."""
+    entropy, logs = given.entropy, given.logs_drawn
+    if not given.is_listed and len(logs) == given.size:
+        more = given.sample(MORE * given.size, given.seeds[3])
+        logs = np.concatenate([logs, given.weigh(more)])
     # Orders less probable than exp(-UNSEEN) / n! have a part of at most exp(-UNSEEN) in it.
     largest = math.lgamma(given.n + 1) + UNSEEN
-    values = np.clip(-given.logs_drawn, 0.0, largest)
     slack = largest * (math.exp(-UNSEEN) + given.slack)
-    return chance.mean(values, given.entropy, largest, slack), len(values)
+    return chance.mean(np.clip(-logs, 0.0, largest), entropy, 0.0, largest, slack), len(logs)
+
+
+def follow_the_divergence(given: Draws) -> Tested:
+    """Compare the mean of log Pr over that of all orders alike with the divergence from these."""
+    logs, width = given.logs_drawn, math.lgamma(given.n + 1) + NEVER
+    size, kl = len(logs), given.divergence_from_uniform(len(logs))
+    values = np.clip(logs + math.lgamma(given.n + 1), -NEVER, width - NEVER)
+    slack = width * (math.exp(-NEVER) + given.slack)
+    if number := getattr(kl, "draws", 0):
+        # It is a mean of other draws, whose variance these bound (Maurer and Pontil, 2009).
+        nats = math.log(2.0 / SURE)
+        spread = float(values.std(ddof=1)) + width * math.sqrt(2.0 * nats / (size - 1))
+        slack += spread * math.sqrt(2.0 * nats / number) + width * nats / (3.0 * number)
+    return chance.mean(values, float(kl), -NEVER, width - NEVER, slack), size
 
 
 def follow_expectations(given: Draws) -> Tested:
@@ -228,40 +262,57 @@ def follow_expectations(given: Draws) -> Tested:
     for name in MEASURES:
         expected = float(given.dist.expect(name, labels, method="exact"))
         values = np.asarray(parse(name)(given.orders_drawn, labels), dtype=np.float64)
-        width = 2.0 if name == "tau" else 1.0
-        found = chance.mean(values, expected, width, given.slack)
+        low = -1.0 if name == "tau" else 0.0
+        found = chance.mean(values, expected, low, 1.0, given.slack)
         worst = float(np.minimum(worst, found * len(MEASURES)))
     return worst, given.size
 
 
 def repeat_by_chance(given: Draws) -> Tested:
-    """Count the draws of the second half that the first half has had before."""
-    first, second = np.array_split(given.weighed, 2)
+    """Count the draws of one half that the other half has, too, halved at random."""
+    drawn = given.choices(3).permutation(given.weighed)
+    return _repeats(given, drawn), len(drawn) // 2
+
+
+def _repeats(given: Draws, drawn: IntArray) -> float:
+    first, second = np.array_split(drawn, 2)
     different = np.unique(first, axis=0)
     probability = float(np.exp(np.minimum(given.weigh(different), 0.0)).sum())
     both = np.unique(np.concatenate([different, second]), axis=0, return_inverse=True)[1].ravel()
     seen = int(np.isin(both[len(different) :], both[: len(different)]).sum())
-    return chance.binomial([seen], len(second), [probability], given.slack), len(second)
+    return chance.binomial([seen], len(second), [probability], given.slack)
 
 
 def are_independent(given: Draws) -> Tested:
-    """Compare draws with their neighbors, and the first half with the second.
+    """Compare draws with later ones, at distances from 1 to half of them.
 
     If four draws a, b, c, d are independent, then b and c can change places: likenesses of (a, b)
-    and of (c, d), less those of (a, c) and of (b, d), are as likely positive as negative.
+    and of (c, d), less those of (a, c) and of (b, d), are as likely positive as negative. Draws a
+    and b, and c and d, are one lag apart; no draw is in two of these quadruples of a test.
     """
+    size, n = given.size, given.n
     ranks = order_to_ranks(given.orders_drawn).astype(np.float64)
-    quarter = given.size // 4
-    in_a_row = [ranks[k : 4 * quarter : 4] for k in range(4)]
-    half = 2 * quarter
-    across = [ranks[0:half:2], ranks[half : 2 * half : 2]]
-    across += [ranks[1:half:2], ranks[half + 1 : 2 * half : 2]]
+    # Equal orders have equal keys. A few items are enough where there are so many tests.
+    keys = given.orders_drawn @ given.choices(5).integers(2**62, size=n)
+    few = ranks[:, given.choices(6).permutation(n)[:FEW_ITEMS]]
+    rounder = {k * 10**p for k in (1, 2, 5) for p in range(2, 9)} | {2**p for p in range(7, 30)}
+    rounder |= {size // parts for parts in range(2, 11)}
+    lags = [*range(1, LAGS + 1), *sorted(lag for lag in rounder if lag > LAGS)]
     columns = []
-    for a, b, c, d in (in_a_row, across):
-        columns.append(((a - d) * (b - c)).sum(axis=1))
-        same = [(x == y).all(axis=1).astype(float) for x, y in ((a, b), (c, d), (a, c), (b, d))]
-        columns.append(same[0] + same[1] - same[2] - same[3])
-    return chance.symmetric(np.column_stack(columns)), 4 * quarter
+    for lag in lags:
+        values = ranks if lag in (1, size // 2) else few
+        for phase in (0, lag):
+            start = np.arange(phase, size - lag)
+            start = start[(start - phase) % (2 * lag) < lag]
+            half = len(start) // 2
+            if half < ENOUGH:
+                continue
+            a, c = start[:half], start[half : 2 * half]
+            b, d = a + lag, c + lag
+            columns.append(((values[a] - values[d]) * (values[b] - values[c])).sum(axis=1))
+            same = [(keys[x] == keys[y]).astype(float) for x, y in ((a, b), (c, d), (a, c), (b, d))]
+            columns.append(same[0] + same[1] - same[2] - same[3])
+    return chance.bonferroni([chance.symmetric(one[:, None]) for one in columns]), size
 
 
 def some_labels(n: int) -> IntArray:

@@ -194,7 +194,7 @@ def outward(reference: Reference, x: FloatArray, theta: FloatArray) -> float:
         if abs(y) < 1e-9:
             theta[i] = reference.mode[i] + x[i]
             continue
-        if abs(y) >= edge:
+        if not abs(y) < edge:  # NaN, too, which has no place in the table
             k = 0 if y < 0.0 else last
             slope = table[k, 1] * KNOTS
             t = table[k, 0] + slope * (y - (-edge if y < 0.0 else edge))

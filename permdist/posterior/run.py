@@ -76,7 +76,8 @@ def sample(
         Whether to show speed and the worst R-hat so far; by default on a terminal.
     checkpoint : path, optional
         A folder to write draws and states to. A run that finds its own checkpoint there continues
-        from it; it may ask for more draws than before.
+        from it; it may ask for more draws than before. The default of `tune` is then that of the
+        first run, and the bits are those of a single run with it.
     n_jobs : int, optional
         The number of chains to run at the same time; the number of processors by default.
     **options

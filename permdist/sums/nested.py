@@ -142,7 +142,7 @@ def _next_level(
             if change > STEEP:
                 # Pieces over which the integrand changes little, from its larger end on.
                 largest = max(log_left, log_right)
-                pieces = int(change / STEEP) + 1
+                pieces = int(min(change / STEEP, 1e9)) + 1
                 size = (right - left) / pieces
                 total = 0.0
                 for piece in range(min(pieces, 5)):  # beyond, below 1e-17 of it
