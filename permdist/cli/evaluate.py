@@ -202,6 +202,6 @@ def _trec_lines(result: "Evaluation", per_query: bool) -> list[str]:
         lines += [
             line(measure, str(qid), value)
             for measure, value in zip(result.measures, row.tolist(), strict=True)
-            if measure.aliases[0] not in ("gmap", "gm_bpref", "num_q")
+            if trec_name(measure) not in ("gm_map", "gm_bpref", "num_q")
         ]
     return lines + [line(measure, "all", result.mean(measure)) for measure in result.measures]
