@@ -102,7 +102,11 @@ def as_options(text: str, names: Sequence[str]) -> str:
     text = re.sub(rf"^{name}(?:, {name})*: ", dashed, text)
     text = re.sub(rf": {name}: (?=there is no column)", dashed, text)
     text = re.sub(rf"(?:(?<=them by)|(?<=: pass)) (?:(?:{name}|columns|and|or),? ?)+", dashed, text)
-    text = re.sub(rf"\b({name})='(\w+)'", lambda one: dashed(one).replace("='", " ")[:-1], text)
+    text = re.sub(
+        rf"\b(?P<name>{name})=('?)(-?\w+)\2",
+        lambda one: f"{dashed(one).split('=')[0]} {one[3]}",
+        text,
+    )
     return text.replace(
         "pass for example spellings=", "in Python, pass load_battles for example spellings="
     )
