@@ -59,6 +59,7 @@ def make_distribution(
     *,
     noise: float = 1.0,
     names: Sequence[str] | None = None,
+    raw: bool = False,
 ) -> Distribution:
     """Make one of the three distributions from scores and a noise scale.
 
@@ -74,6 +75,8 @@ def make_distribution(
         good-bad model additionally divides by the number of documents, since each document takes
         part in many pairs.
     names : sequence of str, optional
+    raw : bool
+        Use the scores as they are, divided by `noise` only, in the good-bad model, too.
 
     Examples
     --------
@@ -91,8 +94,25 @@ def make_distribution(
     if labels is None:
         raise ValueError("labels: required by the good-bad model, got None")
     space = "orders" if len(values) <= MOST_ORDERS else "interleavings"
-    scale = 1.0 / (noise * len(values))
+    scale = 1.0 / noise if raw else 1.0 / (noise * len(values))
     return GoodBad(values, labels, space=space, scale=scale, names=names)
+
+
+def describe_space(dist: Distribution) -> str:
+    """Say over what a good-bad model of one query is, and why; empty for other distributions.
+
+    Examples
+    --------
+    >>> describe_space(make_distribution("good-bad", [1.0, 0.0], [1, 0]))
+    'over orders (of more than 21 documents: interleavings), scores times 0.5'
+    """
+    if not isinstance(dist, GoodBad):
+        return ""
+    other = f"of more than {MOST_ORDERS} documents: interleavings"
+    if dist.space == "interleavings":
+        other = f"as there are more than {MOST_ORDERS} documents: those of the same label keep "
+        other += "their order by score"
+    return f"over {dist.space} ({other}), scores times {dist.scale:.4g}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -198,6 +218,7 @@ class Inspection(Shown):
             "documents": list(self.dist.names),
             "labels": None if self.labels is None else self.labels.tolist(),
             "noise": self.at,
+            "space": describe_space(self.dist) or None,
             "rank_marginals": self.marginals.tolist(),
             "pairwise": self.pairwise.tolist(),
             "expected": {name: _plain(value) for name, value in self.expected.items()},
@@ -215,6 +236,7 @@ def inspect_query(
     noise: float = 1.0,
     measures: Iterable[str | Measure] = MEASURES,
     names: Sequence[str] | None = None,
+    raw: bool = False,
     rng: RandomState = 0,
 ) -> Inspection:
     """Compute rank marginals, pairwise probabilities and expected measures of one query.
@@ -230,6 +252,8 @@ def inspect_query(
     measures : iterable of Measure or str
     names : sequence of str, optional
         Names of the documents.
+    raw : bool
+        As in `make_distribution`.
     rng : int, numpy.random.Generator or None
         For what is not feasible exactly.
 
@@ -251,7 +275,7 @@ def inspect_query(
     """
     label = None if labels is None else grades("labels", labels)
     generator = as_rng(rng)
-    dist = make_distribution(kind, scores, label, noise=noise, names=names)
+    dist = make_distribution(kind, scores, label, noise=noise, names=names, raw=raw)
     chosen = [parse(measure) for measure in measures] if label is not None else []
     if label is not None:
         chosen = [measure for measure in chosen if measure.defined(label)]
@@ -264,7 +288,7 @@ def inspect_query(
         entropy = dist.entropy(draws=DRAWS, rng=generator)
     ranking = order_by_scores(scores)
     by_score = {} if label is None else {one.name: float(one(ranking, label)) for one in chosen}
-    by_noise = _by_noise(kind, scores, label, chosen, float(noise), generator)
+    by_noise = _by_noise(kind, scores, label, chosen, float(noise), raw, generator)
     return Inspection(
         dist,
         label,
@@ -284,6 +308,7 @@ def _by_noise(
     labels: IntArray | None,
     measures: Sequence[Measure],
     noise: float,
+    raw: bool,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
     import pandas as pd
@@ -291,7 +316,7 @@ def _by_noise(
     best = int(np.argmax(np.asarray(scores)))
     rows = {}
     for scale in sorted({*NOISE, noise}):
-        dist = make_distribution(kind, scores, labels, noise=scale)
+        dist = make_distribution(kind, scores, labels, noise=scale, raw=raw)
         row = {
             f"E[{one.name}]": float(dist.expect(one, labels, draws=DRAWS, rng=rng))
             for one in measures

@@ -61,9 +61,9 @@ class Makers(ABC):
             How often each ballot was cast.
         clusters : array of shape (ballots,), optional
             Labels of any kind; ballots with one label need not be independent.
-        times : array of float, shape (ballots,), optional
-            When each ballot was cast, in any unit; a column of `permdist.data.load_battles` is
-            named by ``time``.
+        times : array, shape (ballots,), optional
+            When each ballot was cast: dates or Unix times, which are kept in days, or other numbers
+            in any unit. A column of `permdist.data.load_battles` is named by ``time``.
 
         Examples
         --------

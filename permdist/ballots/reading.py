@@ -11,6 +11,7 @@ from permdist._check import count, finite, integers
 from permdist._limits import need_memory
 from permdist._ragged import pointers
 from permdist._text import hint
+from permdist.ballots.fading import read_times
 from permdist.rankings import BucketOrder, TopK
 from permdist.rankings.partial import check_lists, check_subset, refuse_short, refuse_top_as_subset
 
@@ -455,7 +456,12 @@ def per_ballot(number: int, clusters: ArrayLike | None, times: ArrayLike | None)
             raise ValueError(f"clusters: expected {number} labels, got shape {labels.shape}")
         found["clusters"] = np.unique(labels, return_inverse=True)[1].astype(np.int64)
     if times is not None:
-        found["times"] = finite("times", times, ndim=1)
-        if len(found["times"]) != number:
-            raise ValueError(f"times: expected {number} times, got {len(found['times'])}")
+        if np.ndim(times) != 1 or len(times) != number:
+            raise ValueError(f"times: expected {number} times, got shape {np.shape(times)}")
+        found["times"], found["time_unit"] = read_times(times)
+        bad = ~np.isfinite(found["times"])
+        if bad.any():
+            row = int(np.argmax(bad))
+            got = np.asarray(times)[row]
+            raise ValueError(f"times: expected finite numbers or dates, got {got} at index {row}")
     return found

@@ -234,13 +234,13 @@ class QueryChoice:
 
     def describe(self, one: OneQuery, dist: "Distribution") -> str:
         """Return a sentence about the query, the source of its scores, and the distribution."""
+        from permdist.inspection import describe_space
+
         text = f"Query {one.qid}, scored by {one.scored_by}; {self.distribution}"
         text += f", noise {self.noise:g}"
-        space = getattr(dist, "space", None)
-        if space is not None:
-            text += f", over {space}: labels are used"
-            if space == "interleavings":
-                text += ", and documents of the same label keep their order by score"
+        space = describe_space(dist)
+        if space:
+            text += f", {space}; labels are used"
         return f"{text}."
 
     def _scores(self, queries: "Queries") -> tuple["FloatArray", str]:

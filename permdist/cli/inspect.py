@@ -57,6 +57,7 @@ def inspect(
         noise=asked.noise,
         measures=chosen,
         names=one.names,
+        raw=asked.raw,
         rng=seed,
     )
     what = asked.describe(one, found.dist)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".html", ".htm", ".csv", ".json", ".tex")
 MOST_SLICES = 200
-TOLD = ("left out", "note")  # what a report says of the data besides its pictures
+TOLD = ("left out", "half-life", "note")  # what a report says of the data besides its pictures
 ARGUMENTS = (
     "prior",
     "half_life",
@@ -62,13 +62,17 @@ def rate(
         ),
     ] = None,
     time: Annotated[
-        str | None, typer.Option("--time", help="A column with dates or numbers, for --half-life.")
+        str | None,
+        typer.Option(
+            "--time", help="A column with dates, Unix times or other numbers, for --half-life."
+        ),
     ] = None,
     half_life: Annotated[
         float | None,
         typer.Option(
             "--half-life",
-            help="The time after which a battle counts half, in days if --time has dates.",
+            help="The time after which a battle counts half: days, if --time has dates or Unix "
+            "times, else in the unit of its numbers.",
         ),
     ] = None,
     prior: Annotated[

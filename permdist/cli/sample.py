@@ -76,7 +76,12 @@ def sample(
     need_files(output)
     one = asked.load(data, reading)
     dist = make_distribution(
-        asked.distribution, one.scores, one.labels, noise=asked.noise, names=one.names
+        asked.distribution,
+        one.scores,
+        one.labels,
+        noise=asked.noise,
+        names=one.names,
+        raw=asked.raw,
     )
     what = asked.describe(one, dist)
     if kernel is None:

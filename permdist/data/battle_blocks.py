@@ -99,7 +99,7 @@ def read_battles(
     weight: str | None = None,
     missing: str = "error",
     invalid: str = "error",
-    spellings: Mapping[str, str] | None = None,
+    spellings: Mapping[str, str] | str | None = None,
 ) -> BattleBlocks:
     r"""Read battles in blocks, with memory for one block at a time.
 
