@@ -10,7 +10,7 @@ import numpy as np
 from permdist._check import as_rng, choice, finite, grades
 from permdist._deprecation import renamed_attributes
 from permdist._html import Shown, block, facts, frame_cells, table
-from permdist._text import aligned, plural
+from permdist._text import aligned, plural, visible
 from permdist.distributions import Distribution, GaussianScores, GoodBad, PlackettLuce
 from permdist.distributions.view import places_html
 from permdist.measures import Measure, parse
@@ -197,7 +197,7 @@ class Inspection(Shown):
             how = f"labels in parentheses, {how}"
         lines = [f"Ranks of {plural(n, 'document')} ({how})"]
         shown = frame.head(SHOWN).to_string(float_format="{:.3f}".format, index_names=False)
-        lines += [shown, *([f"... and {n - SHOWN} more"] if n > SHOWN else []), ""]
+        lines += [visible(shown), *([f"... and {n - SHOWN} more"] if n > SHOWN else []), ""]
         rows = {
             f"E[{name}]": f"{_shown(value)}  (ranked by score: {self.by_score[name]:.4f})"
             for name, value in self.expected.items()

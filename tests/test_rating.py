@@ -337,6 +337,23 @@ def test_output_by_suffix(file, tmp_path):
     assert (tmp_path / "r.tex").read_text().count(r"\begin{tabular}") == 1
 
 
+def test_names_with_escapes_on_the_command_line(tmp_path):
+    lines = ["a,b,winner,task"]
+    lines += [f"{one},{two},a,t\x1bx" for one in ("=1+2", "te\x1b[2Ja") for two in ("x", "@y")]
+    lines += [f"{two},{one},a,t\x1bx" for one in ("=1+2", "te\x1b[2Ja") for two in ("x", "@y")]
+    (tmp_path / "b.csv").write_text("\n".join(lines))
+    rated = ("rate", "b.csv", "--folds", "0", "--by", "task")
+    assert "\x1b" not in permdist(*rated, cwd=tmp_path)
+    for name in ("r.csv", "r.tex"):
+        assert permdist(*rated, "-o", name, cwd=tmp_path)
+        assert "\x1b" not in (tmp_path / name).read_text()
+    names = set(pd.read_csv(tmp_path / "r.csv")["name"])
+    assert names == {"'=1+2", r"te\x1b[2Ja", "x", "'@y"}
+    text = permdist("rate", "b.csv", "--without", "z", "--winner", "w\x1b", cwd=tmp_path, code=2)
+    assert "\x1b" not in text
+    assert "\x1b" not in permdist("describe", "b.csv", cwd=tmp_path)
+
+
 def test_preflib_files_are_rated(tmp_path):
     text = "# NUMBER ALTERNATIVES: 3\n3: 2,{1,3}\n2: 1,2,3\n2: 3,2,1\n"
     (tmp_path / "v.toc").write_text(text)

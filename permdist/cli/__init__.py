@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 
 from permdist import __version__
 from permdist._signals import handled
-from permdist.cli._errors import let_go_of_output, tell, without_debug
+from permdist.cli._errors import echo, let_go_of_output, tell, without_debug
 from permdist.cli._shared import expanded, guarded
 from permdist.cli.compare import compare
 from permdist.cli.consensus import consensus
@@ -40,7 +40,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"permdist {__version__}")
+        echo(f"permdist {__version__}")
         raise typer.Exit
 
 
@@ -101,7 +101,7 @@ for command in COMMANDS:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"permdist: warning: {' '.join(str(message).split())}", err=True)
+    echo(f"permdist: warning: {' '.join(str(message).split())}", err=True)
 
 
 def main() -> None:
@@ -116,7 +116,7 @@ def main() -> None:
                 warnings.showwarning = _show_warning
                 app(arguments)
         except KeyboardInterrupt:
-            typer.echo("permdist: interrupted", err=True)
+            echo("permdist: interrupted", err=True)
             sys.exit(130)
         except Exception as error:
             code = tell(error)

@@ -1,4 +1,4 @@
-"""How commands end: an error is one line and an exit code, not a traceback."""
+"""What commands print and how they end: an error is one line and an exit code, not a traceback."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from permdist._extras import MissingExtraError
+from permdist._text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,20 @@ _DEBUG = ContextVar("debug", default=False)
 LONGEST = 1000
 # Errors of the machine, not of the command.
 FAILURES = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.ENOMEM, getattr(errno, "EDQUOT", -1))
+
+
+def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print a text without control characters but for the ends of lines and tabs.
+
+    Parameters
+    ----------
+    text : str
+    err : bool
+        To standard error instead of standard output.
+    nl : bool
+        With a line end.
+    """
+    typer.echo(visible(text, keep="\n\t"), err=err, nl=nl)
 
 
 def tell(error: BaseException) -> int:
@@ -39,7 +54,7 @@ def tell(error: BaseException) -> int:
     if _DEBUG.get() or os.environ.get(VARIABLE, "0") not in ("", "0"):
         traceback.print_exception(error)
     text, code = explain(error)
-    typer.echo(f"permdist: {text}", err=True)
+    echo(f"permdist: {text}", err=True)
     return code
 
 

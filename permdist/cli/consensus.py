@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from permdist.cli._battles import in_options
+from permdist.cli._errors import echo
 from permdist.cli._shared import AsJson, Seed, command_line, need_files, print_json, without_nan
 
 if TYPE_CHECKING:
@@ -111,9 +112,9 @@ def consensus(
     if as_json:
         print_json(found.to_dict())
         return
-    typer.echo(f"{found}")
+    echo(f"{found}")
     if output is not None:
-        typer.echo(f"\nWritten: {output}")
+        echo(f"\nWritten: {output}")
 
 
 def _ballots(
@@ -163,6 +164,7 @@ def _write(output: Path, data: Path, found: "Consensus", seed: int) -> None:
 
     from permdist import plots
     from permdist._files import write_atomically
+    from permdist._text import csv_text
     from permdist.report.consensus import consensus_report
 
     suffix = output.suffix.lower()
@@ -177,5 +179,5 @@ def _write(output: Path, data: Path, found: "Consensus", seed: int) -> None:
     elif suffix == ".json":
         content = (json.dumps(without_nan(found.to_dict()), indent=2) + "\n").encode()
     else:
-        content = found.to_frame().to_csv(index=False, lineterminator="\n").encode()
+        content = csv_text(found.to_frame()).encode()
     write_atomically(output, [content])

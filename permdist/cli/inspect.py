@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from permdist.cli._errors import echo
 from permdist.cli._shared import (
     AsJson,
     DataFile,
@@ -74,6 +75,6 @@ def inspect(
     if as_json:
         print_json({"query": str(one.qid), "scored_by": one.scored_by, **found.to_dict()})
         return
-    typer.echo(f"{wrapped(what, terminal_width())}\n\n{found}")
+    echo(f"{wrapped(what, terminal_width())}\n\n{found}")
     if output is not None:
-        typer.echo(f"\nReport: {output}")
+        echo(f"\nReport: {output}")

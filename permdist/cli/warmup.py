@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from permdist.cli._errors import echo
 from permdist.cli._shared import AsJson, no_litter, print_json
 
 
@@ -51,9 +52,9 @@ def warmup(
     if as_json:
         print_json({"kernels": kernels, "seconds": round(seconds, 3), "calls": list(CALLS)})
     elif kernels:
-        typer.echo(f"Compiled {plural(kernels, 'kernel')} in {seconds:.0f} s.")
+        echo(f"Compiled {plural(kernels, 'kernel')} in {seconds:.0f} s.")
     else:
-        typer.echo(f"All kernels are compiled already (checked in {seconds:.0f} s).")
+        echo(f"All kernels are compiled already (checked in {seconds:.0f} s).")
 
 
 def warm(name: str) -> int:

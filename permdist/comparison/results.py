@@ -12,7 +12,7 @@ import numpy as np
 
 from permdist._check import choice
 from permdist._deprecation import warn_renamed
-from permdist._text import plural, wrapped
+from permdist._text import plural, visible, wrapped
 from permdist.comparison.bayes import MODELS, Probabilities, check_rope, probabilities
 from permdist.comparison.published import Published, published
 from permdist.comparison.statistics import (
@@ -520,7 +520,7 @@ class Comparison:
         left = [
             wrapped(f"left out: {name}: {reason}", width) for name, reason in self.failures.items()
         ]
-        return "\n\n".join([*parts, *(["\n".join(left)] if left else [])])
+        return visible("\n\n".join([*parts, *(["\n".join(left)] if left else [])]))
 
     def __str__(self) -> str:
         return self.to_text()

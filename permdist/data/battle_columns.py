@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import numpy as np
 
 from permdist._check import choice
-from permdist._text import hint
+from permdist._text import hint, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -147,7 +147,7 @@ def find_column(columns: Sequence[str], name: str, role: str, source: str) -> st
 def listed(names: Sequence[str], most: int = 20) -> str:
     """Join names with commas, and count those beyond the first twenty."""
     rest = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return (", ".join(names[:most]) or "none") + rest
+    return visible(", ".join(names[:most]) or "none") + rest
 
 
 def read_outcomes(

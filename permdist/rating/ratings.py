@@ -10,7 +10,7 @@ import numpy as np
 
 from permdist._check import choice, count
 from permdist._html import Shown
-from permdist._text import aligned
+from permdist._text import aligned, visible
 from permdist.ballots.fading import describe_half_life
 from permdist.data import BattleBlocks, Battles
 from permdist.data.battle_description import alike_names, alike_text
@@ -163,7 +163,7 @@ class Rating(Shown):
         parts.append(aligned(self.summary()))
         if self.goodness is not None:
             parts.append(worst_text(self.goodness.residuals))
-        return "\n\n".join(parts)
+        return visible("\n\n".join(parts))
 
     def summary(self) -> dict[str, str]:
         """Return the facts below the leaderboard: sizes, ties, goodness of fit."""
