@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from permdist import __version__
-from permdist._signals import handled
+from permdist._signals import handled, interrupt
 from permdist.cli._errors import echo, let_go_of_output, tell, without_debug
 from permdist.cli._shared import expanded, guarded
 from permdist.cli.compare import compare
@@ -112,7 +112,11 @@ def main() -> None:
     """
     with without_debug(sys.argv[1:]) as arguments:
         try:
-            with warnings.catch_warnings(), _ended_by(signal.SIGTERM):
+            with (
+                warnings.catch_warnings(),
+                _ended_by(signal.SIGTERM),
+                _ended_by(signal.SIGINT),
+            ):
                 warnings.showwarning = _show_warning
                 app(arguments)
         except KeyboardInterrupt:
@@ -125,10 +129,10 @@ def main() -> None:
 
 
 def _ended_by(number: signal.Signals) -> contextlib.AbstractContextManager[None]:
-    """Treat a signal by which batch systems end a command like Ctrl-C.
+    """End a command on a signal: Ctrl-C, or that of batch systems.
 
     A signal that the parent ignores (`nohup`, a background job) stays ignored.
     """
     if signal.getsignal(number) is signal.SIG_IGN:
         return contextlib.nullcontext()
-    return handled(number, signal.default_int_handler)
+    return handled(number, interrupt)

@@ -75,7 +75,7 @@ def explain(error: BaseException) -> tuple[str, int]:
         text = f"{text[:LONGEST]}..."
     if isinstance(error, OSError):
         if error.strerror:
-            where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+            where = f"{os.fsdecode(error.filename)}: " if error.filename else _lost_folder()
             text = f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}"
         lost = isinstance(error, ConnectionError) or error.errno in FAILURES
         return text, 1 if lost else 2
@@ -85,6 +85,15 @@ def explain(error: BaseException) -> tuple[str, int]:
         return f"not enough memory{': ' if text else ''}{text}", 1
     told = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return f"{told} (--debug shows where)", 1
+
+
+def _lost_folder() -> str:
+    """Say that the working directory is gone, if that is why a file without a name is missing."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "the working directory: "
+    return ""
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._files import write_atomically
+from permdist._files import parse_json, write_atomically
 from permdist._seals import is_sealed, seal, unseal
 from permdist.diagnostics.dataset import to_dataset
 from permdist.rankings import check_orders
@@ -144,7 +144,7 @@ def _facts(dataset: xarray.Dataset) -> dict[str, Any]:
     thin, tune, seconds = int(given["thin"]), int(given["tune"]), float(given["seconds"])
     if thin < 1 or tune < 0 or not 0.0 <= seconds < math.inf:
         raise ValueError(f"thin, tune, seconds: got {thin}, {tune} and {seconds}")
-    normalizer = json.loads(given["normalizer" if "normalizer" in given else "normaliser"])
+    normalizer = parse_json(given["normalizer" if "normalizer" in given else "normaliser"])
     if normalizer is not None:
         if not isinstance(normalizer, int | float) or not math.isfinite(normalizer):
             raise ValueError(f"normalizer: expected a finite number, got {normalizer!r}")
