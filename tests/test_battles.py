@@ -349,6 +349,17 @@ def test_the_same_battle_has_one_winner(tmp_path):
         load_battles(table(["a", "b"], prompt=["p", "p"]), id="prompt")
 
 
+@pytest.mark.parametrize("name", ["deep.json", "deep.jsonl"])
+def test_json_that_is_nested_too_deeply(name, tmp_path):
+    path = tmp_path / name
+    path.write_text('[{"model_a": ' + "[" * 100_000 if name == "deep.json" else "[" * 100_000)
+    with pytest.raises(ValueError, match=rf"{name}.*: expected .* \(it is nested too deeply\)"):
+        load_battles(path)
+    if name == "deep.jsonl":
+        with pytest.raises(ValueError, match=rf"{name}, line 1: expected a JSON object"):
+            list(read_battles(path))
+
+
 def test_covariates():
     frame = table(["a", "b"], length_a=[10, 20], length_b=[15, 5], bold=[1, -2])
     battles = load_battles(frame, covariates="length, bold,position")

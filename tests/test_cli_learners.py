@@ -291,7 +291,7 @@ def test_raw_scores_are_used_as_they_are(files):
     facts = json.loads(permdist(*arguments, "--noise", "2", "--json", cwd=files))
     number = one.qids.tolist().index(int(facts["query"]))
     rows = slice(one.ptr[number], one.ptr[number + 1])
-    dist = GoodBad(one.X[rows, 0], one.y[rows], scale=0.5)
+    dist = GoodBad(one.X[rows, 0], one.y[rows], space="interleavings", scale=0.5)
     assert facts["expected"]["ap"]["value"] == pytest.approx(float(dist.expect("ap", one.y[rows])))
     assert facts["noise_scales"]["2"]["E[ap]"] == facts["expected"]["ap"]["value"]
     drawn = ("sample", "test.txt", "--feature", "1", "-d", "good-bad", "--raw", "--json")

@@ -1,5 +1,6 @@
 """Ctrl-C ends every long call soon, and costs short ones nothing."""
 
+import gc
 import os
 import queue
 import signal
@@ -14,6 +15,7 @@ import pytest
 
 from permdist import GoodBad, PlackettLuce
 from permdist._interrupts import LONG, parts, patiently
+from permdist._signals import handled, interrupt
 
 # Each takes far longer than the second after which it is interrupted; a small one before it makes
 # sure that the kernels are compiled.
@@ -168,3 +170,27 @@ def test_work_in_parts_has_the_same_bits(monkeypatch):
     monkeypatch.setattr("permdist.distributions.plackett_luce.FEW_ENTRIES", 0)
     for expected, found in zip(whole, everything(), strict=True):
         assert np.array_equal(expected, found)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_in_a_callback_of_the_garbage_collector_is_not_lost(number):
+    sent = []
+
+    def callback(phase, info):
+        if not sent:
+            sent.append(phase)
+            signal.raise_signal(number)
+
+    def collect_and_wait():
+        gc.collect()
+        time.sleep(10.0)
+
+    gc.callbacks.append(callback)
+    try:
+        with handled(number, interrupt), pytest.raises(KeyboardInterrupt):
+            collect_and_wait()
+        assert sent == ["start"]
+        with handled(number, interrupt), pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+    finally:
+        gc.callbacks.remove(callback)

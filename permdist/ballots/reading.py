@@ -456,7 +456,7 @@ def per_ballot(number: int, clusters: ArrayLike | None, times: ArrayLike | None)
             raise ValueError(f"clusters: expected {number} labels, got shape {labels.shape}")
         found["clusters"] = np.unique(labels, return_inverse=True)[1].astype(np.int64)
     if times is not None:
-        if np.ndim(times) != 1 or len(times) != number:
+        if np.shape(times) != (number,):
             raise ValueError(f"times: expected {number} times, got shape {np.shape(times)}")
         found["times"], found["time_unit"] = read_times(times)
         bad = ~np.isfinite(found["times"])

@@ -293,7 +293,7 @@ def _own_words(spellings: Mapping[str, str] | str | None) -> dict[str, int]:
 
 
 def _words_for(
-    labels: Sequence[str], sides: tuple[str, str], own: Mapping[str, int]
+    labels: Sequence[str], sides: tuple[str, str], own: dict[str, int]
 ) -> dict[str, int]:
     """Return the meaning of every word; 0 is the second side unless -1 is, which makes it a tie.
 
