@@ -7,6 +7,7 @@ import contextlib
 import errno
 import functools
 import gzip
+import json
 import math
 import os
 import secrets
@@ -33,6 +34,20 @@ def read_bytes(path: Path) -> bytes:
     if not data:
         raise ValueError(f"{path}: the file is empty")
     return data
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON; what is nested too deeply is a `ValueError`, too.
+
+    Examples
+    --------
+    >>> parse_json('{"items": [1, 2]}')
+    {'items': [1, 2]}
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 @contextlib.contextmanager

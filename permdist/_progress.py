@@ -9,6 +9,8 @@ import time
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from permdist._text import visible
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -221,7 +223,7 @@ def _on_terminal(text: str, total: float, transient: bool, counted: str) -> Iter
     # A notebook never comes here, so rich must not take an IPython shell for one.
     console = Console(file=sys.stderr, force_jupyter=False)
     with Progress(*columns, console=console, transient=transient) as bar:
-        task = bar.add_task(text, total=None if math.isnan(total) else total, told="")
+        task = bar.add_task(visible(text), total=None if math.isnan(total) else total, told="")
 
         class OnTerminal:
             """What rich shows."""
@@ -230,7 +232,8 @@ def _on_terminal(text: str, total: float, transient: bool, counted: str) -> Iter
                 self, completed: float, told: str | None = None, *, text: str | None = None
             ) -> None:
                 """Hand it on."""
-                more: dict[str, Any] = {} if told is None else {"told": told}
+                more: dict[str, Any] = {} if told is None else {"told": visible(told)}
+                text = None if text is None else visible(text)
                 bar.update(task, completed=completed, description=text, **more)
 
         yield OnTerminal()

@@ -4,15 +4,75 @@ from __future__ import annotations
 
 import difflib
 import io
+import re
 import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    import pandas as pd
+
+# Control characters, marks that change the direction of text, and bytes that are no text.
+_UNSEEN = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+_PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
+
+
+def visible(text: str, keep: str = "\n") -> str:
+    r"""Show control characters, which may do something to a terminal, as escapes.
+
+    All text that is printed or written to LaTeX and CSV files passes here.
+
+    Parameters
+    ----------
+    text : str
+    keep : str
+        Control characters that stay.
+
+    Examples
+    --------
+    >>> print(visible("tea\x1b]0;\x07"))
+    tea\x1b]0;\x07
+    """
+    if text.isprintable():
+        return text
+    return _UNSEEN.sub(
+        lambda one: one[0] if one[0] in keep else one[0].encode("unicode_escape").decode(), text
+    )
+
+
+def csv_text(frame: pd.DataFrame, *, index: bool = False) -> str:
+    """Return a data frame as CSV in which no text is taken for a formula by a spreadsheet.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> print(csv_text(pd.DataFrame({"name": ["tea", "=1+2", "-5"], "score": [1, 2, -3]})), end="")
+    name,score
+    tea,1
+    '=1+2,2
+    -5,-3
+    """
+
+    def cell(value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        told = visible(value, keep="")
+        return f"'{told}" if _FORMULA.match(told) and not _PLAIN.fullmatch(told) else told
+
+    shown = frame.map(cell).rename(columns=cell)
+    text: str = (shown.rename(index=cell) if index else shown).to_csv(
+        index=index, lineterminator="\n"
+    )
+    return text
+
 
 def aligned(rows: Mapping[str, str]) -> str:
     """Format names and values in two columns."""
+    rows = {visible(name, keep=""): visible(value) for name, value in rows.items()}
     width = max(map(len, rows))
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items())
 
@@ -44,7 +104,7 @@ def text_table(
 
     With a width, long entries are wrapped to fit.
     """
-    rows = [list(row) for row in rows]
+    head, rows = list(map(visible, head)), [list(map(visible, row)) for row in rows]
     if width is None and not any("\n" in cell for row in (head, *rows) for cell in row):
         return _one_line_each(head, rows, left)
     from rich.console import Console
@@ -100,4 +160,4 @@ def to_tex(text: str) -> str:
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     special |= {"|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}"}
     special |= {letter: f"\\{letter}" for letter in "&%$#_{}"}
-    return "".join(special.get(letter, letter) for letter in text)
+    return "".join(special.get(letter, letter) for letter in visible(text, keep=""))

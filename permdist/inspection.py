@@ -9,7 +9,7 @@ import numpy as np
 
 from permdist._check import as_rng, choice, finite, grades
 from permdist._html import Shown, block, facts, frame_cells, table
-from permdist._text import aligned, plural
+from permdist._text import aligned, plural, visible
 from permdist.distributions import Distribution, GaussianScores, GoodBad, PlackettLuce
 from permdist.distributions.view import places_html
 from permdist.measures import Measure, parse
@@ -56,6 +56,7 @@ def make_distribution(
     *,
     noise: float = 1.0,
     names: Sequence[str] | None = None,
+    raw: bool = False,
 ) -> Distribution:
     """Make one of the three distributions from scores and a noise scale.
 
@@ -71,6 +72,8 @@ def make_distribution(
         good-bad model additionally divides by the number of documents, since each document takes
         part in many pairs.
     names : sequence of str, optional
+    raw : bool
+        Use the scores as they are, divided by `noise` only, in the good-bad model, too.
 
     Examples
     --------
@@ -88,8 +91,25 @@ def make_distribution(
     if labels is None:
         raise ValueError("labels: required by the good-bad model, got None")
     space = "orders" if len(values) <= MOST_ORDERS else "interleavings"
-    scale = 1.0 / (noise * len(values))
+    scale = 1.0 / noise if raw else 1.0 / (noise * len(values))
     return GoodBad(values, labels, space=space, scale=scale, names=names)
+
+
+def describe_space(dist: Distribution) -> str:
+    """Say over what a good-bad model of one query is, and why; empty for other distributions.
+
+    Examples
+    --------
+    >>> describe_space(make_distribution("good-bad", [1.0, 0.0], [1, 0]))
+    'over orders (of more than 21 documents: interleavings), scores times 0.5'
+    """
+    if not isinstance(dist, GoodBad):
+        return ""
+    other = f"of more than {MOST_ORDERS} documents: interleavings"
+    if dist.space == "interleavings":
+        other = f"as there are more than {MOST_ORDERS} documents: those of the same label keep "
+        other += "their order by score"
+    return f"over {dist.space} ({other}), scores times {dist.scale:.4g}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,7 +194,7 @@ class Inspection(Shown):
             how = f"labels in parentheses, {how}"
         lines = [f"Ranks of {plural(n, 'document')} ({how})"]
         shown = frame.head(SHOWN).to_string(float_format="{:.3f}".format, index_names=False)
-        lines += [shown, *([f"... and {n - SHOWN} more"] if n > SHOWN else []), ""]
+        lines += [visible(shown), *([f"... and {n - SHOWN} more"] if n > SHOWN else []), ""]
         rows = {
             f"E[{name}]": f"{_shown(value)}  (ranked by score: {self.by_score[name]:.4f})"
             for name, value in self.expected.items()
@@ -195,6 +215,7 @@ class Inspection(Shown):
             "documents": list(self.dist.names),
             "labels": None if self.labels is None else self.labels.tolist(),
             "noise": self.at,
+            "space": describe_space(self.dist) or None,
             "rank_marginals": self.marginals.tolist(),
             "pairwise": self.pairwise.tolist(),
             "expected": {name: _plain(value) for name, value in self.expected.items()},
@@ -212,6 +233,7 @@ def inspect_query(
     noise: float = 1.0,
     measures: Iterable[str | Measure] = MEASURES,
     names: Sequence[str] | None = None,
+    raw: bool = False,
     rng: RandomState = 0,
 ) -> Inspection:
     """Compute rank marginals, pairwise probabilities and expected measures of one query.
@@ -227,6 +249,8 @@ def inspect_query(
     measures : iterable of Measure or str
     names : sequence of str, optional
         Names of the documents.
+    raw : bool
+        As in `make_distribution`.
     rng : int, numpy.random.Generator or None
         For what is not feasible exactly.
 
@@ -248,7 +272,7 @@ def inspect_query(
     """
     label = None if labels is None else grades("labels", labels)
     generator = as_rng(rng)
-    dist = make_distribution(kind, scores, label, noise=noise, names=names)
+    dist = make_distribution(kind, scores, label, noise=noise, names=names, raw=raw)
     chosen = [parse(measure) for measure in measures] if label is not None else []
     if label is not None:
         chosen = [measure for measure in chosen if measure.defined(label)]
@@ -261,7 +285,7 @@ def inspect_query(
         entropy = dist.entropy(draws=DRAWS, rng=generator)
     ranking = order_by_scores(scores)
     by_score = {} if label is None else {one.name: float(one(ranking, label)) for one in chosen}
-    by_noise = _by_noise(kind, scores, label, chosen, float(noise), generator)
+    by_noise = _by_noise(kind, scores, label, chosen, float(noise), raw, generator)
     return Inspection(
         dist,
         label,
@@ -281,6 +305,7 @@ def _by_noise(
     labels: IntArray | None,
     measures: Sequence[Measure],
     noise: float,
+    raw: bool,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
     import pandas as pd
@@ -288,7 +313,7 @@ def _by_noise(
     best = int(np.argmax(np.asarray(scores)))
     rows = {}
     for scale in sorted({*NOISE, noise}):
-        dist = make_distribution(kind, scores, labels, noise=scale)
+        dist = make_distribution(kind, scores, labels, noise=scale, raw=raw)
         row = {
             f"E[{one.name}]": float(dist.expect(one, labels, draws=DRAWS, rng=rng))
             for one in measures

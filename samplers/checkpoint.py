@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._files import write_atomically
+from permdist._files import parse_json, write_atomically
 from permdist._records import lock
 from permdist._seals import seal, unseal
 
@@ -81,8 +81,8 @@ class Checkpoint:
         if not self._header.exists():
             return None
         try:
-            found = json.loads(self._header.read_bytes())
-        except (ValueError, RecursionError) as error:
+            found = parse_json(self._header.read_bytes())
+        except ValueError as error:
             raise _damaged(self._header, "it is not JSON") from error
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise ValueError(

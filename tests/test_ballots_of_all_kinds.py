@@ -89,6 +89,41 @@ def test_ranks_in_wide_and_long_tables():
     assert listed(Ballots.from_long(*columns)) == expected
 
 
+def test_what_a_rank_of_0_means_must_be_said():
+    table = [[1, 2, 0], [2, 1, 0], [1, 0, 2]]
+    for bad in (table, [[1, 2], [-1, 1]]):
+        with pytest.raises(ValueError, match=r"ranks: expected ranks from 1, .* unranked="):
+            Ballots.from_ranks(bad)
+    with pytest.raises(ValueError, match="expected ranks from 1, got -2 at index"):
+        Ballots.from_ranks([[1, 0], [-2, 1]], unranked=0)
+    missing = Ballots.from_ranks(np.where(np.array(table) == 0, np.nan, table))
+    assert listed(Ballots.from_ranks(table, unranked=0)) == listed(missing)
+    first = Ballots.from_ranks([[1, 2, 3], [2, 1, 3]])
+    assert listed(Ballots.from_ranks([[0, 1, 2], [1, 0, 2]], unranked=np.nan)) == listed(first)
+    frame = pd.DataFrame(table, columns=list("abc")).reset_index().melt("index")
+    columns = frame["index"], frame["variable"], frame["value"]
+    with pytest.raises(ValueError, match=r"rank: expected ranks from 1, got 0 at index"):
+        Ballots.from_long(*columns)
+    named = Ballots.from_ranks(table, unranked=0, names=list("abc"))
+    assert listed(Ballots.from_long(*columns, unranked=0)) == listed(named)
+    with pytest.raises(ValueError, match="rank: expected a rank on every ballot"):
+        Ballots.from_long(["v", "w"], ["a", "a"], [1, 0], unranked=0)
+
+
+def test_items_without_a_rank_may_be_below_the_others():
+    ballots = Ballots.from_ranks([[1, np.nan, 1, np.nan], [1, 2, 3, 4]], subset=False)
+    orders = Ballots.from_orders([[[0, 2]], [0, 1, 2, 3]], subset=False, n_items=4)
+    assert listed(ballots) == listed(orders)
+
+
+@pytest.mark.parametrize(("column", "remedy"), [("Voter", "clusters"), ("votes", "weights")])
+def test_a_column_that_is_no_item(column, remedy):
+    frame = pd.DataFrame({column: [7, 9], "a": [1, 2], "b": [2, 1]})
+    with pytest.raises(ValueError, match=f"got '{column}'; pass it as {remedy}, or rename it"):
+        Ballots.from_ranks(frame)
+    assert Ballots.from_ranks(frame.to_numpy(), names=list(frame)).n_items == 3
+
+
 def test_choices_and_best_and_worst():
     menus = [["a", "b", "c"], ["b", "d"]]
     ballots = Ballots.from_choices(["b", "d"], menus)

@@ -1,11 +1,13 @@
 """Battles from files: columns, spellings of the winner, covariates, and every kind of bad row."""
 
+import datetime
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from permdist import Ballots
 from permdist.data import load_battles, read_battles
 from permdist.data.battles import Battles
 
@@ -62,6 +64,40 @@ def test_names_count_before_sides_where_they_explain_every_row():
     numbered = {"model_a": [3, 4], "model_b": [4, 1], "winner": [1, 0]}
     assert load_battles(numbered).outcome.tolist() == [0, 1]
     assert load_battles(numbered).names == ("1", "3", "4")
+
+
+def test_numbers_that_may_be_names_or_sides_are_asked_for():
+    players = {"model_a": [0, 1, 0], "model_b": [1, 0, 1], "winner": [1, 1, 0]}
+    expected = {"names": [1, 0, 0], "sides": [0, 0, 1]}
+    with pytest.raises(
+        ValueError, match=r"row 0: the winner '1' may be .*; pass spellings='names'"
+    ):
+        load_battles(players)
+    for meaning, outcome in expected.items():
+        assert load_battles(players, spellings=meaning).outcome.tolist() == outcome
+    spelled = load_battles(players, spellings={"1": "first", "0": "second"})
+    assert spelled.outcome.tolist() == expected["sides"]
+    alike = {"model_a": [1, 1], "model_b": [2, 2], "winner": [1, 2]}  # both readings agree
+    assert load_battles(alike).outcome.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="spellings: expected one of"):
+        load_battles(players, spellings="ids")
+    with pytest.raises(ValueError, match="may be a competitor's name or a side"):
+        list(read_battles([pd.DataFrame(players)]))
+
+
+def test_winners_may_be_numbers_of_competitors():
+    rng = np.random.default_rng(0)
+    one, two = np.array([rng.permutation(10)[:2] for _ in range(200)]).T
+    won = rng.integers(0, 2, 200)
+    frame = pd.DataFrame({"a": one, "b": two, "winner": np.where(won, two, one)})
+    assert load_battles(frame).outcome.tolist() == won.tolist()
+    blocks = list(read_battles([frame[:100], frame[100:]]))
+    assert np.concatenate([block.outcome for block in blocks]).tolist() == won.tolist()
+    frame.loc[7, "winner"] = next(
+        n for n in range(10) if n not in frame.loc[7, ["a", "b"]].tolist()
+    )
+    with pytest.raises(ValueError, match=r"row 7: the winner '.' is neither '.' nor '.'"):
+        load_battles(frame)
 
 
 @pytest.mark.parametrize(
@@ -313,6 +349,17 @@ def test_the_same_battle_has_one_winner(tmp_path):
         load_battles(table(["a", "b"], prompt=["p", "p"]), id="prompt")
 
 
+@pytest.mark.parametrize("name", ["deep.json", "deep.jsonl"])
+def test_json_that_is_nested_too_deeply(name, tmp_path):
+    path = tmp_path / name
+    path.write_text('[{"model_a": ' + "[" * 100_000 if name == "deep.json" else "[" * 100_000)
+    with pytest.raises(ValueError, match=rf"{name}.*: expected .* \(it is nested too deeply\)"):
+        load_battles(path)
+    if name == "deep.jsonl":
+        with pytest.raises(ValueError, match=rf"{name}, line 1: expected a JSON object"):
+            list(read_battles(path))
+
+
 def test_covariates():
     frame = table(["a", "b"], length_a=[10, 20], length_b=[15, 5], bold=[1, -2])
     battles = load_battles(frame, covariates="length, bold,position")
@@ -323,6 +370,39 @@ def test_covariates():
     frame["bold"][1] = "yes"
     with pytest.raises(ValueError, match="row 1: bold: expected a finite number, got 'yes'"):
         load_battles(frame, covariates=["bold"])
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3, 1e6, 1e9])
+def test_unix_times_are_days(unit):
+    seconds = np.array([1_700_000_000.0, 1_700_086_400.0, 1_700_043_200.0])
+    for when in (seconds * unit, (seconds * unit).astype(np.int64).astype(str)):
+        battles = load_battles(table(["a", "b", "a"], when=when), time="when")
+        assert battles.times - battles.times[0] == pytest.approx([0.0, 1.0, 0.5], abs=1e-6)
+        assert battles.time_unit == battles.take([0, 1]).time_unit == "days"
+        assert battles.ballots.time_unit == "days"
+        ballots = Ballots.from_pairs([0, 0, 0], [1, 1, 1], times=when)
+        assert ballots.times == pytest.approx(battles.times, abs=1e-9)
+        assert (ballots + ballots.take(np.array([True, False, True]))).time_unit == "days"
+
+
+def test_dates_as_ballots_have_them():
+    expected = [0.0, 2.0]
+    for when in (
+        ["2024-02-28", "2024-03-01"],
+        [20240228, 20240301],
+        np.array(["2024-02-28", "2024-03-01"], dtype="datetime64[s]"),
+        [datetime.date(2024, 2, 28), datetime.date(2024, 3, 1)],
+    ):
+        ballots = Ballots.from_pairs([0, 1], [1, 0], times=when)
+        assert (ballots.times - ballots.times[0]).tolist() == expected
+        assert ballots.time_unit == "days"
+    numbers = Ballots.from_pairs([0, 1], [1, 0], times=[0.0, 1_700_000_000.0])
+    assert (numbers.times.tolist(), numbers.time_unit) == ([0.0, 1.7e9], "")
+    with pytest.raises(ValueError, match="only one of the two has dates as times"):
+        numbers + ballots
+    for bad in ([1.0, np.nan], ["2024-02-28", "soon"], [None, 3.0]):
+        with pytest.raises(ValueError, match="times: expected finite numbers or dates, got"):
+            Ballots.from_pairs([0, 1], [1, 0], times=bad)
 
 
 def test_times_are_days_or_numbers():

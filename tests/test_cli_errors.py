@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import signal
 import stat
@@ -16,6 +17,7 @@ import pytest
 from test_cli import LETOR, permdist
 
 from permdist import data
+from permdist.cli._errors import explain
 
 BIG = 2**70
 
@@ -200,6 +202,40 @@ def test_signals_end_a_command_unless_the_parent_ignores_them(files, name, ignor
         assert (process.returncode, told) == (2, "permdist: it went on\n")
     else:
         assert (process.returncode, told) == (130, "permdist: interrupted\n")
+
+
+def test_the_first_interrupt_of_a_command_is_enough(monkeypatch):
+    sent = []
+
+    def callback(phase, info):
+        if not sent:
+            sent.append(phase)
+            signal.raise_signal(signal.SIGINT)
+
+    def check_all(*_, **__):
+        gc.collect()
+        time.sleep(10.0)
+
+    monkeypatch.setattr("permdist.identities.check_all", check_all)
+    gc.callbacks.append(callback)
+    try:
+        assert permdist("identities", code=130) == "permdist: interrupted\n"
+    finally:
+        gc.callbacks.remove(callback)
+    assert sent
+
+
+def test_a_deleted_working_directory_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    os.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(FileNotFoundError) as error:
+        os.path.abspath("a.txt")
+    assert explain(error.value) == ("the working directory: no such file or directory", 2)
+    os.chdir(tmp_path)
+    assert explain(error.value) == ("no such file or directory", 2)
 
 
 def test_a_command_that_cannot_be_loaded_is_one_line():

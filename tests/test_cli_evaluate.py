@@ -89,6 +89,10 @@ def test_output_as_of_trec_eval(files):
     arguments = ("evaluate", "run.txt", "qrels.txt", "--format", "trec")
     lines = permdist(*arguments, "-m", "map,ndcg_cut_10,num_ret,num_q,gm_map", cwd=files)
     assert lines.splitlines()[0] == "map                   \tall\t0.5000"
+    ours = permdist(*arguments, "-m", "ndcg,trec:ndcg,0.5*map+0.5*ndcg", cwd=files).splitlines()
+    assert [line.split("\t")[0].strip() for line in ours] == [
+        *("ndcg[gain=exp2]", "ndcg", "0.5 * ap + 0.5 * ndcg[gain=exp2]"),
+    ]
     assert lines.splitlines()[2:4] == [
         "num_ret               \tall\t4",
         "num_q                 \tall\t2",

@@ -15,7 +15,7 @@ import pytest
 from processes import start
 from test_cli import Page, permdist
 
-from permdist import data, measures, models
+from permdist import GoodBad, data, measures, models
 from permdist.comparison import read_entries
 from permdist.inspection import DISTRIBUTIONS, inspect_query, make_distribution
 from permdist.models.files import to_dict
@@ -275,8 +275,28 @@ def test_a_good_bad_model_says_over_what_it_is(files):
     (files / "two.txt").write_text("".join(lines))
     arguments = ("inspect", "two.txt", "-d", "good-bad", "-q")
     short, long = (permdist(*arguments, query, cwd=files) for query in (1, 2))
-    assert "good-bad, noise 1, over orders: labels are used." in short
-    assert "documents of the same label keep their order by score" in long
+    short, long = (" ".join(text.split()) for text in (short, long))
+    assert (
+        "good-bad, noise 1, over orders (of more than 21 documents: interleavings), scores" in short
+    )
+    assert "scores times 0.2; labels are used." in short
+    assert "over interleavings (as there are more than 21 documents: those of the same" in long
+    facts = json.loads(permdist(*arguments, "2", "--raw", "--json", cwd=files))
+    assert facts["space"].endswith("scores times 1")
+
+
+def test_raw_scores_are_used_as_they_are(files):
+    one = data.load_letor(files / "test.txt")
+    arguments = ("inspect", "test.txt", "--feature", "1", "-d", "good-bad", "--raw", "-m", "ap")
+    facts = json.loads(permdist(*arguments, "--noise", "2", "--json", cwd=files))
+    number = one.qids.tolist().index(int(facts["query"]))
+    rows = slice(one.ptr[number], one.ptr[number + 1])
+    dist = GoodBad(one.X[rows, 0], one.y[rows], space="interleavings", scale=0.5)
+    assert facts["expected"]["ap"]["value"] == pytest.approx(float(dist.expect("ap", one.y[rows])))
+    assert facts["noise_scales"]["2"]["E[ap]"] == facts["expected"]["ap"]["value"]
+    drawn = ("sample", "test.txt", "--feature", "1", "-d", "good-bad", "--raw", "--json")
+    orders = json.loads(permdist(*drawn, "--noise", "2", "-n", "5", cwd=files))["orders"]
+    assert orders == dist.sample(5, 0).tolist()
 
 
 def test_sample_says_what_it_drew(files):

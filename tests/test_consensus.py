@@ -388,6 +388,12 @@ def test_tables_of_orders(tmp_path):
     path.write_text("a,b,c,votes\n1,2,2,3\n,1,2,1\n")
     ranked = data.load_orders(path, kind="ranks")
     assert (ranked.sizes.tolist(), ranked.weights.tolist()) == ([1, 2, 1, 1], [3.0, 1.0])
+    path.write_text("voter,a,b,c\nx,1,2,0\ny,2,1,0\nx,1,0,2\n")
+    ranked = data.load_orders(path, kind="ranks", subset=False, unranked=0, voter="voter")
+    assert (ranked.names, np.diff(ranked.ptr).tolist()) == (("a", "b", "c"), [3, 3, 3])
+    assert ranked.clusters[0] == ranked.clusters[2] != ranked.clusters[1]
+    path.write_text("rank1,rank2,who\na,b,x\nb,a,x\n")
+    assert len(set(data.load_orders(path, voter="Who").clusters)) == 1
 
 
 @pytest.mark.parametrize(
@@ -406,6 +412,10 @@ def test_tables_of_orders(tmp_path):
         ("a,b\n1,2,3\n", {"kind": "ranks"}, "line 2: expected 2 cells, got 3"),
         ("a,a\n1,2\n", {"kind": "ranks"}, "votes.csv: names: must be unique"),
         ("x" * 140_000, {}, "line 1: field larger than field limit"),
+        ("id,a,b\n1,1,2\n", {"kind": "ranks"}, "votes.csv: ranks: expected items as columns, got"),
+        ("a,b\n0,1\n", {"kind": "ranks"}, "votes.csv: ranks: expected ranks from 1, got 0"),
+        ("a,b\nb,a\n", {"unranked": 0.0}, "unranked: only for a table of ranks"),
+        ("a,b\nb,a\n", {"voter": "a"}, "voter: expected a header with columns rank1"),
         ("a,b\n", {"kind": "rank"}, "kind: expected one of orders, ranks"),
     ],
 )
@@ -434,11 +444,18 @@ def test_the_command(tmp_path):
     (tmp_path / "v.toi").write_text("# NUMBER ALTERNATIVES: 3\n3: 2,{1,3}\n2: 1\n2: 3,2,1\n")
     text = permdist("consensus", "v.toi", "--without", "alternative 1", cwd=tmp_path)
     assert text.startswith("2 items")
+    (tmp_path / "r.csv").write_text("voter,a,b,c\nx,1,2,0\ny,2,1,0\nz,1,0,2\n")
+    ranks = ("consensus", "r.csv", "--ranks", "--voter", "voter", "--unranked", "0")
+    assert "kemeny: cost 1," in permdist(*ranks, "--bootstrap", "9", cwd=tmp_path)
+    assert "kemeny: cost 2," in permdist(*ranks, "--below", "--bootstrap", "0", cwd=tmp_path)
 
 
 def test_mistakes_in_the_command_are_one_line(tmp_path):
     (tmp_path / "v.csv").write_text("a,b\nb,c\n")
+    (tmp_path / "r.csv").write_text("voter,a,b\n1,0,1\n")
     for arguments, message in (
+        (("r.csv", "--ranks"), "got 'voter'; pass --voter voter, or rename it"),
+        (("r.csv", "--ranks", "--voter", "voter"), "pass --unranked 0 if it says that"),
         (("v.csv",), "pass --subset if these were not there, --below if they are below"),
         (("v.csv", "--subset", "-m", "kemny"), "method: expected one of kemeny"),
         (("v.csv", "-o", "r.tex"), "--output: expected a file .html"),

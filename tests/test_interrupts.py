@@ -1,5 +1,6 @@
 """Ctrl-C ends long calls between draws, iterations and blocks."""
 
+import gc
 import os
 import queue
 import signal
@@ -14,6 +15,7 @@ import pytest
 
 from permdist import GaussianScores, GoodBad, PlackettLuce, WeightedOrders, rankings
 from permdist._threads import run_interruptible
+from permdist.cli._errors import interrupt
 
 # Each takes far longer than the second after which it is interrupted; a small one before it makes
 # sure that the kernels are compiled.
@@ -122,3 +124,29 @@ def test_a_batch_drawn_in_blocks_has_the_same_bits(monkeypatch):
         assert np.array_equal(model.sample((7, 3), rng=1), expected)
     assert np.array_equal(models[0].sample_top_k(2, 21, rng=1), tops)
     assert np.array_equal(rankings.random_orders(5, 21, rng=1), everything)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_in_a_callback_of_the_garbage_collector_is_not_lost(number):
+    sent = []
+
+    def callback(phase, info):
+        if not sent:
+            sent.append(phase)
+            signal.raise_signal(number)
+
+    def collect_and_wait():
+        gc.collect()
+        time.sleep(10.0)
+
+    before = signal.signal(number, interrupt)
+    gc.callbacks.append(callback)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            collect_and_wait()
+        assert sent == ["start"]
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+    finally:
+        gc.callbacks.remove(callback)
+        signal.signal(number, before)

@@ -203,6 +203,21 @@ def test_half_lives(frame):
     wanted = fit_ballots(timed.ballots, (2,), half_life=30.0)
     np.testing.assert_allclose(found.fit.scores, wanted.scores)
     assert found.goodness.deviance is None
+    assert re.search(r"half-life +30 days; from 20\d\d-\d\d-\d\d to 20", str(found))
+    assert found.to_dict()["half_life"] == {"value": 30.0, "unit": "days"}
+    tile = rating_report(found).html()
+    assert "half-life" in tile
+    assert "30 days" in tile
+    frame = frame.copy()
+    frame["date"] = pd.to_datetime(frame["date"]).astype("datetime64[s]").astype(np.int64)
+    unix = rate(data.load_battles(frame, time="date"), half_life=30.0, folds=2)
+    np.testing.assert_allclose(unix.fit.scores, wanted.scores, atol=1e-12)
+    frame["date"] -= frame["date"].min()
+    plain = rate(data.load_battles(frame, time="date"), half_life=30.0 * 86_400, folds=0)
+    np.testing.assert_allclose(plain.fit.scores, wanted.scores, atol=1e-12)
+    assert "half-life" in plain.summary()
+    assert plain.summary()["half-life"].startswith("2.592e+06 in the unit of the times, which are")
+    assert plain.to_dict()["half_life"]["unit"] is None
     with pytest.raises(ValueError, match="half_life: the battles have no times"):
         rate(data.load_battles(frame), half_life=30.0)
 
@@ -322,6 +337,23 @@ def test_output_by_suffix(file, tmp_path):
     assert (tmp_path / "r.tex").read_text().count(r"\begin{tabular}") == 1
 
 
+def test_names_with_escapes_on_the_command_line(tmp_path):
+    lines = ["a,b,winner,task"]
+    lines += [f"{one},{two},a,t\x1bx" for one in ("=1+2", "te\x1b[2Ja") for two in ("x", "@y")]
+    lines += [f"{two},{one},a,t\x1bx" for one in ("=1+2", "te\x1b[2Ja") for two in ("x", "@y")]
+    (tmp_path / "b.csv").write_text("\n".join(lines))
+    rated = ("rate", "b.csv", "--folds", "0", "--by", "task")
+    assert "\x1b" not in permdist(*rated, cwd=tmp_path)
+    for name in ("r.csv", "r.tex"):
+        assert permdist(*rated, "-o", name, cwd=tmp_path)
+        assert "\x1b" not in (tmp_path / name).read_text()
+    names = set(pd.read_csv(tmp_path / "r.csv")["name"])
+    assert names == {"'=1+2", r"te\x1b[2Ja", "x", "'@y"}
+    text = permdist("rate", "b.csv", "--without", "z", "--winner", "w\x1b", cwd=tmp_path, code=2)
+    assert "\x1b" not in text
+    assert "\x1b" not in permdist("describe", "b.csv", cwd=tmp_path)
+
+
 def test_preflib_files_are_rated(tmp_path):
     text = "# NUMBER ALTERNATIVES: 3\n3: 2,{1,3}\n2: 1,2,3\n2: 3,2,1\n"
     (tmp_path / "v.toc").write_text(text)
@@ -330,6 +362,24 @@ def test_preflib_files_are_rated(tmp_path):
     assert "2 items" in shown
     text = permdist("rate", "v.toc", "--invalid", "drop", cwd=tmp_path, code=2)
     assert text == "permdist: --invalid: only for tables of battles\n"
+
+
+def test_spellings_on_the_command_line(tmp_path):
+    path = tmp_path / "b.csv"
+    path.write_text("a,b,winner\n0,1,1\n1,0,1\n0,1,0\n1,0,1\n")
+    rated = ("rate", "b.csv", "--folds", "0")
+    text = permdist(*rated, cwd=tmp_path, code=2)
+    assert text.endswith("pass --spellings names or --spellings sides\n")
+    for spellings, name in {"names": "1", "sides": "1", "1=second,0=first": "0"}.items():
+        facts = json.loads(permdist(*rated, "--spellings", spellings, "--json", cwd=tmp_path))
+        assert facts["leaderboard"][0]["name"] == name
+    path.write_text("a,b,winner\nx,y,1\nx,y,2\nx,y,1\nx,y,0\n")
+    text = permdist(*rated, cwd=tmp_path, code=2)
+    assert "pass for example --spellings 0=tie,1=first,2=second" in text
+    facts = json.loads(
+        permdist(*rated, "--spellings", "0=tie,1=first,2=second", "--json", cwd=tmp_path)
+    )
+    assert facts["leaderboard"][0]["name"] == "x"
 
 
 @pytest.mark.parametrize(

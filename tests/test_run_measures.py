@@ -1,5 +1,6 @@
 """Measures of runs with judgements: by hand, by enumeration, and against trec_eval."""
 
+import contextlib
 import math
 from itertools import permutations
 
@@ -13,6 +14,7 @@ from permdist import PlackettLuce, measures
 from permdist.data import Qrels, Run
 from permdist.distributions.base import NotExactError
 from permdist.measures import evaluate_run, parse
+from permdist.measures.base import MEASURES
 
 ONE = Qrels.from_dict({"q": {"a": 1, "b": 1}})
 
@@ -382,6 +384,23 @@ def test_all_that_pytrec_eval_computes(level, top, tied, judged_only):
     assert ours.mean("map") == pytest.approx(np.mean(means["map"]), abs=1e-12)
     assert ours.mean("num_ret") == sum(means["num_ret"])
     assert ours.mean("gm_map") == pytest.approx(math.exp(np.mean(means["gm_map"])), abs=1e-12)
+
+
+def test_no_measure_has_the_name_of_another_one_of_trec_eval():
+    names = [name for name in MEASURES if name not in ("persistence", "topk")]
+    texts = [f"{name}{cut}{option}" for name in names for cut in ("", "@10")
+             for option in ("", "[gain=linear]", "[discount=jk]", "[ties=average]")]  # fmt: skip
+    texts += ["0.5 * ap + 0.5 * ndcg@10", "0.5 * ap + 0.5 * ndcg@10[gain=linear]"]
+    kinds = set()
+    for text in texts:
+        with contextlib.suppress(ValueError):  # no cut-off, or no such option
+            kinds.add(parse(text))
+    assert len(kinds) > 80
+    assert len({measures.trec_name(kind) for kind in kinds}) == len(kinds)
+    for kind in kinds:
+        name = measures.trec_name(kind)
+        assert measures.trec(name) == kind, name
+    assert measures.trec_name(parse("ndcg")) == "ndcg[gain=exp2]"
 
 
 def test_scores_that_differ_below_single_precision_tie_as_in_pytrec_eval():

@@ -1,5 +1,7 @@
 """Conversions to stores that are interrupted, run out of disk or meet mistakes: all or nothing."""
 
+import bz2
+import gzip
 import json
 import os
 import shutil
@@ -52,6 +54,35 @@ def test_an_interrupted_conversion_goes_on(tmp_path, small_pieces, monkeypatch):
     assert len(read) == len(pieces) - 7
     assert bytes_of(out) == bytes_of(tmp_path / "expected")
     assert not (tmp_path / ".out.part").exists()
+
+
+def same_store(one, two):
+    sums = [json.loads((folder / "checksums.json").read_text()) for folder in (one, two)]
+    return sums[0] == sums[1] and bytes_of(one) == bytes_of(two)
+
+
+@pytest.mark.parametrize("name", ["file.txt", "file.txt.gz", "file.txt.bz2", "file.parquet"])
+def test_a_continued_conversion_has_the_same_pieces(tmp_path, small_pieces, name):
+    rng = np.random.default_rng(0)
+    qid = np.repeat(np.arange(30), rng.integers(1, 7, 30))
+    frame = pd.DataFrame({"qid": qid, "label": qid % 2, "x": rng.integers(0, 10**6, len(qid))})
+    source = tmp_path / name
+    if name.endswith(".parquet"):
+        pa.parquet.write_table(pa.Table.from_pandas(frame), source, row_group_size=7)
+    else:
+        text = "".join(f"{q % 2} qid:{q} 1:{'1' * rng.integers(1, 30)}\n" for q in qid)
+        opener = {".gz": gzip.open, ".bz2": bz2.open}.get(source.suffix, open)
+        with opener(source, "wb") as file:
+            file.write(b"\xef\xbb\xbf" + text.encode())
+    write_store(source, tmp_path / "expected")
+    pieces = json.loads((tmp_path / "expected/checksums.json").read_text())["pieces"]
+    assert len(pieces) > 8
+    for number in range(1, len(pieces) - 1):
+        out = tmp_path / f"out{number}"
+        with pytest.raises(KeyboardInterrupt):
+            write_store(source, out, progress=stop_after(number))
+        write_store(source, out)
+        assert same_store(out, tmp_path / "expected"), number
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a forked child")

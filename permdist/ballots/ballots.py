@@ -57,10 +57,12 @@ class Ballots(Makers, BallotsView):
     clusters : array of int, shape (ballots,), optional
         Ballots of one cluster (a voter's, say) need not be independent.
     times : array of float, shape (ballots,), optional
-        When each ballot was cast, in any unit; ``time=COLUMN`` of `permdist.data.load_battles`.
+        When each ballot was cast; ``time=COLUMN`` of `permdist.data.load_battles`.
     features : array of float, shape (len(items), q), optional
         Covariates of an alternative on a ballot.
     feature_names : tuple of str
+    time_unit : str
+        ``"days"`` where the times were dates or Unix times, empty for other numbers.
 
     Examples
     --------
@@ -87,6 +89,7 @@ class Ballots(Makers, BallotsView):
     times: FloatArray | None = None
     features: FloatArray | None = None
     feature_names: tuple[str, ...] = ()
+    time_unit: str = ""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -244,6 +247,8 @@ class Ballots(Makers, BallotsView):
         for what in ("clusters", "times", "features"):
             if (getattr(self, what) is None) != (getattr(other, what) is None):
                 raise ValueError(f"ballots: only one of the two has {what}")
+        if self.time_unit != other.time_unit:
+            raise ValueError("ballots: only one of the two has dates as times")
         if self.feature_names != other.feature_names:
             raise ValueError(
                 f"ballots: expected the covariates {self.feature_names}, got {other.feature_names}"
@@ -268,6 +273,7 @@ class Ballots(Makers, BallotsView):
             weights=np.concatenate([mine.weights, theirs.weights]),
             names=mine.names,
             feature_names=self.feature_names,
+            time_unit=self.time_unit,
             **shared,
         )
 

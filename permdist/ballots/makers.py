@@ -61,9 +61,9 @@ class Makers(ABC):
             How often each ballot was cast.
         clusters : array of shape (ballots,), optional
             Labels of any kind; ballots with one label need not be independent.
-        times : array of float, shape (ballots,), optional
-            When each ballot was cast, in any unit; a column of `permdist.data.load_battles` is
-            named by ``time``.
+        times : array, shape (ballots,), optional
+            When each ballot was cast: dates or Unix times, which are kept in days, or other numbers
+            in any unit. A column of `permdist.data.load_battles` is named by ``time``.
 
         Examples
         --------
@@ -79,6 +79,8 @@ class Makers(ABC):
         cls,
         ranks: ArrayLike,
         *,
+        unranked: float | None = None,
+        subset: bool | None = None,
         names: Sequence[str] | None = None,
         weights: ArrayLike | None = None,
         clusters: ArrayLike | None = None,
@@ -89,8 +91,14 @@ class Makers(ABC):
         Parameters
         ----------
         ranks : array of float or data frame, shape (ballots, n)
-            The lowest number is the best; NaN where an item was not there. The columns of a data
+            The lowest number is the best; NaN where an item was not ranked. The columns of a data
             frame are names.
+        unranked : float, optional
+            Another number that stands for "not ranked", such as 0; NaN if there is none and 0 is
+            the best rank. It must be given where ranks are 0.
+        subset : bool, optional
+            What a ballot without some of the ranks means: True, the default, if these items were
+            not there, False if they are below the others.
         names, weights, clusters, times
             As in `from_orders`.
 
@@ -100,8 +108,10 @@ class Makers(ABC):
         >>> ballots = Ballots.from_ranks([[1, 2, 2], [float("nan"), 1, 2]])
         >>> ballots.items, ballots.sizes
         (array([0, 1, 2, 1, 2]), array([1, 2, 1, 1]))
+        >>> Ballots.from_ranks([[1, 0, 2], [0, 1, 2]], unranked=0).items
+        array([0, 2, 1, 2])
         """
-        flat = reading.read_ranks(ranks, names)
+        flat = reading.read_ranks(ranks, unranked, subset, names)
         return cls._from_flat(flat, weights, clusters, times)
 
     @classmethod
@@ -111,6 +121,7 @@ class Makers(ABC):
         item: ArrayLike,
         rank: ArrayLike,
         *,
+        unranked: float | None = None,
         names: Sequence[str] | None = None,
     ) -> Self:
         """Make ballots from a table with one row for each item of each ballot.
@@ -122,6 +133,8 @@ class Makers(ABC):
         item : array of int or str, shape (rows,)
         rank : array of float, shape (rows,)
             The lowest number of a ballot is its best; equal numbers are ties.
+        unranked : float, optional
+            As in `from_ranks`; items with this rank were not there.
         names : sequence of str, optional
             As in `from_orders`.
 
@@ -131,7 +144,7 @@ class Makers(ABC):
         >>> Ballots.from_long(["v", "v", "w", "w"], ["a", "b", "b", "a"], [1, 2, 1, 1]).sizes
         array([1, 1, 2])
         """
-        flat = reading.read_long(ballot, item, rank, names)
+        flat = reading.read_long(ballot, item, rank, unranked, names)
         return cls._from_flat(flat, None, None, None)
 
     @classmethod

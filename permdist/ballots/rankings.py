@@ -12,6 +12,7 @@ from permdist._check import as_array, check_size, count, finite, integers
 from permdist._kernels import kernel
 from permdist._loops import ascending, sort
 from permdist._ragged import pointers
+from permdist._text import visible
 from permdist.ballots.makers import Makers
 from permdist.rankings import BucketOrder, TopK
 from permdist.rankings.orders import first_fault
@@ -300,7 +301,7 @@ def check_existence(data: Rankings, names: Sequence[str] | None) -> None:
 def listing(which: IntArray, number: int, names: Sequence[str] | None) -> str:
     """Show the first few of some items, by name where they have names."""
     shown = ", ".join(str(item) if names is None else names[item] for item in which[:5].tolist())
-    return shown + (f" and {number - 5:,} more" if number > 5 else "")
+    return visible(shown) + (f" and {number - 5:,} more" if number > 5 else "")
 
 
 # ---- kernels: items and ptr as in Rankings, weights (rankings,) --------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 from permdist._check import check_size, count, finite, integers
 from permdist._ragged import pointers
 from permdist._text import hint
+from permdist.ballots.fading import read_times
 from permdist.rankings import BucketOrder, TopK
 from permdist.rankings.partial import check_lists, check_subset, refuse_short, refuse_top_as_subset
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from permdist._typing import BoolArray, FloatArray, IntArray
 
 Flat = dict[str, Any]
+# Columns of a table of ranks that are no items.
+WEIGHTS = ("weight", "weights", "count", "counts", "votes")
+_WHO = ("voter", "ballot", "user", "judge", "rater", "respondent", "participant", "person")
+VOTERS = ("id", *(f"{who}{end}" for who in _WHO for end in ("", "s", "id", "_id", " id", ".id")))
 
 
 def is_collection(ballots: Any) -> bool:
@@ -123,22 +128,67 @@ def _from_table(
     return _assembled(rows.ravel(), np.full(len(rows), k), ones, stages, rest, found)
 
 
-def read_ranks(ranks: Any, names: Sequence[str] | None) -> Flat:
+def read_ranks(
+    ranks: Any, unranked: float | None, subset: bool | None, names: Sequence[str] | None
+) -> Flat:
     """Read the rank of each item; parameters as in `Ballots.from_ranks`."""
+    subset = check_subset(subset)
     if names is None and hasattr(ranks, "columns"):
         names = list(map(str, ranks.columns))
+        check_item_columns(names)
     table = finite("ranks", ranks, ndim=2, nan=True)
     if not table.size:
         raise ValueError(f"ranks: expected shape (ballots, n), got {table.shape}")
-    row, item = np.nonzero(~np.isnan(table))
     known = _default_names(table.shape[1]) if names is None else check_names(names, table.shape[1])
+    row, item = np.nonzero(_ranked_entries("ranks", table, unranked))
     if len(np.unique(row)) < len(table):
         empty = int(np.setdiff1d(np.arange(len(table)), row)[0])
         raise ValueError(f"ranks: expected a rank on every ballot, {empty} has none")
-    return _ranked(row, item, table[row, item], known)
+    return _ranked(row, item, table[row, item], known, below=subset is False)
 
 
-def read_long(ballot: Any, item: Any, rank: Any, names: Sequence[str] | None) -> Flat:
+def check_item_columns(columns: Iterable[str], voter: str = "clusters") -> None:
+    """Refuse a table of ranks with a column whose name is not an item's by all appearances.
+
+    Parameters
+    ----------
+    columns : iterable of str
+    voter : str
+        The argument that takes who cast the ballots; it is given a column, or its values.
+    """
+    for column in columns:
+        name = column.strip().casefold()
+        if name in VOTERS:
+            meant = f"pass {voter}='{column}'" if voter == "voter" else f"pass it as {voter}"
+        elif name in WEIGHTS:
+            meant = "pass it as weights" if voter != "voter" else "keep one column of weights"
+        else:
+            continue
+        raise ValueError(
+            f"ranks: expected items as columns, got {column!r}; {meant}, or rename it if it is an "
+            "item"
+        )
+
+
+def _ranked_entries(what: str, ranks: FloatArray, unranked: float | None) -> BoolArray:
+    """Return which entries are ranks; parameters as in `Ballots.from_ranks`."""
+    none = np.isnan(ranks)
+    if unranked is not None:
+        none |= ranks == unranked
+    bad = ~none & ((ranks < 0) if unranked is not None else (ranks <= 0))
+    if bad.any():
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{what}: expected ranks from 1, got {ranks[at]:g} at index "
+            f"{at if len(at) > 1 else at[0]}; pass unranked={min(ranks[at], 0):g} if it says that "
+            "an item was not ranked, unranked=nan if 0 is the best rank"
+        )
+    return ~none
+
+
+def read_long(
+    ballot: Any, item: Any, rank: Any, unranked: float | None, names: Sequence[str] | None
+) -> Flat:
     """Read one row for each item of each ballot; parameters as in `Ballots.from_long`."""
     import pandas as pd
 
@@ -154,19 +204,33 @@ def read_long(ballot: Any, item: Any, rank: Any, names: Sequence[str] | None) ->
         raise ValueError(f"ballot: expected a label, row {int(np.argmax(labels < 0))} has none")
     numbers, found = _numbers("item", entries, None, names)
     _refuse_repeats("item", numbers, labels, found)
-    return _ranked(labels, numbers, place, found)
+    kept = _ranked_entries("rank", place, unranked)
+    if not kept.all():
+        missing = np.setdiff1d(labels, labels[kept])
+        if len(missing):
+            row = int(np.argmax(labels == missing[0]))
+            raise ValueError(f"rank: expected a rank on every ballot, that of row {row} has none")
+    return _ranked(labels[kept], numbers[kept], place[kept], found)
 
 
-def _ranked(row: IntArray, item: IntArray, rank: FloatArray, names: tuple[str, ...]) -> Flat:
-    """Return ballots whose items have ranks."""
+def _ranked(
+    row: IntArray,
+    item: IntArray,
+    rank: FloatArray,
+    names: tuple[str, ...],
+    *,
+    below: bool = False,
+) -> Flat:
+    """Return ballots whose items have ranks; with `below`, the other items follow them."""
     sequence = np.lexsort((item, rank, row))
     row, item, rank = row[sequence], item[sequence], rank[sequence]
     opens = np.ones(len(row), np.bool_)
     opens[1:] = (np.diff(row) != 0) | (np.diff(rank) != 0)
     bucket = np.cumsum(opens) - 1
-    sizes = np.bincount(bucket)
+    lengths = np.bincount(row)
+    rest = below & (lengths < len(names))
     stages = pointers(np.bincount(row[opens]))
-    return _flat(item, np.bincount(row), sizes, stages, names)
+    return _assembled(item, lengths, np.bincount(bucket), stages, rest, names)
 
 
 def read_choices(
@@ -389,7 +453,12 @@ def per_ballot(number: int, clusters: ArrayLike | None, times: ArrayLike | None)
             raise ValueError(f"clusters: expected {number} labels, got shape {labels.shape}")
         found["clusters"] = np.unique(labels, return_inverse=True)[1].astype(np.int64)
     if times is not None:
-        found["times"] = finite("times", times, ndim=1)
-        if len(found["times"]) != number:
-            raise ValueError(f"times: expected {number} times, got {len(found['times'])}")
+        if np.shape(times) != (number,):
+            raise ValueError(f"times: expected {number} times, got shape {np.shape(times)}")
+        found["times"], found["time_unit"] = read_times(times)
+        bad = ~np.isfinite(found["times"])
+        if bad.any():
+            row = int(np.argmax(bad))
+            got = np.asarray(times)[row]
+            raise ValueError(f"times: expected finite numbers or dates, got {got} at index {row}")
     return found

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from permdist import __version__
-from permdist.cli._errors import let_go_of_output, tell, without_debug
+from permdist.cli._errors import echo, interrupt, let_go_of_output, tell, without_debug
 from permdist.cli._shared import expanded, guarded
 from permdist.cli.compare import compare
 from permdist.cli.consensus import consensus
@@ -38,7 +38,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"permdist {__version__}")
+        echo(f"permdist {__version__}")
         raise typer.Exit
 
 
@@ -98,7 +98,7 @@ for command in COMMANDS:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"permdist: warning: {' '.join(str(message).split())}", err=True)
+    echo(f"permdist: warning: {' '.join(str(message).split())}", err=True)
 
 
 def main() -> None:
@@ -109,14 +109,15 @@ def main() -> None:
     """
     with without_debug(sys.argv[1:]) as arguments:
         try:
-            # Batch systems end commands by SIGTERM; one that the parent ignores stays ignored.
-            if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
-                signal.signal(signal.SIGTERM, signal.default_int_handler)
+            # Batch systems end commands by SIGTERM; a signal that the parent ignores stays ignored.
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    signal.signal(number, interrupt)
             with warnings.catch_warnings():
                 warnings.showwarning = _show_warning
                 app(arguments)
         except KeyboardInterrupt:
-            typer.echo("permdist: interrupted", err=True)
+            echo("permdist: interrupted", err=True)
             sys.exit(130)
         except Exception as error:
             code = tell(error)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from permdist._text import split_list
+
 if TYPE_CHECKING:
     from permdist.data import Battles
 
@@ -54,6 +56,14 @@ class Columns:
         ),
     ] = "error"
 
+    spellings: Annotated[
+        str | None,
+        typer.Option(
+            "--spellings",
+            help="What the winners are: names, sides, or spellings such as 0=tie,1=first,2=second.",
+        ),
+    ] = None
+
     def refuse(self) -> None:
         """Refuse all of these options, where the file is not a table of battles."""
         for one in dataclasses.fields(self):
@@ -65,6 +75,11 @@ class Columns:
         from permdist.data import load_battles
 
         own = dataclasses.asdict(self)
+        if self.spellings is not None and "=" in self.spellings:
+            parts = split_list(self.spellings, "--spellings")
+            own["spellings"] = {
+                word: meaning for word, _, meaning in (p.rpartition("=") for p in parts)
+            }
         with in_options([*own, *OTHERS]):
             return load_battles(file, **own, **others)  # type: ignore[arg-type]
 
@@ -102,7 +117,12 @@ def as_options(text: str, names: Sequence[str]) -> str:
     text = re.sub(rf"^{name}(?:, {name})*: ", dashed, text)
     text = re.sub(rf": {name}: (?=there is no column)", dashed, text)
     text = re.sub(rf"(?:(?<=them by)|(?<=: pass)) (?:(?:{name}|columns|and|or),? ?)+", dashed, text)
-    text = re.sub(rf"\b({name})='(\w+)'", lambda one: dashed(one).replace("='", " ")[:-1], text)
+    text = re.sub(
+        rf"\b(?P<name>{name})=('?)(-?\w+)\2",
+        lambda one: f"{dashed(one).split('=')[0]} {one[3]}",
+        text,
+    )
     return text.replace(
-        "pass for example spellings=", "in Python, pass load_battles for example spellings="
+        "spellings={'0': 'tie', '1': 'first', '2': 'second'}",
+        "--spellings 0=tie,1=first,2=second",
     )

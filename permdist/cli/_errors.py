@@ -1,11 +1,14 @@
-"""How commands end: an error is one line and an exit code, not a traceback."""
+"""What commands print and how they end: an error is one line and an exit code, not a traceback."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
+import signal
 import sys
+import threading
 import traceback
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -13,15 +16,32 @@ from typing import TYPE_CHECKING
 import typer
 
 from permdist._extras import MissingExtraError
+from permdist._text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import FrameType
 
 VARIABLE = "PERMDIST_DEBUG"
 _DEBUG = ContextVar("debug", default=False)
 LONGEST = 1000
+AGAIN = 0.01  # seconds after which an interrupt is raised again
 # Errors of the machine, not of the command.
 FAILURES = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.ENOMEM, getattr(errno, "EDQUOT", -1))
+
+
+def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print a text without control characters but for the ends of lines and tabs.
+
+    Parameters
+    ----------
+    text : str
+    err : bool
+        To standard error instead of standard output.
+    nl : bool
+        With a line end.
+    """
+    typer.echo(visible(text, keep="\n\t"), err=err, nl=nl)
 
 
 def tell(error: BaseException) -> int:
@@ -39,7 +59,7 @@ def tell(error: BaseException) -> int:
     if _DEBUG.get() or os.environ.get(VARIABLE, "0") not in ("", "0"):
         traceback.print_exception(error)
     text, code = explain(error)
-    typer.echo(f"permdist: {text}", err=True)
+    echo(f"permdist: {text}", err=True)
     return code
 
 
@@ -60,7 +80,7 @@ def explain(error: BaseException) -> tuple[str, int]:
         text = f"{text[:LONGEST]}..."
     if isinstance(error, OSError):
         if error.strerror:
-            where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+            where = f"{os.fsdecode(error.filename)}: " if error.filename else _lost_folder()
             text = f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}"
         lost = isinstance(error, ConnectionError) or error.errno in FAILURES
         return text, 1 if lost else 2
@@ -70,6 +90,15 @@ def explain(error: BaseException) -> tuple[str, int]:
         return f"not enough memory{': ' if text else ''}{text}", 1
     told = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return f"{told} (--debug shows where)", 1
+
+
+def _lost_folder() -> str:
+    """Say that the working directory is gone, if that is why a file without a name is missing."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "the working directory: "
+    return ""
 
 
 @contextlib.contextmanager
@@ -106,3 +135,19 @@ def let_go_of_output() -> None:
             os.close(nowhere)
         except (OSError, ValueError, AttributeError):  # not a file of the operating system
             pass
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, as a handler of signals; a little later if it would be lost now.
+
+    Python discards what is raised in a callback of the garbage collector, as other libraries have.
+    """
+    callbacks = {getattr(one, "__code__", None) for one in gc.callbacks}
+    while frame is not None:
+        if frame.f_code in callbacks:
+            again = threading.Timer(AGAIN, signal.raise_signal, [number])
+            again.daemon = True
+            again.start()
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt

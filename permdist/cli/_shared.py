@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 import typer
 
 from permdist._files import check_place
-from permdist.cli._errors import let_go_of_output, tell
+from permdist._text import visible
+from permdist.cli._errors import echo, let_go_of_output, tell
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -234,13 +235,13 @@ class QueryChoice:
 
     def describe(self, one: OneQuery, dist: "Distribution") -> str:
         """Return a sentence about the query, the source of its scores, and the distribution."""
+        from permdist.inspection import describe_space
+
         text = f"Query {one.qid}, scored by {one.scored_by}; {self.distribution}"
         text += f", noise {self.noise:g}"
-        space = getattr(dist, "space", None)
-        if space is not None:
-            text += f", over {space}: labels are used"
-            if space == "interleavings":
-                text += ", and documents of the same label keep their order by score"
+        space = describe_space(dist)
+        if space:
+            text += f", {space}; labels are used"
         return f"{text}."
 
     def _scores(self, queries: "Queries") -> tuple["FloatArray", str]:
@@ -347,7 +348,7 @@ def load_fitted(path: Path) -> "Ranker":
 
 def print_json(facts: Any) -> None:
     """Print plain values as JSON, with null for NaN."""
-    typer.echo(json.dumps(without_nan(facts), indent=2, allow_nan=False))
+    echo(json.dumps(without_nan(facts), indent=2, allow_nan=False))
 
 
 def without_nan(value: Any) -> Any:
@@ -395,8 +396,9 @@ def need_folder(folder: Path, what: str) -> None:
 def waiting(text: str) -> Iterator[None]:
     """Show on the terminal what is going on."""
     from rich.console import Console
+    from rich.text import Text
 
-    with Console(stderr=True).status(text):
+    with Console(stderr=True).status(Text(visible(text))):
         yield
 
 
@@ -439,7 +441,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(0) from None
         except KeyboardInterrupt as error:
             text = f"; {error}" if str(error) else ""
-            typer.echo(f"permdist: interrupted{text}", err=True)
+            echo(f"permdist: interrupted{text}", err=True)
             raise typer.Exit(130) from None
         except Exception as error:
             code = tell(error)

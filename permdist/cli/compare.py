@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from permdist.cli._errors import echo
 from permdist.cli._scheduler import connected
 from permdist.cli._shared import (
     AsJson,
@@ -140,6 +141,7 @@ def compare(
     and letor4:ndcg@10, as LETOR 4.0 defines them, which are comparable to published results.
     """
     from permdist._files import write_atomically
+    from permdist._text import csv_text
     from permdist.comparison import compare, compare_scores, read_entries
     from permdist.comparison.scores import DEFAULT
     from permdist.comparison.wording import title
@@ -189,7 +191,9 @@ def compare(
     try:
         with waiting("Writing the report"), no_litter():
             for measure, file in tables.items():
-                write_atomically(file, [found.to_frame(measure, references=True).to_csv().encode()])
+                write_atomically(
+                    file, [csv_text(found.to_frame(measure, references=True), index=True).encode()]
+                )
             write_atomically(output / "tables.tex", [f"{found.to_latex()}\n".encode()])
             report = comparison_report(
                 found, folds=parts, identities=identities, command=command_line()
@@ -199,7 +203,7 @@ def compare(
         _show(found, as_json)
     if not as_json:
         where = output / "report.html"
-        typer.echo(f"\nReport: {where}, with tables as .csv and .tex files next to it")
+        echo(f"\nReport: {where}, with tables as .csv and .tex files next to it")
 
 
 def _show(found: "Comparison", as_json: bool) -> None:
@@ -209,9 +213,9 @@ def _show(found: "Comparison", as_json: bool) -> None:
         print_json(found.to_dict())
         return
     width = terminal_width()
-    typer.echo(found.to_text(width))
+    echo(found.to_text(width))
     for note in found.notes:
-        typer.echo(wrapped(f"note: {note}", width))
+        echo(wrapped(f"note: {note}", width))
 
 
 def _file_name(text: str) -> str:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from permdist.cli._battles import in_options
+from permdist.cli._errors import echo
 from permdist.cli._shared import AsJson, Seed, command_line, need_files, print_json, without_nan
 
 if TYPE_CHECKING:
@@ -36,6 +38,20 @@ def consensus(
         bool,
         typer.Option("--ranks", help="The table has a column per item, with its ranks."),
     ] = False,
+    unranked: Annotated[
+        float | None,
+        typer.Option(
+            "--unranked",
+            help='A rank that stands for "not ranked", such as 0; nan if 0 is the best rank.',
+        ),
+    ] = None,
+    voter: Annotated[
+        str | None,
+        typer.Option(
+            "--voter",
+            help="A column of the table that says who cast a ballot; draws are of voters.",
+        ),
+    ] = None,
     subset: Annotated[
         bool | None,
         typer.Option(
@@ -87,7 +103,7 @@ def consensus(
     if output is not None and output.suffix.lower() not in SUFFIXES:
         raise ValueError(f"--output: expected a file {', '.join(SUFFIXES)}, got {output}")
     need_files(output)
-    ballots = _ballots(data, ranks, subset, without)
+    ballots = _ballots(data, without, subset, ranks=ranks, unranked=unranked, voter=voter)
     found = find(ballots, method, time_limit=time_limit, progress=not as_json)
     if bootstrap:
         found = found.bootstrap(bootstrap, rng=seed, progress=not as_json)
@@ -96,12 +112,20 @@ def consensus(
     if as_json:
         print_json(found.to_dict())
         return
-    typer.echo(f"{found}")
+    echo(f"{found}")
     if output is not None:
-        typer.echo(f"\nWritten: {output}")
+        echo(f"\nWritten: {output}")
 
 
-def _ballots(data: Path, ranks: bool, subset: bool | None, without: str | None) -> Any:
+def _ballots(
+    data: Path,
+    without: str | None,
+    subset: bool | None,
+    *,
+    ranks: bool,
+    unranked: float | None,
+    voter: str | None,
+) -> Any:
     """Read ballots from a file of either kind."""
     from permdist._text import split_list
     from permdist.ballots import Ballots
@@ -109,12 +133,20 @@ def _ballots(data: Path, ranks: bool, subset: bool | None, without: str | None) 
     from permdist.data.preflib import FILE_TYPES
 
     if any(suffix[1:] in FILE_TYPES for suffix in data.suffixes):
-        if ranks:
-            raise ValueError("--ranks: only for tables")
+        for name, given in (("ranks", ranks or None), ("unranked", unranked), ("voter", voter)):
+            if given is not None:
+                raise ValueError(f"--{name}: only for tables")
         ballots = Ballots.of(load_preflib(data), subset=subset)
     else:
         try:
-            ballots = load_orders(data, kind="ranks" if ranks else "orders", subset=subset)
+            with in_options(("unranked", "voter")):
+                ballots = load_orders(
+                    data,
+                    kind="ranks" if ranks else "orders",
+                    subset=subset,
+                    unranked=unranked,
+                    voter=voter,
+                )
         except ValueError as error:
             if "subset=True" not in str(error):
                 raise
@@ -132,6 +164,7 @@ def _write(output: Path, data: Path, found: "Consensus", seed: int) -> None:
 
     from permdist import plots
     from permdist._files import write_atomically
+    from permdist._text import csv_text
     from permdist.report.consensus import consensus_report
 
     suffix = output.suffix.lower()
@@ -146,5 +179,5 @@ def _write(output: Path, data: Path, found: "Consensus", seed: int) -> None:
     elif suffix == ".json":
         content = (json.dumps(without_nan(found.to_dict()), indent=2) + "\n").encode()
     else:
-        content = found.to_frame().to_csv(index=False, lineterminator="\n").encode()
+        content = csv_text(found.to_frame()).encode()
     write_atomically(output, [content])

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from permdist.cli._errors import echo
 from permdist.cli._shared import AsJson, kept, print_json
 
 
@@ -103,4 +104,4 @@ def convert(
         facts = {name: header[name] for name in names}
         print_json({"store": str(output), "dtype": dtype, **facts})
     else:
-        typer.echo(f"{queries!r}: {output}")
+        echo(f"{queries!r}: {output}")

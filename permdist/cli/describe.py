@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from permdist.cli._battles import Columns
+from permdist.cli._errors import echo
 from permdist.cli._shared import AsJson, Reading, print_json
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def describe(
         if as_json:
             print_json(found.to_dict())
         else:
-            typer.echo(str(found))
+            echo(str(found))
         return
     if any(suffix[1:] in FILE_TYPES for suffix in file.suffixes) and not folder:
         from permdist.data import load_preflib
@@ -57,14 +58,14 @@ def describe(
             }
             print_json(facts)
         else:
-            typer.echo(votes.describe())
-            typer.echo(f"{'estimate of worths':<26}{f'none: {fault}' if fault else 'exists'}")
+            echo(votes.describe())
+            echo(f"{'estimate of worths':<26}{f'none: {fault}' if fault else 'exists'}")
         return
     description = reading.load(file).describe()
     if as_json:
         print_json(dataclasses.asdict(description))
     else:
-        typer.echo(str(description))
+        echo(str(description))
 
 
 def _fault(votes: "Preferences") -> str:

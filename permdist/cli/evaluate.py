@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from permdist.cli._errors import echo
 from permdist.cli._shared import (
     AsJson,
     Measures,
@@ -134,7 +135,7 @@ def evaluate(
     if as_json:
         print_json(_facts(result, per_query, overlap))
     elif output == "trec":
-        typer.echo("\n".join(_trec_lines(result, per_query)))
+        echo("\n".join(_trec_lines(result, per_query)))
     else:
         _print_tables(result, per_query, overlap)
 
@@ -179,14 +180,14 @@ def _print_tables(result: "Evaluation", per_query: bool, overlap: "RunOverlap | 
     from permdist.measures import RunEvaluation
 
     if per_query:
-        typer.echo(result.to_frame().to_string(float_format="{:.4f}".format))
-        typer.echo("")
-    typer.echo(str(result))
+        echo(result.to_frame().to_string(float_format="{:.4f}".format))
+        echo("")
+    echo(str(result))
     if overlap is not None:
-        typer.echo(f"\n{overlap}")
+        echo(f"\n{overlap}")
     notes = result.notes() if isinstance(result, RunEvaluation) else []
     if notes:
-        typer.echo("\n" + "\n".join(f"{note}." for note in notes))
+        echo("\n" + "\n".join(f"{note}." for note in notes))
 
 
 def _trec_lines(result: "Evaluation", per_query: bool) -> list[str]:
@@ -202,6 +203,6 @@ def _trec_lines(result: "Evaluation", per_query: bool) -> list[str]:
         lines += [
             line(measure, str(qid), value)
             for measure, value in zip(result.measures, row.tolist(), strict=True)
-            if measure.aliases[0] not in ("gmap", "gm_bpref", "num_q")
+            if trec_name(measure) not in ("gm_map", "gm_bpref", "num_q")
         ]
     return lines + [line(measure, "all", result.mean(measure)) for measure in result.measures]

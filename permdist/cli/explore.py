@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from permdist.cli._battles import Columns
+from permdist.cli._errors import echo
 from permdist.cli._shared import (
     AsJson,
     Measures,
@@ -91,7 +92,7 @@ def explore(
         print_json({"setting": source.setting, "answer": answer(source.setting)})
         return
     if output is not None:
-        typer.echo(f"Written: {output}")
+        echo(f"Written: {output}")
         return
     with Server(source, port) as server:
         server.page()  # compiles what it needs, before anybody waits for it
@@ -101,12 +102,12 @@ def explore(
 def _serve(server: "Server", browser: bool) -> None:
     """Serve until Ctrl-C, which is how to end this command and no failure of it."""
     try:
-        typer.echo(f"Exploring at {server.url}\nCtrl-C ends it.")
+        echo(f"Exploring at {server.url}\nCtrl-C ends it.")
         if browser:  # in a thread: browsers of the terminal do not return before they end
             threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
         server.serve_forever(poll_interval=0.1)
     except KeyboardInterrupt:
-        typer.echo("Ended.")
+        echo("Ended.")
 
 
 def _others(

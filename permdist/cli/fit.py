@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from permdist.cli._errors import echo
 from permdist.cli._scheduler import connected
 from permdist.cli._shared import (
     AsJson,
@@ -136,16 +137,16 @@ def fit(
         return
     used = {name: getattr(learner, name) for name in entry.settings}
     how = f", chosen by {chosen[0].name}" if setting else ""
-    typer.echo(
+    echo(
         f"{type(learner).__name__} with {setting_text(used)}{how} "
         f"({plural(learner.n_iter_, 'iteration')})"
     )
     for note in notes:
-        typer.echo(f"note: {note}")
+        echo(f"note: {note}")
     for name, result in results.items():
         how_many = plural(len(result.qids), "query", "queries")
-        typer.echo(f"\n{name}, {how_many}\n{result}")
-    typer.echo(f"\nSaved to {output}")
+        echo(f"\n{name}, {how_many}\n{result}")
+    echo(f"\nSaved to {output}")
 
 
 def _is_learner(text: str) -> bool:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from permdist.cli._errors import echo
 from permdist.cli._shared import AsJson, Seed, no_litter, print_json, terminal_width
 
 
@@ -37,6 +38,6 @@ def identities(
         ]
         print_json(facts)
     else:
-        typer.echo(results.to_text(terminal_width() or 130))
+        echo(results.to_text(terminal_width() or 130))
     if not results.passed:
         raise typer.Exit(1)

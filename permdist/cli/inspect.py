@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from permdist.cli._errors import echo
 from permdist.cli._shared import (
     AsJson,
     DataFile,
@@ -57,6 +58,7 @@ def inspect(
         noise=asked.noise,
         measures=chosen,
         names=one.names,
+        raw=asked.raw,
         rng=seed,
     )
     what = asked.describe(one, found.dist)
@@ -73,6 +75,6 @@ def inspect(
     if as_json:
         print_json({"query": str(one.qid), "scored_by": one.scored_by, **found.to_dict()})
         return
-    typer.echo(f"{wrapped(what, terminal_width())}\n\n{found}")
+    echo(f"{wrapped(what, terminal_width())}\n\n{found}")
     if output is not None:
-        typer.echo(f"\nReport: {output}")
+        echo(f"\nReport: {output}")

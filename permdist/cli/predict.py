@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from permdist.cli._errors import echo
 from permdist.cli._shared import AsJson, DataFile, Reading, load_fitted, need_files, print_json
 
 
@@ -58,14 +59,14 @@ def predict(
     if output is None:
         if not as_json:
             lines = run_lines(queries, scores, run_name) if form == "trec" else score_lines(by_line)
-            typer.echo("".join(lines), nl=False)
+            echo("".join(lines), nl=False)
         return
     if form == "trec":
         save_run(queries, scores, output, name=run_name)
     else:
         save_scores(by_line, output)
     if not as_json:
-        typer.echo(f"{len(scores):,} scores of {len(queries):,} queries: {output}", err=True)
+        echo(f"{len(scores):,} scores of {len(queries):,} queries: {output}", err=True)
 
 
 def _is_fitted(file: Path) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from permdist.cli._battles import Columns, in_options
+from permdist.cli._errors import echo
 from permdist.cli._shared import AsJson, Seed, command_line, need_files, print_json, without_nan
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".html", ".htm", ".csv", ".json", ".tex")
 MOST_SLICES = 200
-TOLD = ("left out", "note")  # what a report says of the data besides its pictures
+TOLD = ("left out", "half-life", "note")  # what a report says of the data besides its pictures
 ARGUMENTS = (
     "prior",
     "half_life",
@@ -62,13 +63,17 @@ def rate(
         ),
     ] = None,
     time: Annotated[
-        str | None, typer.Option("--time", help="A column with dates or numbers, for --half-life.")
+        str | None,
+        typer.Option(
+            "--time", help="A column with dates, Unix times or other numbers, for --half-life."
+        ),
     ] = None,
     half_life: Annotated[
         float | None,
         typer.Option(
             "--half-life",
-            help="The time after which a battle counts half, in days if --time has dates.",
+            help="The time after which a battle counts half: days, if --time has dates or Unix "
+            "times, else in the unit of its numbers.",
         ),
     ] = None,
     prior: Annotated[
@@ -197,15 +202,15 @@ def rate(
     if as_json:
         print_json(_facts(found, slices, failures))
         return
-    typer.echo(f"{found}")
+    echo(f"{found}")
     for name, one in slices.items():
-        typer.echo(f"\n{by} = {name}, {one.fit.n_ballots:,.6g} battles\n{one.leaderboard}")
+        echo(f"\n{by} = {name}, {one.fit.n_ballots:,.6g} battles\n{one.leaderboard}")
         for note in one.notes:
-            typer.echo(text_of(note))
+            echo(text_of(note))
     for name, reason in failures.items():
-        typer.echo(f"\n{by} = {name}: {reason}")
+        echo(f"\n{by} = {name}: {reason}")
     if output is not None:
-        typer.echo(f"\nWritten: {output}")
+        echo(f"\nWritten: {output}")
 
 
 def _tell_warnings(found: "Rating", slices: dict[str, "Rating"]) -> None:
@@ -214,7 +219,7 @@ def _tell_warnings(found: "Rating", slices: dict[str, "Rating"]) -> None:
         where = f"{name}: " if name else ""
         for note in one.notes:
             if note.kind == "warning":
-                typer.echo(f"permdist: warning: {where}{note.text}", err=True)
+                echo(f"permdist: warning: {where}{note.text}", err=True)
 
 
 def _prior(text: str | None) -> Any:
@@ -282,6 +287,7 @@ def _write(
 ) -> None:
     """Write a report or a table, by the suffix of the file."""
     from permdist._files import write_atomically
+    from permdist._text import visible
     from permdist.report.leaderboard import rating_report
 
     suffix = output.suffix.lower()
@@ -302,7 +308,10 @@ def _write(
     elif suffix == ".csv":
         text = _csv(boards.items(), bool(slices))
     else:
-        parts = ((f"% {name}\n" if name else "") + one.to_latex() for name, one in boards.items())
+        parts = (
+            (f"% {visible(name, keep='')}\n" if name else "") + one.to_latex()
+            for name, one in boards.items()
+        )
         text = "\n".join(parts)
     write_atomically(output, [text.encode()])
 
@@ -311,11 +320,12 @@ def _csv(boards: Iterable[tuple[str, Any]], sliced: bool) -> str:
     """Return the tables one below the other, with the slice in the first column."""
     import pandas as pd
 
+    from permdist._text import csv_text
+
     frames = []
     for name, board in boards:
         frame = board.to_frame()
         if sliced:
             frame.insert(0, "slice", name or "all")
         frames.append(frame)
-    text: str = pd.concat(frames).to_csv(index=False, lineterminator="\n")
-    return text
+    return csv_text(pd.concat(frames))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from permdist.cli._errors import echo
 from permdist.cli._shared import (
     AsJson,
     DataFile,
@@ -62,6 +63,7 @@ def sample(
 ) -> None:
     """Draw rankings of the documents of one query: one per line, best document first."""
     from permdist._files import write_atomically
+    from permdist._text import visible
     from permdist.diagnostics import save
     from permdist.inspection import make_distribution
     from permdist.samplers import run_chains
@@ -76,7 +78,12 @@ def sample(
     need_files(output)
     one = asked.load(data, reading)
     dist = make_distribution(
-        asked.distribution, one.scores, one.labels, noise=asked.noise, names=one.names
+        asked.distribution,
+        one.scores,
+        one.labels,
+        noise=asked.noise,
+        names=one.names,
+        raw=asked.raw,
     )
     what = asked.describe(one, dist)
     if kernel is None:
@@ -87,18 +94,18 @@ def sample(
         )
         what = f"{what}\n\n{run.summary()}"
         orders = run.orders.reshape(-1, dist.n_items)
-    typer.echo(what, err=True)
+    echo(what, err=True)
     # Without the label, and with underscores for blanks, each name is one word.
-    words = [name.rsplit(" (", 1)[0].replace(" ", "_") for name in one.names]
+    words = [visible(name.rsplit(" (", 1)[0], "").replace(" ", "_") for name in one.names]
     lines = [" ".join(words[item] for item in order) + "\n" for order in orders.tolist()]
     if output is not None:
         if netcdf:
             save(run, output)
         else:
             write_atomically(output, (line.encode() for line in lines))
-        typer.echo(f"{len(lines):,} rankings of query {one.qid}: {output}", err=True)
+        echo(f"{len(lines):,} rankings of query {one.qid}: {output}", err=True)
     if as_json:
         facts = {"query": str(one.qid), "scored_by": one.scored_by, "documents": words}
         print_json({**facts, "orders": orders.tolist()})
     elif output is None:
-        typer.echo("".join(lines), nl=False)
+        echo("".join(lines), nl=False)

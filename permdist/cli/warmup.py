@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from permdist.cli._errors import echo
 from permdist.cli._shared import AsJson, print_json
 
 SCORES, LABELS = [0.9, 0.4, 0.1, -0.3, -0.8], [1, 0, 1, 0, 0]
@@ -46,7 +47,7 @@ def warmup(
     if as_json:
         print_json({"kernels": kernels, "seconds": round(seconds, 3)})
     else:
-        typer.echo(f"Compiled {plural(kernels, 'kernel')} in {seconds:.0f} s.")
+        echo(f"Compiled {plural(kernels, 'kernel')} in {seconds:.0f} s.")
 
 
 def calls() -> list[Callable[[], None]]:

@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 from permdist import __version__
 from permdist._compiling import seconds_without_compiling
 from permdist._extras import MissingExtraError
-from permdist._files import write_atomically
+from permdist._files import parse_json, write_atomically
 from permdist.comparison.guests import Guest
 from permdist.measures import Measure, evaluate
 from permdist.models.files import from_dict, to_dict
@@ -285,7 +285,7 @@ class Store:
         if self.folder is None:
             return None
         try:
-            stored = json.loads((self.folder / fit.file_name).read_bytes())
+            stored = parse_json((self.folder / fit.file_name).read_bytes())
             if stored.pop("digest") != digest(stored):
                 return None  # changed by hand, or by a failing disk
             if stored["format"] != FORMAT or stored["key"] != fit.key:

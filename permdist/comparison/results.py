@@ -500,7 +500,7 @@ class Comparison:
         left = [
             wrapped(f"left out: {name}: {reason}", width) for name, reason in self.failures.items()
         ]
-        return "\n\n".join([*parts, *(["\n".join(left)] if left else [])])
+        return visible("\n\n".join([*parts, *(["\n".join(left)] if left else [])]))
 
     def __str__(self) -> str:
         return self.to_text()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import json
 from collections import Counter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import choice, count, frozen
-from permdist._files import reading
+from permdist._files import parse_json, reading
 from permdist.data.battle_columns import FIRST, TIE, Earlier, find_column, find_roles
 from permdist.data.battle_files import EXCESS, Frame, Separated, lines_of, readable
 from permdist.data.battle_values import NoRowsError
@@ -99,7 +98,7 @@ def read_battles(
     weight: str | None = None,
     missing: str = "error",
     invalid: str = "error",
-    spellings: Mapping[str, str] | None = None,
+    spellings: Mapping[str, str] | str | None = None,
 ) -> BattleBlocks:
     r"""Read battles in blocks, with memory for one block at a time.
 
@@ -315,7 +314,7 @@ def _records(path: Path, size: int) -> Iterator[Frame]:
 
 def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        record = json.loads(_decoded(path, line))
+        record = parse_json(_decoded(path, line))
     except ValueError as error:
         raise ValueError(f"{path}, line {number}: expected a JSON object ({error})") from None
     if not isinstance(record, dict):

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import numpy as np
 
 from permdist._check import choice
-from permdist._text import hint
+from permdist._text import hint, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from permdist._typing import IntArray
+    from permdist._typing import BoolArray, IntArray
 
 FIRST, SECOND, TIE, BOTH_BAD = range(4)
 OUTCOMES = ("first", "second", "tie", "both bad")
@@ -46,6 +46,7 @@ _WORDS = {
     **dict.fromkeys(("tiebothgood", "bothgood", "½-½", "c"), TIE),
     **dict.fromkeys(("tiebothbad", "bothbad", "both-bad", "neither"), BOTH_BAD),
 }
+_CODES = ("0", "1", "2")
 _UNWRITTEN = str.maketrans("", "", " _()[]")
 
 
@@ -146,7 +147,7 @@ def find_column(columns: Sequence[str], name: str, role: str, source: str) -> st
 def listed(names: Sequence[str], most: int = 20) -> str:
     """Join names with commas, and count those beyond the first twenty."""
     rest = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return (", ".join(names[:most]) or "none") + rest
+    return visible(", ".join(names[:most]) or "none") + rest
 
 
 def read_outcomes(
@@ -156,7 +157,7 @@ def read_outcomes(
     second: IntArray,
     names: Sequence[str],
     sides: tuple[str, str],
-    spellings: Mapping[str, str] | None,
+    spellings: Mapping[str, str] | str | None,
     where: Callable[[int], str],
     earlier: Earlier | None = None,
 ) -> tuple[IntArray, Callable[[int], str]]:
@@ -176,8 +177,8 @@ def read_outcomes(
         The names of the items.
     sides : (str, str)
         The names of the two columns, which are spellings, too.
-    spellings : mapping or None
-        The meaning of other spellings.
+    spellings : mapping, "names", "sides" or None
+        The meaning of other spellings, or what all of them are besides ties.
     where : callable
         Returns the place of a row, for errors.
     earlier : Earlier, optional
@@ -185,22 +186,34 @@ def read_outcomes(
     """
     used = np.unique(codes)  # rows that were left out say nothing about the spelling
     labels, codes = [labels[code] for code in used], np.searchsorted(used, codes)
-    words = _words_for(labels, sides, spellings)
+    own = _own_words(spellings)
+    words = _words_for(labels, sides, own)
+    together = [*labels, *sorted(earlier.labels if earlier is not None else ())]
     if earlier is not None:
-        before = _words_for(sorted(earlier.labels), sides, spellings)
-        words = _words_for([*labels, *sorted(earlier.labels)], sides, spellings)
+        before = _words_for(together[len(labels) :], sides, own)
+        words = _words_for(together, sides, own)
         turned = [key for key in map(_key, earlier.labels) if words.get(key) != before.get(key)]
         if turned:
             earlier.refuse(where, turned[0])
     number = {name: item for item, name in enumerate(names)}
-    named = np.array([number.get(label, -1) for label in labels], dtype=np.int64)[codes]
+    named = np.array(
+        [-1 if _key(label) in own else number.get(label, -1) for label in labels], dtype=np.int64
+    )[codes]
     meant = np.array([words.get(_key(label), -1) for label in labels], dtype=np.int64)[codes]
     by_name = np.where(named == first, FIRST, np.where(named == second, SECOND, -1))
+    if spellings == "names":
+        meant = np.where(meant < TIE, -1, meant)
+    elif spellings == "sides":
+        by_name = np.full_like(meant, -1)
     # A model may be called "a" or "1": names count where they explain every row.
     unknown = (by_name < 0) & (meant < 0)
     names_first = bool(((by_name >= 0) | (meant >= TIE) | unknown).all())
+    unclear = (by_name >= 0) & (meant >= 0) & (meant < TIE) & (by_name != meant)
+    if unknown.any() or not names_first:
+        _check_codes(together, words)
+    elif unclear.any() and all(_key(label) in words for label in together):
+        _check_numbers(labels, codes, unclear, where)
     if earlier is not None:
-        unclear = (by_name >= 0) & (meant >= 0) & (meant < TIE) & (by_name != meant)
         unclear_label = labels[codes[int(np.argmax(unclear))]] if unclear.any() else ""
         names_first = earlier.go_on(labels, names_first, unclear_label, where)
     if not names_first:
@@ -266,24 +279,57 @@ class Earlier:
         )
 
 
+def _own_words(spellings: Mapping[str, str] | str | None) -> dict[str, int]:
+    """Return the meaning of the spellings that were given one by one."""
+    if spellings is None:
+        return {}
+    if isinstance(spellings, str):
+        choice("spellings", spellings, ("names", "sides"))
+        return {}
+    return {
+        _key(word): OUTCOMES.index(choice("spellings", meaning, OUTCOMES))
+        for word, meaning in spellings.items()
+    }
+
+
 def _words_for(
-    labels: Sequence[str], sides: tuple[str, str], spellings: Mapping[str, str] | None
+    labels: Sequence[str], sides: tuple[str, str], own: dict[str, int]
 ) -> dict[str, int]:
-    """Return the meaning of every word; 0 is the second side unless -1 is, which makes it a tie."""
+    """Return the meaning of every word; 0 is the second side unless -1 is, which makes it a tie.
+
+    Where there are 0 and 2, these numbers are no words.
+    """
     words = _WORDS | {_key(sides[0]): FIRST, _key(sides[1]): SECOND}
     keys = set(map(_key, labels))
     if "-1" in keys:
         words["0"] = TIE
-    own = {
-        _key(word): OUTCOMES.index(choice("spellings", meaning, OUTCOMES))
-        for word, meaning in (spellings or {}).items()
-    }
-    if {"0", "2"} <= keys and not {"0", "2"} & own.keys():
+    if {"0", "2"} <= keys:
+        for code in _CODES:
+            words.pop(code, None)
+    return words | own
+
+
+def _check_codes(labels: Sequence[str], words: Mapping[str, int]) -> None:
+    """Refuse winners that are spelled 0, 1 and 2, if all others are words."""
+    keys = set(map(_key, labels))
+    if {"0", "2"} <= keys - set(words) <= set(_CODES):
         raise ValueError(
             "winner: 0, 1 and 2 have no common meaning; pass for example "
             "spellings={'0': 'tie', '1': 'first', '2': 'second'}"
         )
-    return words | own
+
+
+def _check_numbers(
+    labels: Sequence[str], codes: IntArray, unclear: BoolArray, where: Callable[[int], str]
+) -> None:
+    """Refuse numbers that may be sides as well as names, if the two disagree in a row."""
+    for row in np.flatnonzero(unclear)[:1].tolist():
+        label = labels[codes[row]]
+        if _key(label) in _CODES:
+            raise ValueError(
+                f"{where(row)}: the winner {label!r} may be a competitor's name or a side (1 for "
+                "the first, 0 or 2 for the second); pass spellings='names' or spellings='sides'"
+            )
 
 
 def _key(label: str) -> str:

@@ -25,7 +25,7 @@ MOST_ROWS = 40
 MOST_ALIKE = 5  # groups of names that differ only by case
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BattleDescription(Shown):
     """The contents of a table of battles.
 
@@ -96,6 +96,9 @@ class BattleDescription(Shown):
     def caption(self) -> str:
         """The name of the table."""
         return self.source
+
+    def __repr__(self) -> str:
+        return f"BattleDescription({self.n_rows:,} battles of {self.n_items:,} competitors)"
 
     def __str__(self) -> str:
         text = text_table(*self._cells(MOST_ROWS))

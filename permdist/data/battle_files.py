@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-import json
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from permdist._files import read_bytes
+from permdist._files import parse_json, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,7 +65,7 @@ class Records(Frame):
         self.lines: list[int] | None = None
         if text.lstrip().startswith("["):
             try:
-                records = json.loads(text)
+                records = parse_json(text)
             except ValueError as error:
                 raise ValueError(f"{path}: expected a list of JSON objects ({error})") from None
         else:
@@ -219,7 +218,7 @@ def text_of(path: Path) -> str:
 
 def _record(path: Path, number: int, line: str) -> Any:
     try:
-        return json.loads(line)
+        return parse_json(line)
     except ValueError as error:
         raise ValueError(f"{path}, line {number}: expected a JSON object ({error})") from None
 

@@ -107,7 +107,7 @@ def outcomes(
     names: tuple[str, ...],
     one: IntArray,
     two: IntArray,
-    spellings: Mapping[str, str] | None,
+    spellings: Mapping[str, str] | str | None,
     where: Places,
     earlier: Earlier | None = None,
 ) -> tuple[IntArray, Callable[[int], str]]:
@@ -145,21 +145,19 @@ def numbers(frame: DataFrame, column: str, where: Places) -> FloatArray:
     return values
 
 
-def times(frame: DataFrame, column: str, where: Places) -> FloatArray:
-    """Return times: numbers as they are, dates in days."""
-    from pandas import Timedelta, Timestamp, to_datetime, to_numeric
+def times(frame: DataFrame, column: str, where: Places) -> tuple[FloatArray, str]:
+    """Return times and their unit, as `permdist.ballots.fading.read_times` reads them."""
+    from permdist.ballots.fading import read_times
 
     values = frame[column]
-    kind = values.dtype.kind
-    if kind in "iuf" or (kind != "M" and to_numeric(values, errors="coerce").notna().all()):
-        return numbers(frame, column, where)
-    dates = to_datetime(values, errors="coerce", utc=True, format="ISO8601")
-    if dates.isna().any():
-        dates = to_datetime(values, errors="coerce", utc=True, format="mixed")
-    bad = dates.isna().to_numpy()
-    refuse(bad, where, lambda row: f"{column}: expected a date, got {values.iloc[row]!r}")
-    days = (dates - Timestamp(0, tz="UTC")) / Timedelta(days=1)
-    return days.to_numpy(np.float64)
+    found, unit = read_times(values)
+    what = "a date" if unit else "a finite number"
+    refuse(
+        ~np.isfinite(found),
+        where,
+        lambda row: f"{column}: expected {what}, got {str(values.iloc[row])[:40]!r}",
+    )
+    return found, unit
 
 
 def features(

@@ -43,7 +43,7 @@ class Battles(BattlesView):
         How often each battle counts.
     clusters : array of int, shape (battles,), or None
     times : array of float, shape (battles,), or None
-        In days if the column has dates, else in the column's own unit.
+        In days if the column has dates or Unix times, else in the column's own unit.
     features : (array, array) of float, shape (battles, covariates), or None
         The covariates of the first and of the second competitor.
     feature_names : tuple of str
@@ -58,6 +58,8 @@ class Battles(BattlesView):
     dropped : dict of str to int
         How many rows ``missing="drop"`` and ``invalid="drop"`` left out, under ``"missing"`` and
         ``"invalid"``.
+    time_unit : str
+        ``"days"`` if the column of times has dates or Unix times, else empty.
     """
 
     names: tuple[str, ...]
@@ -74,6 +76,7 @@ class Battles(BattlesView):
     columns: dict[str, str] = field(default_factory=dict)
     source: str = "battles"
     dropped: dict[str, int] = field(default_factory=dict)
+    time_unit: str = ""
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -102,7 +105,7 @@ class Battles(BattlesView):
             one, two = self.features
             swap = turned[:, None]
             features = (np.where(swap, two, one), np.where(swap, one, two))
-        return Ballots.from_pairs(
+        ballots = Ballots.from_pairs(
             np.where(turned, self.second, self.first),
             np.where(turned, self.first, self.second),
             ties=self.tied,
@@ -113,6 +116,7 @@ class Battles(BattlesView):
             features=features,
             feature_names=self.feature_names,
         )
+        return replace(ballots, time_unit=self.time_unit)
 
     def counts(self) -> tuple[FloatArray, FloatArray]:
         """Return how often each competitor beat and tied with each other one.
@@ -170,6 +174,7 @@ class Battles(BattlesView):
             self.groups,
             self.columns,
             self.source,
+            time_unit=self.time_unit,
         )
 
     def merged(self) -> Battles:
@@ -251,7 +256,7 @@ def load_battles(
     id: str | None = None,
     missing: str = "error",
     invalid: str = "error",
-    spellings: Mapping[str, str] | None = None,
+    spellings: Mapping[str, str] | str | None = None,
 ) -> Battles:
     r"""Read battles: a row names two competitors and says which of them won.
 
@@ -280,8 +285,8 @@ def load_battles(
     cluster : str, optional
         A column whose equal values are not independent: a voter, a prompt.
     time : str, optional
-        A column with dates, or with numbers that grow with time; `Ballots` and ``fit`` take the
-        numbers themselves, as ``times``.
+        A column with dates or Unix times, which are kept in days, or with other numbers that grow
+        with time; `Ballots` and ``fit`` take such values themselves, as ``times``.
     covariates : str or sequence of str
         Columns that may have influenced the outcome besides the competitors; several are separated
         by commas. ``length`` is the column of this name, with the difference first minus second, or
@@ -296,8 +301,10 @@ def load_battles(
     invalid : {"error", "drop"}
         What becomes of rows that match a competitor against itself, whose winner cannot be read,
         or that have more fields than the header. `Battles.dropped` counts what was left out.
-    spellings : mapping of str to str, optional
-        Other spellings of the winner, as ``"first"``, ``"second"``, ``"tie"`` or ``"both bad"``.
+    spellings : mapping of str to str, "names" or "sides", optional
+        Other spellings of the winner, as ``"first"``, ``"second"``, ``"tie"`` or ``"both bad"``;
+        or what the winners are besides ties, which must be said where competitors are called 0, 1
+        or 2 and both readings are possible.
 
     Returns
     -------
@@ -357,7 +364,7 @@ def battles_in(
     id: str | None = None,
     missing: str = "error",
     invalid: str = "error",
-    spellings: Mapping[str, str] | None = None,
+    spellings: Mapping[str, str] | str | None = None,
     earlier: Earlier | None = None,
 ) -> Battles:
     """Return the battles of an open table, or of one block of it; see `load_battles`.
@@ -430,6 +437,7 @@ def battles_in(
         values.refuse(
             weights < 0, where, lambda row: f"expected a weight >= 0, got {weights[row]:g}"
         )
+    times = None if wanted["time"] is None else values.times(frame, wanted["time"], where)
     slices = None if wanted["by"] is None else values.coded(frame[wanted["by"]])
     given = roles._asdict() | wanted
     return Battles(
@@ -439,7 +447,7 @@ def battles_in(
         frozen(outcome),
         None if weights is None else frozen(weights),
         None if wanted["cluster"] is None else values.clusters(frame[wanted["cluster"]]),
-        None if wanted["time"] is None else frozen(values.times(frame, wanted["time"], where)),
+        None if times is None else frozen(times[0]),
         values.features(frame, list(pairs.values()), where) if pairs else None,
         tuple(pairs),
         None if slices is None else frozen(slices[0]),
@@ -447,4 +455,5 @@ def battles_in(
         {role: name for role, name in given.items() if isinstance(name, str) and name},
         table.name,
         dropped,
+        "" if times is None else times[1],
     )

@@ -7,9 +7,10 @@ import io
 import math
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from permdist._check import choice
+from permdist.data.battle_columns import find_column
 from permdist.data.battle_files import text_of
 
 if TYPE_CHECKING:
@@ -18,14 +19,19 @@ if TYPE_CHECKING:
 
     from permdist.ballots import Ballots
 
+T = TypeVar("T")
 KINDS = ("orders", "ranks")
 _PLACE = re.compile(r"(?:rank|place|position|pos|choice|preference)[ _.-]*([0-9]{1,9})", re.I)
-_WEIGHT = ("weight", "weights", "count", "counts", "votes")
 _WHOLE = re.compile(r"[0-9]+\.0")
 
 
 def load_orders(
-    path: str | os.PathLike[str], *, kind: str = "orders", subset: bool | None = None
+    path: str | os.PathLike[str],
+    *,
+    kind: str = "orders",
+    subset: bool | None = None,
+    unranked: float | None = None,
+    voter: str | None = None,
 ) -> Ballots:
     r"""Read a table of rankings from a CSV or TSV file.
 
@@ -38,10 +44,15 @@ def load_orders(
         A header, if there is one, has columns such as ``rank1, rank2, ...`` (or place, position,
         choice, preference). ``"ranks"``: the header has the names of the items, a row the rank of
         each, the lowest for the best; equal ranks are ties, an empty cell is an item that was not
-        on the ballot. With a header, a column ``weight``, ``count`` or ``votes`` says how often a
+        ranked. With a header, a column ``weight``, ``count`` or ``votes`` says how often a
         ballot was cast; other columns of orders are ignored.
     subset : bool, optional
-        What an order that leaves items out means, as in `Ballots.from_orders`.
+        What a ballot that leaves items out means, as in `Ballots.from_orders` and
+        `Ballots.from_ranks`.
+    unranked : float, optional
+        In a table of ranks, a number that stands for "not ranked", as in `Ballots.from_ranks`.
+    voter : str, optional
+        A column that says who cast the ballots; those of one voter are a cluster.
 
     Returns
     -------
@@ -57,29 +68,52 @@ def load_orders(
     (('cola', 'milk', 'tea'), [2.0, 1.0], 2)
     """
     from permdist.ballots import Ballots
+    from permdist.ballots.reading import WEIGHTS, check_item_columns
 
     choice("kind", kind, KINDS)
     file = Path(path)
     rows = _rows(file)
     head = rows[0][1]
-    weigh = next((k for k, name in enumerate(head) if name.lower() in _WEIGHT), None)
+    weigh = next((k for k, name in enumerate(head) if name.lower() in WEIGHTS), None)
+    who = None if voter is None else head.index(find_column(head, voter, "voter", str(file)))
     if kind == "ranks":
-        table, weights = _ranks(file, head, rows[1:], weigh)
-        names = [name for place, name in enumerate(head) if place != weigh]
-        return _named(file, lambda: Ballots.from_ranks(table, names=names, weights=weights))
+        items = [k for k in range(len(head)) if k not in (weigh, who)]
+        names = [head[k] for k in items]
+        _named(file, lambda: check_item_columns(names, "voter"))
+        table, weights = _ranks(file, head, rows[1:], items, weigh)
+        clusters = _voters(rows[1:], who)
+        return _named(
+            file,
+            lambda: Ballots.from_ranks(
+                table,
+                unranked=unranked,
+                subset=subset,
+                names=names,
+                weights=weights,
+                clusters=clusters,
+            ),
+        )
+    if unranked is not None:
+        raise ValueError("unranked: only for a table of ranks")
     places = {k: int(found[1]) for k, name in enumerate(head) if (found := _PLACE.fullmatch(name))}
     columns = sorted(places, key=lambda k: places[k]) if places else None
     weights = None
+    clusters = None
     if columns is None:
-        weigh = None
+        if who is not None:
+            raise ValueError(f"voter: expected a header with columns rank1, rank2, ... in {file}")
     else:
         rows = rows[1:]
         _refuse_longer(file, rows, head)
         weights = _weights(file, rows, weigh)
+        clusters = _voters(rows, who)
     orders = [_order(file, line, row, columns) for line, row in rows]
     if not orders:
         raise ValueError(f"{file}: expected at least one ballot below the header")
-    return _named(file, lambda: Ballots.from_orders(orders, subset=subset, weights=weights))
+    return _named(
+        file,
+        lambda: Ballots.from_orders(orders, subset=subset, weights=weights, clusters=clusters),
+    )
 
 
 def _rows(file: Path) -> list[tuple[int, list[str]]]:
@@ -123,7 +157,7 @@ def _order(file: Path, line: int, row: list[str], columns: list[int] | None) -> 
     return order
 
 
-def _named(file: Path, make: Callable[[], Ballots]) -> Ballots:
+def _named(file: Path, make: Callable[[], T]) -> T:
     """Add the name of the file to what is wrong with its ballots."""
     try:
         return make()
@@ -164,14 +198,24 @@ def _refuse_longer(file: Path, rows: list[tuple[int, list[str]]], head: list[str
             raise ValueError(f"{file}, line {line}: expected {len(head)} cells, got {len(row)}")
 
 
+def _voters(rows: list[tuple[int, list[str]]], column: int | None) -> list[str] | None:
+    """Return who cast each ballot."""
+    if column is None:
+        return None
+    return [row[column] if column < len(row) else "" for _, row in rows]
+
+
 def _ranks(
-    file: Path, head: list[str], rows: list[tuple[int, list[str]]], weigh: int | None
+    file: Path,
+    head: list[str],
+    rows: list[tuple[int, list[str]]],
+    columns: list[int],
+    weigh: int | None,
 ) -> tuple[list[list[float]], list[float] | None]:
     """Return the ranks of a table, NaN for empty cells, and the weights."""
     if not rows:
         raise ValueError(f"{file}: expected at least one ballot below the header")
     _refuse_longer(file, rows, head)
-    columns = [k for k in range(len(head)) if k != weigh]
     table = []
     for line, row in rows:
         cells = row + [""] * (len(head) - len(row))

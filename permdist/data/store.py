@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permdist._files import parse_json
 from permdist.data.queries import Queries
 
 if TYPE_CHECKING:
@@ -183,8 +184,8 @@ def _read_json(file: Path) -> dict[str, Any]:
     if file.stat().st_size > LONGEST_HEADER:
         raise ValueError(f"{file}: expected the header of a store, got a file that is too large")
     try:
-        found = json.loads(file.read_bytes())
-    except (ValueError, RecursionError):
+        found = parse_json(file.read_bytes())
+    except ValueError:
         raise ValueError(f"{file}: damaged: expected JSON") from None
     if not isinstance(found, dict):
         raise ValueError(f"{file}: damaged: expected a JSON object")

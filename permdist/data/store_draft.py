@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from permdist import __version__
-from permdist._files import write_atomically
+from permdist._files import parse_json, write_atomically
 from permdist._ragged import pointers
 from permdist.data.store import (
     CHECKSUMS,
@@ -206,9 +206,9 @@ class Draft:
         self.journal.seek(0)
         lines = self.journal.read().split(b"\n")[:-1]  # what follows the last newline was cut off
         with contextlib.suppress(ValueError):
-            if lines and json.loads(lines[0]) == wanted:
+            if lines and parse_json(lines[0]) == wanted:
                 for line in lines[1:]:
-                    self.entries.append(json.loads(line))
+                    self.entries.append(parse_json(line))
         if not self.entries or not all(self._file(name).is_file() for name in _RAW):
             self.entries = []
             shutil.rmtree(self.folder / "store", ignore_errors=True)

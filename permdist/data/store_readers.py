@@ -196,10 +196,10 @@ def _parquet_batches(arrow: Any, file: Path, start: int) -> Iterator[Batch]:
         ends = list(itertools.accumulate(sizes))
         group = next((k for k, end in enumerate(ends) if end > start), len(ends))
         below = ends[group - 1] if group else 0
-        batches = source.iter_batches(
-            _size(len(source.schema_arrow.names)), row_groups=list(range(group, len(ends)))
-        )
-        yield from _from_row(batches, start - below)
+        size = _size(len(source.schema_arrow.names))
+        # Each group by itself, so that batches are the same wherever the reading begins.
+        groups = (source.iter_batches(size, row_groups=[k]) for k in range(group, len(ends)))
+        yield from _from_row(itertools.chain.from_iterable(groups), start - below)
 
 
 def _ipc_batches(arrow: Any, file: Path, start: int) -> Iterator[Batch]:

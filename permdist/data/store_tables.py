@@ -7,6 +7,7 @@ and features. It is read in batches of rows, of which blocks of whole queries ar
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -132,17 +133,28 @@ class Frames(Source):
 
     def tasks(self, _position: dict[str, Any] | None) -> Generator[Task]:
         """Yield functions that make blocks of whole queries."""
-        start = _position or {"table": 0, "row": 0}
+        start = _position or {"table": 0, "row": 0, "read": 0}
         below = sum(table.rows for table in self.tables[: start["table"]])
         for number in range(start["table"], len(self.tables)):
             table = self.tables[number]
-            first = start["row"] if number == start["table"] else 0
-            for raw, row in _whole_queries(self._read(table, first), first):
-                after = {"table": number, "row": row + len(raw.y)}
+            first = read = 0
+            if number == start["table"]:
+                first, read = start["row"], start.get("read", start["row"])
+            batches = chain(self._between(table, first, read), self._read(table, read))
+            for raw, row, read in _whole_queries(batches, first):
+                after = {"table": number, "row": row + len(raw.y), "read": read}
                 place = partial(_place, table, row)
                 make = partial(_block, raw, place, table.name, after, self.columns.null)
                 yield Task(make, below + row + len(raw.y))
             below += table.rows
+
+    def _between(self, table: Table, row: int, end: int) -> Iterator[_Rows]:
+        """Read what was read beyond the last block, so that the next ones are cut alike."""
+        batches = self._read(table, row)
+        while row < end:
+            rows = next(batches)
+            yield rows.slice(0, end - row)
+            row += len(rows.y)
 
     def _read(self, table: Table, row: int) -> Iterator[_Rows]:
         for batch in table.batches(row):
@@ -226,22 +238,24 @@ def _query_ids(values: NDArray[Any], place: Callable[[int], str]) -> NDArray[Any
     return values.astype(np.int64 if values.dtype.kind == "f" else str)
 
 
-def _whole_queries(batches: Iterator[_Rows], row: int) -> Iterator[tuple[_Rows, int]]:
-    """Yield rows of whole queries, and the number of the first row."""
+def _whole_queries(batches: Iterator[_Rows], row: int) -> Iterator[tuple[_Rows, int, int]]:
+    """Yield rows of whole queries, the number of the first row, and how many rows were read."""
     carry: _Rows | None = None
+    read = row
     for batch in batches:
         if not len(batch.y):
             continue
+        read += len(batch.y)
         if carry is not None:
             batch = _join(carry, batch)
         same = batch.qid == batch.qid[-1]
         cut = 0 if same.all() else len(same) - int(np.argmin(same[::-1]))
         if cut:
-            yield batch.slice(0, cut), row
+            yield batch.slice(0, cut), row, read
             row += cut
         carry = batch.slice(cut, len(same))
     if carry is not None:
-        yield carry, row
+        yield carry, row, read
 
 
 def _join(first: _Rows, second: _Rows) -> _Rows:

@@ -76,11 +76,11 @@ class TextFiles(Source):
 
     def tasks(self, _position: dict[str, Any] | None) -> Generator[Task]:
         """Yield functions that read one piece each; several may run at the same time."""
-        start = _position or {"file": 0, "offset": 0, "line": 1}
+        start = _position or {"file": 0, "offset": 0, "line": 1, "read": 0}
         below = sum(file.stat().st_size for file in self.files[: start["file"]])
         for number in range(start["file"], len(self.files)):
             file = self.files[number]
-            own: dict[str, Any] = {"offset": 0, "line": 1}
+            own: dict[str, Any] = {"offset": 0, "line": 1, "read": 0}
             own = start if number == start["file"] else own
             yield from self._file_tasks(number, own, float(below))
             below += file.stat().st_size
@@ -92,6 +92,8 @@ class TextFiles(Source):
             if offset:
                 source.seek(offset)
                 with_ids = True
+                # What was read beyond the last piece, so that the next ones are cut alike.
+                carry = source.read(max(0, start.get("read", 0) - offset))
             while not ended:
                 read = source.read(PIECE)
                 ended = not read
@@ -117,7 +119,7 @@ class TextFiles(Source):
                 offset += len(piece)
                 text = Text(file, piece, True, 0 if self.zero_based else 1, self._nan, line)
                 line += piece.count(b"\n")
-                after = {"file": number, "offset": offset, "line": line}
+                after = {"file": number, "offset": offset, "line": line, "read": source.tell()}
                 yield Task(partial(self._read, text, after, ended), below + disk.tell())
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 
 from permdist._check import count
 from permdist._html import Shown, frame_cells
-from permdist._text import aligned, plural
+from permdist._text import aligned, plural, visible
 from permdist.diagnostics.dataset import mode_of
 from permdist.rankings import order_to_ranks
 
@@ -75,7 +75,7 @@ class Summary(Shown):
         return [f"Not shown: {left} more items that mix better, in to_frame()."] if left else []
 
     def __str__(self) -> str:
-        return f"{self.details()}\n{textwrap.fill(self.verdict, 88)}"
+        return f"{self.details()}\n{textwrap.fill(visible(self.verdict), 88)}"
 
     def details(self) -> str:
         """Return the table as text, items that mix worst first, without the verdict."""
@@ -87,7 +87,7 @@ class Summary(Shown):
         )
         more = f"\n(and {left} more items that mix better)" if left else ""
         told = {name: str(value) for name, value in self._facts().items()}
-        return f"{text}{more}\n\n{aligned(told)}"
+        return f"{visible(text)}{more}\n\n{aligned(told)}"
 
     def _worst(self) -> tuple[list[str], int]:
         """Return the rows to show, items that mix worst first, and how many items are left out."""

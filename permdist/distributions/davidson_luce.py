@@ -290,7 +290,7 @@ class DavidsonLuce(TiedRankings):
             When each ballot was cast, in any unit; ``time=COLUMN`` of
             `permdist.data.load_battles`.
         half_life : float, optional
-            The time after which a ballot counts half.
+            The time after which a ballot counts half, in days where times are dates or Unix times.
         prior : float, Ridge, Normal or PseudoWins, optional
             A number is the strength of a ridge; see `permdist.inference`.
         max_iter : int

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from permdist._check import finite
 from permdist._html import Shown, frame_cells
-from permdist._text import plural, text_table
+from permdist._text import plural, text_table, visible
 from permdist.distributions.mixture_parameters import parameters_of
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class FitTable(Shown):
 
     def __str__(self) -> str:
         head, rows = self._cells()
-        return "\n".join([self.caption, text_table(head, rows), *self._remarks()])
+        return visible("\n".join([self.caption, text_table(head, rows), *self._remarks()]))
 
     def _cells(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
         frame = self.to_frame().iloc[:most]

@@ -440,6 +440,6 @@ def _check_components(components: Iterable[Distribution]) -> tuple[Distribution,
     if len(given) > 1:
         raise ValueError(
             "components: expected the same item names in all, got "
-            + " and ".join(", ".join(names) for names in given[:2])
+            + " and ".join(repr(names) for names in given[:2])
         )
     return parts

@@ -296,8 +296,8 @@ class PlackettLuce(RandomUtility):
             When each ranking was made, in any unit; ``time=COLUMN`` of
             `permdist.data.load_battles`.
         half_life : float, optional
-            The time after which a ranking counts half; errors are best of kind ``"sandwich"``
-            then.
+            The time after which a ranking counts half, in days where times are dates or Unix
+            times; errors are best of kind ``"sandwich"`` then.
         prior : float, Ridge, Normal or PseudoWins, optional
             A number is the same as `regularization`; see `permdist.inference`.
         max_iter : int

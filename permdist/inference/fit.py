@@ -89,7 +89,7 @@ def fit_ballots(
     offset : array of float, shape (n,) or (ballots, n), optional
         Known parts of the scores, of all ballots or of each; NaN for items that are not on one.
     half_life : float, optional
-        The time after which a ballot counts half.
+        The time after which a ballot counts half, in days where times are dates or Unix times.
     prior : float, Prior or None
     max_iter : int
     tol : float

@@ -13,7 +13,7 @@ from scipy import special
 from permdist._check import choice, count, finite
 from permdist._files import write_atomically
 from permdist._html import Shown
-from permdist._text import plural, text_table, to_tex
+from permdist._text import csv_text, plural, text_table, to_tex
 from permdist.inference.comparisons import names_of
 from permdist.inference.normal import DRAWS, check_estimate, check_level
 from permdist.inference.ranks import error_draws, prob_best, rank_sets
@@ -134,7 +134,7 @@ class Leaderboard(Shown):
         >>> print(make(["a"], [0.0], [[0.0]]).to_csv().splitlines()[0])
         place,name,score,low,high,standard_error,rank_low,rank_high,prob_best
         """
-        return _written(self.frame.to_csv(index=False, lineterminator="\n"), path)
+        return _written(csv_text(self.frame), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the table as JSON, one object per item, and write it if a path is given.

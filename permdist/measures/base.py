@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from permdist._typing import FloatArray, IntArray
     from permdist.measures.judged import JudgedQueries
+    from permdist.measures.registry import Preset
 
 LARGEST_CUT = 10**12
 FILLS = {"zero": 0.0, "one": 1.0, "skip": np.nan}  # by `Measure.empty`
@@ -275,12 +276,29 @@ class Measure(ABC):
         >>> NDCG(10, gain="linear").name
         'ndcg@10[gain=linear]'
         """
+        return self.name_under(None)
+
+    def name_under(self, preset: Preset | None) -> str:
+        """Return the text name that means this measure with a preset before it, too.
+
+        Parameters
+        ----------
+        preset : Preset or None
+            Its conventions are spelled out even where the measure has the default.
+
+        Examples
+        --------
+        >>> from permdist.measures import NDCG, trec
+        >>> NDCG(10).name_under(trec)
+        'ndcg@10[gain=exp2]'
+        """
+        conventions = {} if preset is None else preset.options(type(self))
         cut, options = "", []
         for field in dataclasses.fields(self):
             value, default = getattr(self, field.name), default_of(field)
             if field.name == "k":
                 cut = "" if value is None and default is None else f"@{write_option(value)}"
-            elif field.init and value != default:
+            elif field.init and (value != default or field.name in conventions):
                 options.append(f"{field.name}={write_option(value)}")
         return self.aliases[0] + cut + (f"[{','.join(options)}]" if options else "")
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
     from permdist.measures.judged import JudgedQueries
     from permdist.measures.placements import Placements
+    from permdist.measures.registry import Preset
 
 SAME = 1e-12  # gains whose ratios differ by less are multiples of each other
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
@@ -99,13 +100,17 @@ class Composite(Measure):
         """The number of positions that count in any part."""
         return max(part.cut_off for part in self.parts)
 
-    @property
-    def name(self) -> str:
-        """The text name; `parse` reads it back."""
-        terms = zip(self.weights, self.parts, strict=True)
+    def name_under(self, preset: Preset | None) -> str:
+        """Return the text name that means this measure with a preset before it, too.
+
+        Parameters
+        ----------
+        preset : Preset or None
+        """
+        names = [part.name_under(preset) for part in self.parts]
         return " + ".join(
-            part.name if weight == 1.0 else f"{_shown(weight)} * {part.name}"
-            for weight, part in terms
+            name if weight == 1.0 else f"{_shown(weight)} * {name}"
+            for weight, name in zip(self.weights, names, strict=True)
         )
 
     def values(self, placed: Placements) -> FloatArray:

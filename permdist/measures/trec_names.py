@@ -59,17 +59,24 @@ def from_trec(text: str) -> str:
 
 
 def trec_name(measure: Measure) -> str:
-    """Return trec_eval's name of a measure, or ours where it has none or another convention.
+    """Return trec_eval's name of a measure, or ours, with its conventions, where it has none.
+
+    Different measures have different names, and none has the name of another measure of
+    trec_eval's: where its conventions are not ours, as for the gain of NDCG, they are spelled out.
+
+    Parameters
+    ----------
+    measure : Measure
 
     Examples
     --------
     >>> from permdist.measures import parse
     >>> trec_name(parse("trec:ndcg@10")), trec_name(parse("ndcg@10"))
-    ('ndcg_cut_10', 'ndcg@10')
+    ('ndcg_cut_10', 'ndcg@10[gain=exp2]')
     """
-    from permdist.measures.registry import parse
+    from permdist.measures.registry import parse, trec
 
-    alias, cut = measure.aliases[0], getattr(measure, "k", None)
+    alias, cut = "".join(measure.aliases[:1]), getattr(measure, "k", None)
     if alias == "iprec":
         text = f"iprec_at_recall_{measure.recall:.2f}"  # type: ignore[attr-defined]
     elif alias == "rprec" and measure.multiple != 1.0:  # type: ignore[attr-defined]
@@ -80,4 +87,4 @@ def trec_name(measure: Measure) -> str:
     # Only if the name says all of it; the plain one of NDCG has trec_eval's gain.
     if text and parse(f"trec:{text}") == measure:
         return text
-    return measure.name
+    return measure.name_under(trec)

@@ -15,7 +15,7 @@ from scipy.stats import chi2
 
 from permdist._check import as_rng, count
 from permdist._html import Shown, frame_cells
-from permdist._text import plural, text_table
+from permdist._text import plural, text_table, visible
 from permdist.posterior.diagnose import labels_of
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Calibration(Shown):
         head, rows = self._cells(MOST_PRINTED)
         more = len(self.names) - len(rows)
         rest = f"\n... and {more:,} more, in to_frame()" if more > 0 else ""
-        return f"{self.caption}\n{text_table(head, rows)}{rest}\n{self.verdict}"
+        return visible(f"{self.caption}\n{text_table(head, rows)}{rest}\n{self.verdict}")
 
     def histogram(self, bins: int = 16) -> IntArray:
         """Return how many ranks fall into each of equal ranges, shape (quantities, bins).

@@ -10,7 +10,7 @@ import numpy as np
 
 from permdist._check import as_rng, choice
 from permdist._html import Shown
-from permdist._text import plural, text_table
+from permdist._text import plural, text_table, visible
 from permdist.ballots import Ballots
 from permdist.consensus import count_pairs
 
@@ -119,7 +119,7 @@ class Check(Shown):
         head, rows = self._cells(MOST_PRINTED)
         more = len(self.labels) - len(rows)
         rest = f"\n... and {more:,} more, in to_frame()" if more > 0 else ""
-        return f"{self.caption}\n{text_table(head, rows)}{rest}"
+        return visible(f"{self.caption}\n{text_table(head, rows)}{rest}")
 
 
 def check(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._files import write_atomically
+from permdist._files import parse_json, write_atomically
 from permdist._seals import seal, unseal
 from permdist.posterior.groups import groups_of
 from permdist.posterior.problem import Problem, Variable
@@ -105,7 +105,7 @@ def load(path: str | Path, problem: Problem | None = None) -> Posterior:
         root = groups[""]
         if root is None or root.attrs.get("permdist_posterior") != FORMAT:
             raise ValueError(f"expected a posterior in format {FORMAT}")
-        facts = json.loads(root.attrs["facts"])
+        facts = parse_json(root.attrs["facts"])
         saved = SavedProblem(facts, groups["observed_data"], groups["log_likelihood"])
         seconds, tune = float(facts["seconds"]), int(facts["tune"])
         draws, density = root["draws"].values, root["log_density"].values

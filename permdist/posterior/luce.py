@@ -60,7 +60,7 @@ class LucePosterior(Smooth):
     offset : array of float, shape (n,) or (ballots, n), optional
         Known parts of the scores.
     half_life : float, optional
-        The time after which a ballot counts half.
+        The time after which a ballot counts half, in days where times are dates or Unix times.
     tie_sizes : sequence of int, optional
         The sizes that a tie may have, of `DavidsonLuce`; by default those that occur.
     n_items : int, optional

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 WEAK = 0.1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Goodness(Shown):
     """How well a model of pairs fits battles.
 
@@ -57,6 +57,10 @@ class Goodness(Shown):
     calibration: pd.DataFrame | None
     log_loss: float
     constant_loss: float
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name} {value}" for name, value in self._facts().items())
+        return f"Goodness({len(self.residuals):,} pairs: {told})"
 
     def to_frame(self) -> pd.DataFrame:
         """Return a copy of `residuals`; `calibration` is another table."""

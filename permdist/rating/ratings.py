@@ -10,7 +10,8 @@ import numpy as np
 
 from permdist._check import choice, count
 from permdist._html import Shown
-from permdist._text import aligned
+from permdist._text import aligned, visible
+from permdist.ballots.fading import describe_half_life
 from permdist.data import BattleBlocks, Battles
 from permdist.data.battle_description import alike_names, alike_text
 from permdist.data.battle_values import left_out
@@ -63,6 +64,7 @@ class Rating(Shown):
     errors: str
     goodness: Goodness | None
     posterior: Posterior | None = None
+    half_life: float | None = None
 
     @property
     def tie_chance(self) -> float | None:
@@ -161,7 +163,7 @@ class Rating(Shown):
         parts.append(aligned(self.summary()))
         if self.goodness is not None:
             parts.append(worst_text(self.goodness.residuals))
-        return "\n\n".join(parts)
+        return visible("\n\n".join(parts))
 
     def summary(self) -> dict[str, str]:
         """Return the facts below the leaderboard: sizes, ties, goodness of fit."""
@@ -171,6 +173,9 @@ class Rating(Shown):
             rows["left out"] = left_out(self.battles.dropped)
         if self.battles is not None:
             rows["pairs that met"] = _pairs_met(self)
+        ballots = self.fit.ballots
+        if self.half_life is not None and ballots.times is not None:
+            rows["half-life"] = describe_half_life(self.half_life, ballots.times, ballots.time_unit)
         if self.tie_chance is not None:
             share = "" if self.battles is None else f"{tie_share(self.battles):.1%} of battles; "
             rows["ties"] = f"{share}two equal competitors tie with chance {self.tie_chance:.3f}"
@@ -198,6 +203,9 @@ class Rating(Shown):
             "win_chances": self.win_chances().to_dict(orient="index"),
         }
         table = self.covariates()
+        if self.half_life is not None:
+            unit = self.fit.ballots.time_unit or None
+            facts["half_life"] = {"value": self.half_life, "unit": unit}
         if table is not None:
             facts["covariates"] = table.reset_index().to_dict(orient="records")
         if self.posterior is not None:
@@ -260,7 +268,8 @@ def rate(
     prior : float, Ridge, Normal, PseudoWins or None
         As in `PlackettLuce.fit`; needed if a competitor only won or only lost.
     half_life : float, optional
-        The time after which a battle counts half; the battles need times.
+        The time after which a battle counts half: days, if the times of the battles are dates or
+        Unix times, else in their unit. `Rating.summary` says which.
     errors : {"observed", "penalized", "sandwich", "bootstrap", "profile"}, optional
         What the errors come from; see `Fit`. By default the bootstrap if replicates are asked for,
         the sandwich if there are clusters, and else the observed information, or the penalized one
@@ -331,7 +340,7 @@ def rate(
     if whole:
         nested = prior is None and half_life is None and battles.features is None
         checked = check_fit(battles, fit, nested, prior, half_life, folds, rng)
-    return Rating(board, fit, data if whole else None, errors, checked, posterior)
+    return Rating(board, fit, data if whole else None, errors, checked, posterior, half_life)
 
 
 def rate_slices(battles: Battles, **options: Any) -> tuple[dict[str, Rating], dict[str, str]]:

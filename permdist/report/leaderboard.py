@@ -113,6 +113,8 @@ def _tiles(rating: Rating) -> dict[str, str | float]:
         "competitors": rating.fit.n_items,
         noun: f"{rating.fit.n_ballots:,.6g}",
     }
+    if "half-life" in rating.summary():
+        tiles["half-life"] = rating.summary()["half-life"].partition(";")[0].partition(",")[0]
     if rating.tie_chance is not None:
         tiles["chance that equals tie"] = f"{rating.tie_chance:.1%}"
     if rating.goodness is not None and rating.goodness.calibration is not None:

@@ -8,6 +8,7 @@ Options come from the commands themselves, so that a new one is fuzzed without a
 from __future__ import annotations
 
 import contextlib
+import csv
 import functools
 import io
 import json
@@ -38,8 +39,13 @@ LONG_WORK += ["--thin", "--jobs", "-j"]
 FORBIDDEN = ("--scheduler",)
 VALUES = [*NUMBERS, "data.txt", "model.json", "scores.txt", "out.html", "out.nc", "out", "no", ""]
 VALUES += ["plackett-luce", "gaussian", "good-bad", "letor4", "trec", "adjacent", "holm", "-", "x"]
+VALUES += ["out.csv", "out.tex", "--ranks", "voter", "nan", "names", "sides", "0=tie"]
 VALUES += [".", "map,ndcg@10", "p@5", "MLE", "ListNet[C=1|10]", "RankBoost[max_iter=3]", "1", "2"]
 
+# What a name must not do to a terminal or a spreadsheet.
+ESCAPES = [b"\x1b]0;x\x07", b"\x1b[2J", b"=cmd|'x'!A0", b"@SUM(1)", b"\xe2\x80\xae", b"\xc2\x9b2J"]
+UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
+FORMULA = re.compile(r"[=+@-](?![\d.]+(e[+-]?\d+)?$)", re.IGNORECASE)
 
 command_line = functools.cache(typer.main.get_command)
 
@@ -104,7 +110,9 @@ def check_command(name: str, case: bytes) -> None:
     arguments = tame([name, *text.split("\n")])
     if name == "identities" and "--examples" not in arguments:
         arguments += ["--examples", "1"]
+    before = set(Path().iterdir())
     code, out, err = call(arguments)
+    check_text(code, out, err, set(Path().iterdir()) - before)
     expect(code in (0, 1, 2), f"exit code 0, 1 or 2, got {code!r}")
     if code == 1 and name != "identities":
         expect("memory" in err, f"exit code 1 is for claims that fail, got {err!r:.300}")
@@ -123,6 +131,21 @@ def check_command(name: str, case: bytes) -> None:
             json.loads(out, parse_constant=_refuse)
         except ValueError as error:
             raise BrokenPromiseError(f"--json prints JSON, got {out[:200]!r}") from error
+
+
+def check_text(code: Any, out: str, err: str, written: set[Path]) -> None:
+    """No control character is printed, and no name is a formula in a file of a new name."""
+    # A wrong option is quoted as it is: nobody else wrote it.
+    told = [line for line in err.split("\n") if line.startswith("permdist:")]
+    for text in (*told, out if code == 0 else ""):
+        expect(not UNSEEN.search(text), f"text without control characters, got {text!r:.200}")
+    for file in written:
+        if file.suffix in (".csv", ".tex") and file.is_file():
+            text = file.read_text(encoding="utf-8")
+            expect(not UNSEEN.search(text), f"a file without control characters, got {text!r:.200}")
+            for row in csv.reader(io.StringIO(text)) if file.suffix == ".csv" else ():
+                bad = [cell for cell in row if FORMULA.match(cell)]
+                expect(not bad, f"no formulas, got {bad}")
 
 
 def _refuse(word: str) -> None:
@@ -163,7 +186,7 @@ def declare(name: str) -> None:
     @target(
         f"command-{name}",
         form=f"command-{name}",
-        tokens=[option.encode() for option in options_of(name)],
+        tokens=[*(option.encode() for option in options_of(name)), *ESCAPES],
         seconds=seconds,
     )
     def run(case: bytes) -> None:

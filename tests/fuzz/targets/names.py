@@ -28,6 +28,8 @@ SETTINGS += [b"random_state=", b"max_iter=", b"normalize=", b"space=", b"'", b"(
 def measure(case: bytes) -> None:
     one = measures.parse(case.decode(errors="surrogateescape"))
     expect(measures.parse(one.name) == one, f"its name {one.name!r} is read back as itself")
+    told = measures.trec_name(one)
+    expect(measures.trec(told) == one, f"its name {told!r} as of trec_eval is no other measure's")
     expect(hash(one) == hash(measures.parse(one.name)), "equal measures have equal hashes")
     low, high = one.range
     values = one([[0, 1, 2], [2, 1, 0]], [0, 1, 2])
