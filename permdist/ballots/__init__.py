@@ -5,7 +5,7 @@ Neither distributions nor data are imported here; both meet in these types.
 
 from permdist.ballots.ballots import Ballots
 from permdist.ballots.blocks import whole
-from permdist.ballots.fading import fading
+from permdist.ballots.fading import cast_ballots, fading
 from permdist.ballots.levels import levels_of
 from permdist.ballots.rankings import (
     LARGEST_TOTAL,
@@ -13,6 +13,7 @@ from permdist.ballots.rankings import (
     Collection,
     Rankings,
     check_existence,
+    check_independent,
     check_names,
     check_penalty,
     default_to,
@@ -25,7 +26,9 @@ __all__ = [
     "Ballots",
     "Collection",
     "Rankings",
+    "cast_ballots",
     "check_existence",
+    "check_independent",
     "check_names",
     "check_penalty",
     "default_to",

@@ -254,6 +254,16 @@ def check_penalty(regularization: float) -> float:
     return value
 
 
+def check_independent(ballots: Ballots, what: str) -> None:
+    """Refuse clusters of ballots where nothing takes them into account."""
+    if ballots.clusters is not None:
+        raise ValueError(
+            f"clusters: {what} takes ballots as independent, and would be too sure of ballots with "
+            "clusters; leave these out, dataclasses.replace(ballots, clusters=None), or fit "
+            "PlackettLuce or DavidsonLuce, whose errors of kind 'sandwich' are made for them"
+        )
+
+
 def check_names(names: Sequence[str] | None, n_items: int) -> list[str] | None:
     """Turn names into text, one for each item."""
     if names is None:

@@ -390,7 +390,7 @@ def per_ballot(number: int, clusters: ArrayLike | None, times: ArrayLike | None)
         labels = np.asarray(clusters)
         if labels.shape != (number,):
             raise ValueError(f"clusters: expected {number} labels, got shape {labels.shape}")
-        found["clusters"] = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+        found["clusters"] = labels
     if times is not None:
         found["times"] = finite("times", times, ndim=1)
         if len(found["times"]) != number:

@@ -177,7 +177,7 @@ class Consensus(Shown):
         orders = np.empty((number, len(self)), dtype=np.int64)
         numbers = range(number)
         for one in tracked(numbers, "bootstrap", number) if progress else numbers:
-            weights = resampled(generator, ballots.weights, ballots.clusters, by)
+            weights = resampled(generator, ballots, by)
             items = generator.permutation(len(self))
             counts = counted(ballots, placed, weights).relabeled(items)
             orders[one] = items[answer(self.method, counts, self.penalty, exact=exact).order]

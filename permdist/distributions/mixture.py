@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from permdist._check import as_rng, batch_shape, finite, frozen
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
-from permdist.ballots import Ballots, Collection, is_item_lists
+from permdist.ballots import Ballots, Collection, check_independent, is_item_lists
 from permdist.distributions.base import Distribution, NotExactError
 from permdist.distributions.distance_model import DistanceModel
 from permdist.distributions.drawn import ask
@@ -370,8 +370,8 @@ class Mixture(Distribution):
         tol : float
             A start has converged when an iteration gains no more than this per ballot.
         folds : int
-            The number of parts for ``criterion="cv"``. Equal ballots are separate voters here,
-            if weights are whole numbers.
+            The number of parts for ``criterion="cv"``. Equal ballots are separate voters here;
+            see `permdist.Ballots.units`.
         accelerate : bool
             Whether to extrapolate after every second iteration (SQUAREM), if that gains; False is
             plain EM.
@@ -402,6 +402,7 @@ class Mixture(Distribution):
 
         settings = Settings(n_init, max_iter, tol, folds, n_jobs, bool(accelerate))
         data = Ballots.of(ballots, n_items=n_items, subset=subset, names=names, weights=weights)
+        check_independent(data, "a mixture")
         kind = family_of(family, data, noise, prior, distance, n_parameters)
         return fit_mixture(cls, kind, k, criterion, settings, rng)
 

@@ -12,7 +12,7 @@ from scipy.sparse import csgraph
 
 from permdist._check import count, finite
 from permdist._limits import need_memory
-from permdist.ballots import fading
+from permdist.ballots import cast_ballots, fading
 from permdist.ballots.flat import entries_of
 from permdist.ballots.rankings import listing
 from permdist.inference.large import LargeFit
@@ -83,7 +83,7 @@ def fit_ballots(
     ----------
     ballots : Ballots
     tie_sizes : tuple of int
-        The sizes above 1 that a tie may have.
+        The sizes above 1 that a tie may have; without those that no ballot with a weight has.
     features : array of float, shape (n, k), optional
         Features of the items; scores are their products with coefficients then.
     feature_names : tuple of str, optional
@@ -103,6 +103,8 @@ def fit_ballots(
     if not 0.0 < tol <= 0.01:
         raise ValueError(f"tol: expected a number above 0 and up to 0.01, got {tol:g}")
     n = ballots.n_items
+    ballots, offset = cast_ballots(ballots, half_life, offset)
+    tie_sizes = tuple(size for size in tie_sizes if size in ballots.tie_sizes)
     known, shift = _check_offset(offset, ballots)
     data = ballots.merged() if half_life is None and shift is None else ballots
     many = n > DENSE_ITEMS

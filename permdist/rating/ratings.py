@@ -317,6 +317,11 @@ def rate(
     if errors is not None:
         choice("errors", errors, ERRORS)
     bootstrap = count("bootstrap", bootstrap, minimum=0)
+    if bayes and ballots.clusters is not None:
+        raise ValueError(
+            "bayes: a posterior takes battles as independent, and would be too sure of battles "
+            "with clusters; leave out bayes=True, or the clusters"
+        )
     if bayes:
         prior, draws = posteriors.check_options(prior, errors, bootstrap, draws)
     fit = fit_ballots(ballots, ballots.tie_sizes, half_life=half_life, prior=prior)
