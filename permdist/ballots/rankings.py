@@ -63,6 +63,24 @@ def is_item_lists(ballots: Any) -> bool:
     ) and not any(isinstance(item, list | tuple) for entry in listed for item in entry)
 
 
+def are_ballots(orders: Any) -> bool:
+    """Check for rankings that no array of item numbers can hold, of which each has one answer.
+
+    Examples
+    --------
+    >>> are_ballots([[0, 1, 2], [2, 0]]), are_ballots([TopK([2, 0], n_items=3)])
+    (True, True)
+    >>> are_ballots([[0, 1, 2], [2, 0, 1]])
+    False
+    """
+    if not is_item_lists(orders):
+        return True
+    if not isinstance(orders, list | tuple):
+        return isinstance(orders, Collection)
+    lengths = {len(entry) for entry in orders if isinstance(entry, list | tuple | np.ndarray)}
+    return len(lengths) > 1 or any(isinstance(entry, TopK) for entry in orders)
+
+
 def default_to(
     ballots: Collection, weights: ArrayLike | None, names: Sequence[str] | None
 ) -> tuple[ArrayLike, Sequence[str]]:

@@ -11,14 +11,13 @@ from scipy.special import logsumexp
 from permdist._check import as_rng, batch_shape, finite, frozen
 from permdist._limits import need_memory
 from permdist._offer import offer_strategy
-from permdist.ballots import Ballots, Collection, check_independent, is_item_lists
+from permdist.ballots import Ballots, are_ballots, check_independent
 from permdist.distributions.base import Distribution, NotExactError
 from permdist.distributions.distance_model import DistanceModel
 from permdist.distributions.drawn import ask
 from permdist.distributions.mallows_fit import full_orders
 from permdist.distributions.plackett_luce import PlackettLuce
 from permdist.inference.likelihood import ballots_about
-from permdist.rankings import TopK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -170,9 +169,7 @@ class Mixture(Distribution):
 
     def _reader(self, orders: Any, subset: bool | None) -> Callable[[Distribution], Any]:
         """Return a function that returns a component's log-probabilities of some rankings."""
-        listed = orders if isinstance(orders, list | tuple) else ()
-        tops = any(isinstance(entry, TopK) for entry in listed)
-        if tops or isinstance(orders, Collection) or not is_item_lists(orders):
+        if are_ballots(orders):
             data = ballots_about(self, orders, subset)
             return lambda part: ballot_log_probs(part, data)
         options: dict[str, Any] = {} if subset is None else {"subset": subset}

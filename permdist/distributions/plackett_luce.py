@@ -16,6 +16,7 @@ from permdist._offer import offer_strategy
 from permdist.ballots import (
     Ballots,
     Collection,
+    are_ballots,
     check_penalty,
     default_to,
     is_item_lists,
@@ -23,6 +24,7 @@ from permdist.ballots import (
 )
 from permdist.distributions.gaps import narrowed
 from permdist.distributions.random_utility import RandomUtility
+from permdist.distributions.tied_rankings import listed_ballots
 from permdist.inference.likelihood import ballot_log_prob
 from permdist.rankings import TopK
 from permdist.rankings.orders import FEW_ENTRIES
@@ -103,7 +105,8 @@ class PlackettLuce(RandomUtility):
         ----------
         orders : array of int, shape (..., k), TopK, or Ballots
             Different items from the top down; with all n items these are full rankings. Ballots,
-            and sequences of rankings that `fit` accepts, have one value each.
+            and sequences of rankings that `fit` accepts, also of unequal length, have one value
+            each.
         subset : bool, optional
             What plain lists that are short of the items mean, and needed for these only: True
             if they rank the listed items among themselves, False if they are the first k places
@@ -121,8 +124,10 @@ class PlackettLuce(RandomUtility):
         >>> float(np.exp(model.log_prob([2, 0], subset=True)))
         0.5
         """
-        if isinstance(orders, Ballots) or not is_item_lists(orders):
-            return ballot_log_prob(orders, self, (), self._scores, subset)
+        if are_ballots(orders):
+            listed, shape = listed_ballots(orders)
+            logs = ballot_log_prob(listed, self, (), self._scores, subset)
+            return logs if shape is None else logs.reshape(shape)[()]
         lists = self._lists(orders, subset)
         flat = lists.reshape(-1, lists.shape[-1])
         compute: Callable[..., FloatArray]
@@ -139,19 +144,24 @@ class PlackettLuce(RandomUtility):
         return values.reshape(lists.shape[:-1])[()]
 
     def log_prob_gradient(
-        self, orders: ArrayLike | TopK, *, subset: bool | None = None
+        self, orders: ArrayLike | TopK | Ballots, *, subset: bool | None = None
     ) -> FloatArray:
         """Differentiate `log_prob` by the scores.
 
         Parameters
         ----------
         orders, subset
-            As in `log_prob`.
+            As in `log_prob`; no ballot may have ties.
 
         Returns
         -------
         array of float, shape (..., n)
         """
+        if are_ballots(orders):
+            from permdist.distributions.davidson_luce import DavidsonLuce
+
+            without_ties = DavidsonLuce(self._centered, names=self.names)
+            return without_ties.log_prob_gradient(orders, subset=subset).scores
         lists = self._lists(orders, subset)
         flat = lists.reshape(-1, lists.shape[-1])
         need_memory(f"orders: gradients of {len(flat):,} orders", 8.0 * len(flat) * self.n_items)
