@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from permdist.ballots.ballots import Ballots
 
 # Weights are far below the rounding of any sum that matters beyond so many half-lives.
-OLDEST = 300.0
+OLDEST = 100.0
 
 
 def fading(times: FloatArray | None, half_life: float | None) -> FloatArray | None:
