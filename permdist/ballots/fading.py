@@ -46,7 +46,9 @@ def fading(times: FloatArray | None, half_life: float | None) -> FloatArray | No
     return np.where(age < OLDEST, np.exp2(-age), 0.0)
 
 
-def cast_ballots(ballots: Ballots, half_life: float | None, offset: Any) -> tuple[Ballots, Any]:
+def cast_ballots(
+    ballots: Ballots, half_life: float | None = None, offset: Any = None
+) -> tuple[Ballots, Any]:
     """Return the ballots that count, and their offset: those of weight 0 were never cast.
 
     Parameters

@@ -310,8 +310,8 @@ def _numbers(
         return numbers, known or _default_names(n)
     if array.dtype.kind not in "OUT":
         raise TypeError(f"{what}: expected item numbers or names, got dtype {array.dtype}")
-    mixed = next((item for item in entries if not isinstance(item, str)), None)
-    if mixed is not None:
+    mixed = next((item for item in entries if not isinstance(item, str)), "")
+    if not isinstance(mixed, str):
         raise TypeError(f"{what}: expected item numbers or names, not both, got {mixed!r}")
     import pandas as pd
 

@@ -304,7 +304,8 @@ class PlackettLuce(RandomUtility):
             of all items. It must be given where there are such lists, since one reading is
             noise under the other; `TopK` lists say it themselves.
         weights : array of float, shape (rankings,), optional
-            How often each ranking counts.
+            How often each ranking was made, or its importance where this is no whole number,
+            which makes a difference for errors only; see `permdist.Ballots`.
         regularization : float
             A penalty of half of this times the squared scores; above 0 there is always an
             estimate.
@@ -421,7 +422,7 @@ class PlackettLuce(RandomUtility):
         winners, losers : arrays of int or str, shape (contests,)
             `permdist.DavidsonLuce.fit_pairs` has ties, too.
         weights : array of float, shape (contests,), optional
-            How often each contest had this result.
+            How often each contest had this result; as in `fit`.
         **options
             As in `fit`.
 
