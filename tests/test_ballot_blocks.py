@@ -110,7 +110,7 @@ def test_rated_battles_with_weights_are_drawn_one_by_one(tmp_path):
         for kind in ("sandwich", "bootstrap"):
             errors = [one.fit.standard_errors(kind) for one in (found, usual)]
             np.testing.assert_allclose(*errors, rtol=1e-6)
-        assert found.goodness.log_loss == pytest.approx(usual.goodness.log_loss, rel=1e-6)
+        assert found.goodness.log_loss == pytest.approx(usual.goodness.log_loss, rel=1e-3)
 
 
 def test_many_different_ballots_do_not_get_lost():

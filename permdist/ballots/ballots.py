@@ -478,7 +478,8 @@ def _alike(one: Any, two: Any) -> tuple[Any, Any]:
     """Return labels of both as text where one of them has numbers and the other does not."""
     if one.dtype.kind == two.dtype.kind or {one.dtype.kind, two.dtype.kind} <= set("iuf"):
         return one, two
-    return tuple(np.array(list(map(as_text, each.tolist())), object) for each in (one, two))
+    texts = [np.array(list(map(as_text, each.tolist())), object) for each in (one, two)]
+    return texts[0], texts[1]
 
 
 def find_item(item: int | str, names: Sequence[str]) -> int:

@@ -191,18 +191,18 @@ class Battles(BattlesView):
         low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
         won = np.minimum(self.outcome, TIE)
         won = np.where((self.first > self.second) & (won < TIE), 1 - won, won)
-        units, unit = np.unique(unit, return_inverse=True)
-        codes = ((low * n + high) * 3 + won) * len(units) + unit
+        units, level = np.unique(unit, return_inverse=True)
+        codes = ((low * n + high) * 3 + won) * len(units) + level
         codes, which = np.unique(codes, return_inverse=True)
-        cells, unit = np.divmod(codes, len(units))
+        cells, level = np.divmod(codes, len(units))
         pair = cells // 3
         return Battles(
             self.names,
             frozen(pair // n),
             frozen(pair % n),
             frozen(cells % 3),
-            frozen(np.bincount(which, counts) * units[unit]),
-            unit_weights=None if (units == 1.0).all() else frozen(units[unit]),
+            frozen(np.bincount(which, counts) * units[level]),
+            unit_weights=None if (units == 1.0).all() else frozen(units[level]),
             columns=self.columns,
             source=self.source,
             dropped=self.dropped,

@@ -434,7 +434,7 @@ class PlackettLuce(RandomUtility):
         """
         return cls.fit(Ballots.from_pairs(winners, losers, weights=weights), **options)
 
-    def _lists(self, orders: ArrayLike | TopK, subset: bool | None) -> IntArray:
+    def _lists(self, orders: Any, subset: bool | None) -> IntArray:
         """Check lists, and that it is said what they mean where they are short of the items."""
         subset = check_subset(subset)
         if isinstance(orders, TopK):

@@ -83,7 +83,7 @@ def fit_ballots(
     ----------
     ballots : Ballots
     tie_sizes : tuple of int
-        The sizes above 1 that a tie may have; without those that no ballot with a weight has.
+        The sizes above 1 that a tie may have; those of faded ballots only are left out.
     features : array of float, shape (n, k), optional
         Features of the items; scores are their products with coefficients then.
     feature_names : tuple of str, optional
@@ -103,8 +103,10 @@ def fit_ballots(
     if not 0.0 < tol <= 0.01:
         raise ValueError(f"tol: expected a number above 0 and up to 0.01, got {tol:g}")
     n = ballots.n_items
-    ballots, offset = cast_ballots(ballots, half_life, offset)
-    tie_sizes = tuple(size for size in tie_sizes if size in ballots.tie_sizes)
+    given, (ballots, offset) = ballots, cast_ballots(ballots, half_life, offset)
+    if ballots is not given:
+        faded = {*given.tie_sizes} - {*ballots.tie_sizes}
+        tie_sizes = tuple(size for size in tie_sizes if size not in faded)
     known, shift = _check_offset(offset, ballots)
     data = ballots.merged() if half_life is None and shift is None else ballots
     many = n > DENSE_ITEMS

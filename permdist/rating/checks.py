@@ -180,7 +180,7 @@ def _held_out(
         weak = Ridge(WEAK, WEAK) if prior is None else prior
         chances = np.full((len(battles), 3), 1.0 / 3.0)
         try:
-            if chosen.tie_sizes != tie_sizes:
+            if not {*tie_sizes} <= {*chosen.tie_sizes}:
                 raise NoEstimateError
             fit = fit_ballots(
                 chosen, tie_sizes, half_life=half_life, prior=weak, start=whole.parameters
