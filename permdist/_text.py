@@ -8,6 +8,8 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -86,6 +88,13 @@ def hint(word: object, options: Iterable[str]) -> str:
 def plural(number: int, word: str, words: str = "") -> str:
     """Format a number with its noun: ``1 query``, ``2 queries``."""
     return f"{number:,} {word if number == 1 else words or word + 's'}"
+
+
+def as_text(value: object) -> str:
+    """Return a label as text, without blanks around it; whole numbers have no decimal point."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        value = int(value)
+    return str(value).strip()
 
 
 def wrapped(text: str, width: int | None) -> str:

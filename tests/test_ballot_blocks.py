@@ -97,6 +97,22 @@ def test_errors_of_merged_blocks_are_those_of_all_ballots():
     )
 
 
+def test_rated_battles_with_weights_are_drawn_one_by_one(tmp_path):
+    rng = np.random.default_rng(8)
+    frame = {"a": list("xyz") * 60, "b": list("yzx") * 60, "winner": rng.choice(["a", "b"], 180)}
+    path = tmp_path / "battles.csv"
+    pd.DataFrame(frame | {"n": [0.5] * 180}).to_csv(path, index=False)
+    whole = load_battles(path, weight="n")
+    usual = rate(load_battles(frame), bootstrap=200, folds=2)
+    for battles in (whole, whole.merged(), read_battles(path, block=50, weight="n")):
+        found = rate(battles, bootstrap=200, folds=2)
+        assert found.fit.ballots.units()[0].sum() == 180
+        for kind in ("sandwich", "bootstrap"):
+            errors = [one.fit.standard_errors(kind) for one in (found, usual)]
+            np.testing.assert_allclose(*errors, rtol=1e-6)
+        assert found.goodness.log_loss == pytest.approx(usual.goodness.log_loss, rel=1e-3)
+
+
 def test_many_different_ballots_do_not_get_lost():
     rng = np.random.default_rng(3)
     first = rng.integers(300, size=40_000)

@@ -158,7 +158,7 @@ def test_contests_with_ties_and_covariates():
     ]
     # A covariate stays with its alternative where the members of a tie change places.
     assert ballots.features.ravel().tolist() == [1.0, 4.0, 2.0, 5.0, 6.0, 3.0]
-    assert ballots.clusters.tolist() == [0, 1, 0]
+    assert ballots.clusters.tolist() == ["v", "w", "v"]
     assert "covariates    length" in ballots.describe()
 
 
@@ -178,6 +178,57 @@ def test_equal_ballots_are_counted_together():
     assert wide.merged().weights.tolist() == [3.0]
     grouped = Ballots.from_pairs([0, 0], [1, 1], clusters=[1, 2])
     assert len(grouped.merged()) == 2
+
+
+@pytest.mark.parametrize("merge", [Ballots.merged, lambda each: Ballots.from_blocks([each])])
+def test_ballots_of_different_weights_are_different_unless_these_are_counts(merge):
+    ballots = Ballots.from_pairs(
+        [0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 1, 1, 0, 1], weights=[3, 0.5, 1, 0.5, 2.5, 0.5, 0]
+    )
+    merged = merge(ballots)
+    assert merged.items.tolist() == [0, 1, 0, 1, 0, 1, 1, 0]
+    assert merged.weights.tolist() == [4.0, 1.0, 2.5, 0.5]
+    counts, unit = merged.units()
+    assert (counts.tolist(), unit.tolist()) == ([4, 2, 1, 1], [1.0, 0.5, 2.5, 0.5])
+    assert [each.tolist() for each in merge(merged).units()] == [counts.tolist(), unit.tolist()]
+    some = merged.take([False, True, True, False]) + Ballots.from_pairs([0], [1], weights=[2])
+    assert [each.tolist() for each in some.units()] == [[2, 1, 2], [0.5, 2.5, 1.0]]
+    again = Ballots.of(merged, weights=[1, 2, 3, 4])
+    assert [each.tolist() for each in again.units()] == [[1, 2, 3, 4], [1.0] * 4]
+
+
+def test_clusters_are_labels():
+    one = Ballots.from_pairs([0, 1, 0], [1, 0, 1], clusters=["ann", "ann", "bob"])
+    two = Ballots.from_pairs([0, 1, 0], [1, 0, 1], clusters=["bob", "cid", "dan"])
+    both = one + two
+    assert both.clusters.tolist() == ["ann", "ann", "bob", "bob", "cid", "dan"]
+    assert both.cluster_numbers.tolist() == [0, 0, 1, 1, 2, 3]
+    assert "clusters      4" in both.describe()
+    left = both.take(both.clusters != "ann")
+    assert left.cluster_numbers.tolist() == [0, 0, 1, 2]
+    numbers = Ballots.of(one, clusters=[7, 7, 8]) + Ballots.of(two, clusters=[8.0, 9.0, 7.0])
+    assert numbers.cluster_numbers.tolist() == [0, 0, 1, 1, 2, 0]
+    # A voter is the same one in a file of numbers and in one that has other texts, too.
+    texts = Ballots.of(two, clusters=["8", "nine", "7"])
+    for other in (Ballots.of(one, clusters=[7, 7, 8]), Ballots.of(one, clusters=[7.0, 7.0, 8.0])):
+        assert (other + texts).cluster_numbers.tolist() == [0, 0, 1, 1, 2, 0]
+    missing = Ballots.of(one, clusters=[np.nan, 7.0, np.nan])
+    assert missing.cluster_numbers.tolist() == [0, 1, 0]
+
+
+def test_items_without_names_keep_their_numbers():
+    few, many = Ballots.from_pairs([0], [1]), Ballots.from_pairs([11, 2], [10, 0])
+    for both in (few + many, many + few, Ballots.from_blocks([few, many])):
+        assert not both.is_named
+        assert both.n_items == 12
+    assert (few + many).items.tolist() == [0, 1, 11, 10, 2, 0]
+    named = Ballots.from_pairs(["tea"], ["milk"])
+    for mixed in (
+        few + named + many,
+        many + (named + few),
+        Ballots.from_blocks([named, few, many]),
+    ):
+        assert mixed.names == (*map(str, range(12)), "milk", "tea")
 
 
 def test_ballots_that_say_nothing_are_counted_too():
@@ -241,6 +292,7 @@ def test_half_lives():
         (lambda: Ballots.from_orders([[0, []]]), "no empty ranking or tie"),
         (lambda: Ballots.from_orders([[0, 1, 0]]), "'0' is listed twice, at index 0"),
         (lambda: Ballots.from_orders([["a", 1]]), "numbers or names, not both, got 1"),
+        (lambda: Ballots.from_orders([["a", None]]), "numbers or names, not both, got None"),
         (lambda: Ballots.from_orders([["a", "b"]], names=["a", "c"]), "unknown item 'b'"),
         (lambda: Ballots.from_orders([[0, 1]], names=["a", "a"]), "must be unique"),
         (lambda: Ballots.from_orders([[0, 5]], n_items=3), "items from 0 to 2, got 5"),

@@ -435,7 +435,7 @@ def test_slices_and_parts():
     }
     part = slices["math"]
     assert (part.names, part.first.tolist(), part.second.tolist()) == (("x", "z"), [1], [0])
-    assert battles.clusters.tolist() == [0, 1, 0, 1]
+    assert battles.clusters.tolist() == ["p", "q", "p", "q"]
     assert repr(part) == "Battles(1 of 2 competitors)"
     with pytest.raises(ValueError, match="rows: expected at least one battle, got none"):
         battles.take(np.zeros(4, bool))

@@ -290,10 +290,23 @@ def test_ties_are_broken_at_random_in_the_bootstrap():
     assert (exact.replicates == consensus(voters()).bootstrap(20, rng=0).replicates).all()
 
 
+@pytest.mark.parametrize("weight", [0.9, 2.5])
+def test_a_ballot_with_a_weight_is_drawn_as_one(weight):
+    orders = [[0, 1, 2]] * 40 + [[1, 0, 2]] * 15 + [[2, 1, 0]] * 5
+    usual = consensus(orders).bootstrap(200, rng=0)
+    weighted = consensus(orders, weights=np.full(60, weight)).bootstrap(200, rng=0)
+    assert (weighted.replicates == usual.replicates).all()
+
+
 def test_clusters_are_drawn_whole():
     ballots = Ballots.from_orders([[0, 1], [0, 1], [1, 0]], clusters=["v", "v", "w"])
     firm = consensus(ballots).bootstrap(600, rng=0)
     assert abs(firm.kept[0] - 0.75) < 0.08  # unless both draws are w
+    # Nobody is drawn who is not there any more, or whose ballots were never cast.
+    more = ballots + Ballots.from_orders([[1, 0]] * 9, clusters=list("abcdefghi"))
+    there = np.arange(12) < 3
+    for left in (more.take(there), Ballots.of(more, weights=there.astype(float))):
+        assert (consensus(left).bootstrap(600, rng=0).kept == firm.kept).all()
     with pytest.raises(ValueError, match="by: the ballots have no clusters"):
         consensus(voters()).bootstrap(10, by="cluster")
 

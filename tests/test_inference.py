@@ -9,7 +9,7 @@ import pytest
 from naive_davidson import chance
 from scipy import optimize, stats
 
-from permdist import Ballots, PlackettLuce
+from permdist import Ballots, DavidsonLuce, PlackettLuce
 from permdist.inference import Normal, PseudoWins, Ridge, team_features
 from permdist.inference import likelihood as likelihood_module
 from permdist.inference.duels import Duels
@@ -198,6 +198,136 @@ def test_weights_are_counts():
     factor = len(repeated) / (len(repeated) - 1.0)  # clusters of one each
     expected = factor * counted.covariance("sandwich")
     assert single.covariance("sandwich") == pytest.approx(expected, rel=1e-8)
+
+
+KINDS = ("observed", "penalized", "sandwich", "bootstrap")
+
+
+def errors_of(ballots, prior=None):
+    """Return the errors of all kinds; the bootstrap is drawn ballot by ballot, or by clusters."""
+    fit = fit_ballots(ballots, ballots.tie_sizes, prior=prior)
+    fit.bootstrap(40)
+    return np.array([fit.standard_errors(kind) for kind in KINDS])
+
+
+def casts(rng, number=150):
+    """Return rankings and contests with ties, many of them equal, as lists."""
+    kinds = [[0, 1, 2, 3], [1, 0, 3, 2], [3, 2, 1, 0], [[0, 2], 1], [2, [3, 1]], [0, 3], [1, 2, 0]]
+    return [kinds[kind] for kind in rng.integers(len(kinds), size=number)]
+
+
+def made(cast, **given):
+    return Ballots.from_orders(cast, n_items=4, subset=True, **given)
+
+
+@pytest.mark.parametrize("values", [[1.0], [1.0, 2.0, 3.0], [0.5], [0.5, 1.0, 1.37, 2.0, 2.5]])
+def test_errors_do_not_depend_on_how_ballots_are_written(values):
+    rng = np.random.default_rng(4)
+    cast = casts(rng)
+    weights = rng.choice(values, len(cast))
+    ballots = made(cast, weights=weights)
+    expected = errors_of(ballots, 0.1)
+    half = np.arange(len(cast)) < 70
+    blocks = [ballots.take(half), ballots.take(~half)]
+    # Whole weights are counts, so that a ballot may as well stand there so often.
+    counts = np.where(weights == np.floor(weights), weights, 1.0).astype(int)
+    split = np.repeat(np.arange(len(cast)), counts)
+    none = dataclasses.replace(made([[[0, 1, 2, 3]], [0, 1]]), weights=np.zeros(2))
+    encodings = {
+        "merged": ballots.merged(),
+        "+": blocks[0] + blocks[1],
+        "merged +": blocks[0].merged() + blocks[1].merged(),
+        "blocks": Ballots.from_blocks(blocks),
+        "merged blocks": Ballots.from_blocks([block.merged() for block in blocks]),
+        "split": made([cast[k] for k in split], weights=(weights / counts)[split]),
+        "weight 0": ballots + none,
+    }
+    for name, encoded in encodings.items():
+        np.testing.assert_allclose(errors_of(encoded, 0.1), expected, rtol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], [0.5, 1.0, 1.37]])
+def test_errors_by_clusters_do_not_depend_on_how_these_are_written(values):
+    rng = np.random.default_rng(5)
+    cast = casts(rng)
+    weights, voter = rng.choice(values, len(cast)), rng.integers(30, size=len(cast))
+    expected = errors_of(made(cast, weights=weights, clusters=voter), 0.1)
+    text = np.array([f"voter {k}" for k in voter])
+    half = np.arange(len(cast)) < 70
+    parts = [
+        made([one for one, kept in zip(cast, which, strict=True) if kept],
+             weights=weights[which], clusters=text[which])
+        for which in (half, ~half)
+    ]  # fmt: skip
+    copies = np.where(weights == 2.0, 2, 1)
+    split = np.repeat(np.arange(len(cast)), copies)
+    nobody = made([[1, 0]], weights=[1.0], clusters=["nobody"])
+    whole = made(cast, weights=weights, clusters=text)
+    encodings = {
+        "text": whole,
+        "objects": made(cast, weights=weights, clusters=text.astype(object)),
+        "+": parts[0] + parts[1],
+        "+ of numbers and text": made(cast[:70], weights=weights[:70], clusters=voter[:70])
+        + made(cast[70:], weights=weights[70:], clusters=list(map(str, voter[70:]))),
+        "split": made(
+            [cast[k] for k in split], weights=(weights / copies)[split], clusters=text[split]
+        ),
+        "take": (whole + nobody).take(np.arange(len(cast) + 1) < len(cast)),
+        "weight 0": whole + dataclasses.replace(nobody, weights=np.zeros(1)),
+    }
+    for name, encoded in encodings.items():
+        np.testing.assert_allclose(errors_of(encoded, 0.1), expected, rtol=1e-6, err_msg=name)
+
+
+def test_the_sandwich_is_the_sum_over_ballots_as_they_were_given():
+    rng = np.random.default_rng(6)
+    ballots = made(casts(rng), weights=rng.choice([0.5, 2.0, 2.5], 150))
+    fit = fit_ballots(ballots, (2,))
+    each = Likelihood(ballots, (2,)).slopes(fit.parameters).toarray()
+    counts = np.where(ballots.weights == 2.0, 2.0, ballots.weights**2)
+    np.testing.assert_allclose(
+        fit.likelihood.spread(fit.parameters), (counts * each.T) @ each, rtol=1e-9, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("weight", [0.5, 1.37, 2.5, "between"])
+@pytest.mark.parametrize("kind", ["pairs", "rankings"])
+def test_the_bootstrap_draws_ballots_that_were_merged_one_by_one(weight, kind):
+    rng = np.random.default_rng(7)
+    orders = PlackettLuce([1.0, 0.5, 0.0, -1.0]).sample(600, rng=1)
+    weights = rng.uniform(0.5, 1.5, 600) if weight == "between" else np.full(600, weight)
+    if kind == "pairs":
+        fit = PlackettLuce.fit_pairs(orders[:, 1], orders[:, 2], weights=weights).fit_result
+    else:
+        fit = PlackettLuce.fit(orders, weights=weights).fit_result
+    fit.bootstrap(300)
+    np.testing.assert_allclose(
+        fit.standard_errors("bootstrap"), fit.standard_errors("sandwich"), rtol=0.2
+    )
+
+
+@pytest.mark.parametrize("model", [PlackettLuce, DavidsonLuce])
+def test_ballots_without_weight_were_never_cast(model):
+    strict = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 2, 1]]
+    expected = model.fit(strict)
+    ties = [[[0, 1], 2], [[0, 1, 2]]]
+    weights, later = [1.0] * 4 + [0.0] * 2, [0.0] * 4 + [1e9] * 2
+    everything, offset = Ballots.from_orders(strict + ties), np.zeros((6, 3))
+    for options in ({}, {"offset": offset}, {"times": later, "half_life": 1.0}):
+        found = model.fit(everything, weights=weights, **options)
+        np.testing.assert_allclose(found.scores, expected.scores, atol=1e-9)
+        assert len(found.fit_result.ties) == 0
+        assert np.isfinite(found.fit_result.log_likelihood)
+    with pytest.raises(ValueError, match="offset: expected 6 rows, got 4"):
+        model.fit(everything, weights=weights, offset=offset[:4])
+
+
+@pytest.mark.parametrize("age", [99.0, 101.0, 2000.0])
+def test_ballots_that_have_faded_to_nothing(age):
+    strict = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 2, 1]]
+    found = DavidsonLuce.fit([*strict, [[0, 1], 2]], times=[age] * 4 + [0.0], half_life=1.0)
+    np.testing.assert_allclose(found.scores, DavidsonLuce.fit(strict).scores, atol=1e-9)
+    assert len(found.ties) == (age < 100.0)
 
 
 def test_clusters_of_copies_double_the_variance():

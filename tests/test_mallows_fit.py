@@ -6,9 +6,18 @@ import naive
 import numpy as np
 import pytest
 
-from permdist import Mallows, rankings
-from permdist.ballots import Ballots
-from permdist.distributions import NotExactError
+from permdist import (
+    Ballots,
+    DavidsonLuce,
+    GaussianScores,
+    GeneralizedMallows,
+    Mallows,
+    Mixture,
+    PlackettLuce,
+    posterior,
+    rankings,
+)
+from permdist.distributions import NotExactError, compare_families
 
 EVERY = pytest.mark.parametrize("distance", sorted(rankings.DISTANCES))
 
@@ -108,3 +117,27 @@ def test_centers_by_assignment_of_many_items():
 )
 def test_mistakes_are_named(make, error, message):
     naive.refuses(make, error, message)
+
+
+CLUSTERED = Ballots.of([[0, 1, 2], [1, 0, 2], [2, 0, 1], [0, 1, 2]], clusters=list("aabb"))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: Mallows.fit(CLUSTERED),
+        lambda: GeneralizedMallows.fit(CLUSTERED),
+        lambda: Mixture.fit(CLUSTERED, k=2),
+        lambda: compare_families(CLUSTERED),
+        *(
+            lambda family=family: posterior.sample(family, CLUSTERED, 1.0)
+            for family in (PlackettLuce, DavidsonLuce, GaussianScores, Mixture)
+        ),
+        lambda: posterior.sample(Mallows, CLUSTERED),
+        lambda: posterior.sample(GeneralizedMallows, CLUSTERED),
+        lambda: posterior.sample(PlackettLuce.fit(CLUSTERED), prior=1.0),
+    ],
+)
+def test_clusters_are_refused_where_nothing_takes_them_into_account(call):
+    with pytest.raises(ValueError, match=r"clusters: .* as independent.*clusters=None"):
+        call()

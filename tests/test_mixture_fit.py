@@ -8,8 +8,12 @@ import pytest
 
 from permdist import Ballots, GaussianScores, Mallows, Mixture, PlackettLuce
 from permdist.distributions import Distribution
-from permdist.distributions.mixture_families import MallowsFamily, PlackettLuceFamily
-from permdist.distributions.mixture_fit import State, improved, seeds
+from permdist.distributions.mixture_families import (
+    MallowsFamily,
+    PlackettLuceFamily,
+    different_ballots,
+)
+from permdist.distributions.mixture_fit import State, folds_of, improved, seeds
 from permdist.rankings import TopK
 
 ONE, OTHER = np.array([1.5, 0.5, -0.5, -1.5]), np.array([-2.0, 0.2, 0.3, 1.5])
@@ -113,6 +117,17 @@ def test_the_number_of_groups_is_chosen(ballots):
         assert model.fit_result.criteria[1] * (-1) ** (criterion == "cv") > (
             model.fit_result.criteria[2] * (-1) ** (criterion == "cv")
         )
+
+
+@pytest.mark.parametrize("weight", [0.5, 1.37])
+def test_parts_are_of_ballots_whatever_they_weigh(weight):
+    orders = PlackettLuce([1.0, 0.0, -1.0]).sample(40, rng=0)
+    usual, weighted = (
+        different_ballots(Ballots.of(orders, weights=weights))
+        for weights in (None, np.full(40, weight))
+    )
+    parts = [folds_of(each, 4, np.random.default_rng(1)) for each in (usual, weighted)]
+    np.testing.assert_allclose(np.array(parts[1]), weight * np.array(parts[0]))
 
 
 def test_one_component_is_the_plain_fit(ballots):

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
-from permdist import strategies
+from permdist import Ballots, Mallows, Mixture, strategies
 from permdist.distributions import PlackettLuce
-from permdist.rankings import TopK, enumerate_orders
+from permdist.rankings import BucketOrder, TopK, enumerate_orders
 
 MODELS = st.one_of(
     strategies.plackett_luces(min_items=2, max_items=6),
@@ -69,6 +69,32 @@ def test_gradients_of_expectations(measure, query):
     )
     assert ours == pytest.approx(quotient, abs=1e-8)
     assert ours.sum() == pytest.approx(0.0, abs=1e-12)
+
+
+def test_lists_of_unequal_length_and_ballots_have_one_answer_each():
+    model = PlackettLuce([0.5, -1.0, 2.0, 0.0], names=["a", "b", "c", "d"])
+    lists = [[2, 0, 1, 3], [3, 1], [1, 2, 0]]
+    for subset in (True, False):
+        ballots = Ballots.of(lists, subset=subset, names=model.names, clusters=[0, 0, 1])
+        both = lists, ballots, [np.array(each) for each in lists]
+        for method in (model.log_prob, model.log_prob_gradient):
+            expected = np.stack([method(each, subset=subset) for each in lists])
+            for given_ones in both:
+                found = method(given_ones, subset=subset)
+                np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+    tops = [TopK([2], 4), TopK([0, 3], 4)]
+    for method in (model.log_prob, model.log_prob_gradient):
+        np.testing.assert_allclose(method(tops), [method(top) for top in tops], rtol=1e-12)
+        order = BucketOrder.from_order([2, 0, 1, 3])
+        np.testing.assert_allclose(method(order), method([2, 0, 1, 3]), rtol=1e-12)
+        with pytest.raises(ValueError, match=r"got 2 item\(s\) in ranking 1; pass subset=True"):
+            method(lists)
+    with pytest.raises(ValueError, match="expected no probability of 0, got ties"):
+        model.log_prob_gradient([[[0, 1], 2, 3]])
+    mixed = Mixture([model, Mallows([0, 1, 2, 3], 0.5, names=model.names)], [0.5, 0.5])
+    for orders, subset in ((lists, True), (lists, False), (tops, None)):
+        each = [mixed.log_prob(one, subset=subset) for one in orders]
+        np.testing.assert_allclose(mixed.log_prob(orders, subset=subset), each, rtol=1e-12)
 
 
 def test_gradients_refuse_what_they_cannot_do():

@@ -182,6 +182,27 @@ def test_prior_alone():
     assert ties.draws[..., 2].std() == pytest.approx(0.5, rel=0.1)
 
 
+def test_ballots_without_weight_were_never_cast():
+    lists = [[0, 1, 2], [1, 2, 0], [[0, 1], 2], [[0, 1, 2]]]
+    cast = problem_of(DavidsonLuce, lists[:3], 1.0)
+    data = Ballots.of(lists, weights=[1, 1, 1, 0], times=[5e3, 5e3, 5e3, 5e3])
+    faded = Ballots.of(lists, times=[5e3, 5e3, 5e3, 0.0])
+    offset = np.zeros((4, 3))
+    for given, options in (
+        (data, {}),
+        (data, {"offset": offset}),
+        (data, {"half_life": 1.0, "offset": offset}),
+        (faded, {"half_life": 1.0}),
+    ):
+        found = problem_of(DavidsonLuce, given, 1.0, **options)
+        at = np.array([0.3, -0.1, -0.2, -0.4])
+        assert found.n_parameters == 4
+        each = found.log_likelihood(at[None])
+        assert each == pytest.approx(cast.log_likelihood(at[None]), abs=1e-12)
+        inside = at[None, :3]
+        assert found.log_density(inside) == pytest.approx(cast.log_density(inside), abs=1e-12)
+
+
 def test_a_single_ballot():
     basis = centered_basis(3)
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from permdist._check import finite, frozen
 from permdist._ragged import pointers, rows_of
-from permdist._text import aligned, hint, plural
+from permdist._text import aligned, as_text, hint, plural
 from permdist.ballots import reading
-from permdist.ballots.blocks import merge_blocks, whole
+from permdist.ballots.blocks import joint_names, merge_blocks, whole
 from permdist.ballots.flat import edges_of, entries_of, equal_rows, ever_of
 from permdist.ballots.makers import Makers
 from permdist.ballots.rankings import check_weights
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
     from permdist._typing import BoolArray, FloatArray, IntArray
 
+# Whole weights from here on cannot be told from others.
+LARGEST_COUNT = 2.0**53
+# What two collections both have or both lack.
+_SHARED = ("clusters", "times", "features")
 # Equal ballots are looked for in tables of up to this many entries.
 MOST_ENTRIES = 30_000_000
 
@@ -51,11 +56,13 @@ class Ballots(Makers, BallotsView):
     ballot : array of int, shape (records,)
         The ballot that a record belongs to, in increasing order.
     weights : array of float, shape (ballots,)
-        How often each ballot was cast.
+        A whole number says how often the ballot was cast; any other number is the importance of
+        a single ballot. See the notes.
     names : tuple of str
         The names of the items; their numbers if they have none.
-    clusters : array of int, shape (ballots,), optional
-        Ballots of one cluster (a voter's, say) need not be independent.
+    clusters : array of labels, shape (ballots,), optional
+        Ballots of one cluster (a voter's, say) need not be independent. Equal labels are the
+        same cluster, also where ballots are added up.
     times : array of float, shape (ballots,), optional
         When each ballot was cast; ``time=COLUMN`` of `permdist.data.load_battles`.
     features : array of float, shape (len(items), q), optional
@@ -63,6 +70,17 @@ class Ballots(Makers, BallotsView):
     feature_names : tuple of str
     time_unit : str
         ``"days"`` where the times were dates or Unix times, empty for other numbers.
+    unit_weights : array of float, shape (ballots,), optional
+        The weight of one of the equal ballots that an entry stands for, as `merged` sets it. By
+        default 1 where the weight is a whole number, and else the weight.
+
+    Notes
+    -----
+    What is independent, and drawn by the bootstrap, is a ballot as it was given: the weight 3
+    stands for three ballots of weight 1, and the weight 2.5 for one ballot that counts 2.5 times
+    in the likelihood. So errors of the kinds ``"sandwich"`` and ``"bootstrap"`` do not depend on
+    the unit of weights that are not whole, and do not change when equal ballots are counted
+    together. With clusters, all ballots of one cluster together are what is independent.
 
     Examples
     --------
@@ -85,11 +103,12 @@ class Ballots(Makers, BallotsView):
     ballot: IntArray
     weights: FloatArray
     names: tuple[str, ...]
-    clusters: IntArray | None = None
+    clusters: Any = None
     times: FloatArray | None = None
     features: FloatArray | None = None
     feature_names: tuple[str, ...] = ()
     time_unit: str = ""
+    unit_weights: FloatArray | None = None
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -151,6 +170,7 @@ class Ballots(Makers, BallotsView):
             changes["names"] = reading.check_names(names, ballots.n_items)
         if weights is not None:
             changes["weights"] = check_weights(weights, ballots.n_ballots)
+            changes["unit_weights"] = None
         return dataclasses.replace(
             ballots, **changes, **reading.per_ballot(ballots.n_ballots, clusters, times)
         )
@@ -203,6 +223,33 @@ class Ballots(Makers, BallotsView):
         """The weight of each record's ballot, shape (records,)."""
         return self.weights[self.ballot]
 
+    def units(self) -> tuple[IntArray, FloatArray]:
+        """Return how many ballots each entry stands for, and the weight of one of them.
+
+        Returns
+        -------
+        counts : array of int, shape (ballots,)
+            0 where the weight is 0.
+        unit_weights : array of float, shape (ballots,)
+
+        Examples
+        --------
+        >>> Ballots.from_pairs([0, 0, 0], [1, 1, 1], weights=[3, 2.5, 0]).units()
+        (array([3, 1, 0]), array([1. , 2.5, 1. ]))
+        """
+        unit = self.unit_weights
+        if unit is None:
+            whole = (self.weights == np.floor(self.weights)) & (self.weights < LARGEST_COUNT)
+            unit = np.where(whole, 1.0, self.weights)
+        return np.rint(self.weights / unit).astype(np.int64), unit
+
+    @cached_property
+    def cluster_numbers(self) -> IntArray:
+        """The number of each ballot's cluster, from 0 in the order of their first ballots."""
+        import pandas as pd
+
+        return pd.factorize(self.clusters, use_na_sentinel=False)[0].astype(np.int64)
+
     def counts(self) -> FloatArray:
         """Return how often each item was an alternative, with weights, shape (n,)."""
         at = np.repeat(self.record_weights, np.diff(self.ptr))
@@ -230,7 +277,7 @@ class Ballots(Makers, BallotsView):
             + (f", of up to {self.largest_tie} items" if tied.any() else ""),
         }
         if self.clusters is not None:
-            rows["clusters"] = f"{len(np.unique(self.clusters)):,}"
+            rows["clusters"] = f"{int(self.cluster_numbers.max()) + 1:,}"
         if self.features is not None:
             rows["covariates"] = ", ".join(self.feature_names)
         return aligned(rows)
@@ -241,10 +288,14 @@ class Ballots(Makers, BallotsView):
     # ---- others made from them ---------------------------------------------------------------
 
     def __add__(self, other: Ballots) -> Ballots:
-        """Return the ballots of both; names decide which items are the same."""
+        """Return the ballots of both; names decide which items are the same.
+
+        Items without names are numbered alike in both and come first. Clusters with equal labels
+        are the same cluster.
+        """
         if not isinstance(other, Ballots):
             return NotImplemented
-        for what in ("clusters", "times", "features"):
+        for what in _SHARED:
             if (getattr(self, what) is None) != (getattr(other, what) is None):
                 raise ValueError(f"ballots: only one of the two has {what}")
         if self.time_unit != other.time_unit:
@@ -255,14 +306,16 @@ class Ballots(Makers, BallotsView):
             )
         mine, theirs = self, other
         if self.names != other.names:
-            names = tuple(sorted({*self.names, *other.names}))
+            names = joint_names(self.names, other.names)
             mine, theirs = self.renamed(names), other.renamed(names)
         shared: dict[str, Any] = {
             what: None
             if getattr(self, what) is None
-            else np.concatenate([getattr(self, what), getattr(other, what)])
-            for what in ("clusters", "times", "features")
+            else np.concatenate(_alike(getattr(self, what), getattr(other, what)))
+            for what in _SHARED
         }
+        if self.unit_weights is not None or other.unit_weights is not None:
+            shared["unit_weights"] = np.concatenate([self.units()[1], other.units()[1]])
         return Ballots(
             items=np.concatenate([mine.items, theirs.items]),
             ptr=np.concatenate([mine.ptr, mine.ptr[-1] + theirs.ptr[1:]]),
@@ -375,6 +428,7 @@ class Ballots(Makers, BallotsView):
             clusters=None if self.clusters is None else self.clusters[present],
             times=None if self.times is None else self.times[present],
             features=None if self.features is None else self.features[entries],
+            unit_weights=None if self.unit_weights is None else self.unit_weights[present],
         )
 
     def bucket_of_entry(self) -> IntArray:
@@ -389,6 +443,7 @@ class Ballots(Makers, BallotsView):
     def merged(self) -> Ballots:
         """Return different ballots only, with their weights added up.
 
+        Ballots whose weights are different numbers, not whole, are different; see `units`.
         Ballots with clusters, times or features stay as they are.
         """
         if any(each is not None for each in (self.clusters, self.times, self.features)):
@@ -397,14 +452,16 @@ class Ballots(Makers, BallotsView):
         longest, most = int(np.diff(self.ptr).max()), int(np.diff(self.stages).max())
         if len(self.ballot) != self.n_ballots or number * (longest + most) > MOST_ENTRIES:
             return merge_blocks([self])
-        first, which = equal_rows(self, longest, most)
+        counts, unit = self.units()
+        first, which = equal_rows(self, longest, most, unit)
         if len(first) == number:
             return self
         mask = np.zeros(number, np.bool_)
         mask[first] = True
-        kept = self.take(mask)
         return dataclasses.replace(
-            kept, weights=np.bincount(which, self.weights).astype(np.float64)
+            self.take(mask),
+            weights=np.bincount(which, counts) * unit[first],
+            unit_weights=None if (unit == 1.0).all() else unit[first],
         )
 
     def ever(self) -> tuple[BoolArray, BoolArray]:
@@ -420,6 +477,14 @@ class Ballots(Makers, BallotsView):
         return edges_of(
             self.items, self.ptr, self.sizes, self.stages, self.signs, self.record_weights
         )
+
+
+def _alike(one: Any, two: Any) -> tuple[Any, Any]:
+    """Return labels of both as text where one of them has numbers and the other does not."""
+    if one.dtype.kind == two.dtype.kind or {one.dtype.kind, two.dtype.kind} <= set("iuf"):
+        return one, two
+    texts = [np.array(list(map(as_text, each.tolist())), object) for each in (one, two)]
+    return texts[0], texts[1]
 
 
 def find_item(item: int | str, names: Sequence[str]) -> int:

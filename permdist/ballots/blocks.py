@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, takewhile
+from itertools import count as counting
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 # Why ballots that carry these cannot be counted together.
 NOT_COUNTED = {
-    "clusters": "clusters are numbered within each block",
+    "clusters": "ballots of two clusters are different",
     "times": "a time makes every ballot different",
     "features": "covariates make every ballot different",
 }
@@ -113,13 +114,13 @@ class Tally:
         self._names: list[str] = []  # in the order of their numbers here
         self._place: dict[str, int] = {}
         self._last: tuple[str, ...] | None = None
-        self._numbered, self._alike = True, True
+        self._alike = True
         # What is known of each different ballot, with room for more: alternatives, sizes of
-        # buckets; sign and ends of each record; weight and last record of each ballot.
+        # buckets; sign and ends of each record; number, weight and last record of each ballot.
         self._items, self._sizes = np.empty(0, np.int64), np.empty(0, np.int64)
         self._signs = np.empty(0)
         self._ends = np.empty((0, 2), np.int64)  # of a record in items and in sizes
-        self._weights = np.empty(0)
+        self._counts, self._units = np.empty(0, np.int64), np.empty(0)
         self._records = np.empty(0, np.int64)  # the record after the last one of a ballot
         self._table = np.full((2**10, 2), -1, np.int64)  # code and number of a ballot
         self._used = np.zeros(4, np.int64)  # items, sizes, records, ballots
@@ -143,7 +144,9 @@ class Tally:
         records = pointers(np.bincount(block.ballot, minlength=block.n_ballots))
         _sort_buckets(items, block.ptr, block.sizes, block.stages)
         done = 0
-        given = (items, block.ptr, block.sizes, block.stages, block.signs, records, block.weights)
+        arrays = (items, block.ptr, block.sizes, block.stages, block.signs, records)
+        counts, units = block.units()
+        given = (*arrays, counts, units)
         while True:
             done = _count(
                 *given,
@@ -153,7 +156,8 @@ class Tally:
                 self._signs,
                 self._ends,
                 self._records,
-                self._weights,
+                self._counts,
+                self._units,
                 self._table,
                 self._used,
             )
@@ -171,11 +175,12 @@ class Tally:
         items, sizes = self._items[:n_items].copy(), self._sizes[:n_sizes].copy()
         ptr, stages = (np.r_[0, self._ends[:n_records, column]] for column in range(2))
         names = tuple(self._names)
-        if not self._numbered and not self._alike:
-            names = tuple(sorted(names))
+        if not self._alike:
+            names = joint_names(names)
             place = {name: number for number, name in enumerate(names)}
             items = np.array([place[name] for name in self._names], dtype=np.int64)[items]
             _sort_buckets(items, ptr, sizes, stages)
+        units = self._units[:n_ballots].copy()
         return Ballots(
             items=items,
             ptr=ptr,
@@ -185,23 +190,19 @@ class Tally:
             ballot=np.repeat(
                 np.arange(n_ballots), np.diff(self._records[:n_ballots], prepend=np.int64(0))
             ),
-            weights=self._weights[:n_ballots].copy(),
+            weights=self._counts[:n_ballots] * units,
             names=self._last if self._alike and self._last is not None else names,
+            unit_weights=None if (units == 1.0).all() else units,
         )
 
     def _numbers(self, names: tuple[str, ...]) -> IntArray | None:
         """Return the numbers here of a block's items; None where they are the same."""
         if self._last is None:
             self._names, self._last = list(names), names
-            self._numbered = _are_numbers(names)
             return None
         if self._alike and (names is self._last or names == self._last):
             return None
         self._alike = False
-        if self._numbered and _are_numbers(names):
-            self._names = list(names) if len(names) > len(self._names) else self._names
-            return None
-        self._numbered = False
         if len(self._place) < len(self._names):
             self._place = {name: number for number, name in enumerate(self._names)}
         for name in names:
@@ -216,11 +217,12 @@ class Tally:
         self._items, self._sizes = _wider(self._items, room), _wider(self._sizes, buckets)
         more = most_records + len(self._signs) // 2 + 2**12
         self._signs, self._ends = _wider(self._signs, more), _wider(self._ends, more)
-        more = len(self._weights) // 2 + 2**12
-        self._weights, self._records = _wider(self._weights, more), _wider(self._records, more)
+        more = len(self._counts) // 2 + 2**12
+        self._counts, self._records = _wider(self._counts, more), _wider(self._records, more)
+        self._units = _wider(self._units, more)
         # At most half of the table is in use.
         size = len(self._table)
-        while size < 2 * len(self._weights):
+        while size < 2 * len(self._counts):
             size *= 2
         if size > len(self._table):
             table = np.full((size, 2), -1, np.int64)
@@ -228,8 +230,17 @@ class Tally:
             self._table = table
 
 
-def _are_numbers(names: tuple[str, ...]) -> bool:
-    return all(name == str(number) for number, name in enumerate(names))
+def joint_names(*names: Iterable[str]) -> tuple[str, ...]:
+    """Return all names: 0, 1, 2, ..., as items without names are called, then the others, sorted.
+
+    Examples
+    --------
+    >>> joint_names(("tea", "milk"), ("0", "1", "2"))
+    ('0', '1', '2', 'milk', 'tea')
+    """
+    union = set().union(*names)
+    numbers = tuple(takewhile(union.__contains__, map(str, counting())))
+    return numbers + tuple(sorted(union.difference(numbers)))
 
 
 def _wider(array: Any, more: int) -> Any:
@@ -285,14 +296,16 @@ def _count(
     stages: IntArray,
     signs: FloatArray,
     records: IntArray,
-    weights: FloatArray,
+    counts: IntArray,
+    units: FloatArray,
     done: int,
     known_items: IntArray,
     known_sizes: IntArray,
     known_signs: FloatArray,
     known_ends: IntArray,
     known_records: IntArray,
-    known_weights: FloatArray,
+    known_counts: IntArray,
+    known_units: FloatArray,
     table: IntArray,
     used: IntArray,
 ) -> int:
@@ -303,17 +316,19 @@ def _count(
     different ones; -1 where there is none.
     """
     mask = len(table) - 1
-    for ballot in range(done, len(weights)):
+    bits = units.view(np.int64)
+    for ballot in range(done, len(counts)):
         first, last = records[ballot], records[ballot + 1]
         low, high = ptr[first], ptr[last]
         bottom, top = stages[first], stages[last]
         pair = last - first == 1 and high - low == 2 and top - bottom == 1 and signs[first] > 0.0
+        pair = pair and units[ballot] == 1.0
         if pair and items[low] < HALF and items[low + 1] < HALF:
             # The code of a contest of two is negative and says all; those of others do not.
             code = (-items[low] - 1) * 2 * HALF + 2 * items[low + 1] + sizes[bottom] - 1
         else:
             pair = False
-            code = last - first
+            code = last - first + bits[ballot]
             for row in range(first, last):
                 code = code * 1000003 + (ptr[row + 1] - ptr[row])
                 code = code * 1000003 + (1 if signs[row] > 0.0 else 2)
@@ -332,6 +347,7 @@ def _count(
                 start = known_ends[record - 1, 0] if record > 0 else 0
                 begin = known_ends[record - 1, 1] if record > 0 else 0
                 same = known_records[found] - record == last - first
+                same = same and known_units[found] == units[ballot]
                 for row in range(first, last):
                     if not same:
                         break
@@ -354,14 +370,14 @@ def _count(
             at = (at + 1) & mask
             found = table[at, 1]
         if found >= 0:
-            known_weights[found] += weights[ballot]
+            known_counts[found] += counts[ballot]
             continue
         start, begin, record, new = used
         if (
             start + high - low > len(known_items)
             or begin + top - bottom > len(known_sizes)
             or record + last - first > len(known_signs)
-            or new + 1 > len(known_weights)
+            or new + 1 > len(known_counts)
             or 2 * (new + 1) > len(table)
         ):
             return ballot
@@ -374,8 +390,8 @@ def _count(
             known_ends[record + row - first, 0] = start + ptr[row + 1] - low
             known_ends[record + row - first, 1] = begin + stages[row + 1] - bottom
         known_records[new] = record + last - first
-        known_weights[new] = weights[ballot]
+        known_counts[new], known_units[new] = counts[ballot], units[ballot]
         table[at, 0], table[at, 1] = code, new
         used[0], used[1] = start + high - low, begin + top - bottom
         used[2], used[3] = record + last - first, new + 1
-    return len(weights)
+    return len(counts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from permdist._typing import FloatArray
+    from permdist.ballots.ballots import Ballots
+
+# Weights are far below the rounding of any sum that matters beyond so many half-lives.
+OLDEST = 100.0
 
 DAYS = "days"
 DAY = 86_400.0
@@ -96,7 +100,8 @@ def fading(times: FloatArray | None, half_life: float | None) -> FloatArray | No
     ----------
     times : array of float, shape (ballots,), or None
     half_life : float or None
-        In the unit of the times; the latest ballot counts as 1.
+        In the unit of the times; the latest ballot counts as 1, those that are `OLDEST` half-lives
+        older count nothing.
 
     Examples
     --------
@@ -114,4 +119,29 @@ def fading(times: FloatArray | None, half_life: float | None) -> FloatArray | No
             "half_life: expected ballots with times; pass times= to fit or Ballots, or time=COLUMN "
             "to load_battles"
         )
-    return np.exp2((times - times.max()) / value)
+    age = (times.max() - times) / value
+    return np.where(age < OLDEST, np.exp2(-age), 0.0)
+
+
+def cast_ballots(
+    ballots: Ballots, half_life: float | None = None, offset: Any = None
+) -> tuple[Ballots, Any]:
+    """Return the ballots that count, and their offset: those of weight 0 were never cast.
+
+    Parameters
+    ----------
+    ballots : Ballots
+    half_life : float or None
+        As in `fading`.
+    offset : array of float, shape (n,) or (ballots, n), or None
+    """
+    cast = ballots.weights > 0.0
+    if half_life is not None and ballots.times is not None:
+        cast[cast] = np.asarray(fading(ballots.times[cast], half_life)) > 0.0
+    if cast.all():
+        return ballots, offset
+    if np.ndim(offset) == 2:
+        if len(offset) != len(cast):
+            raise ValueError(f"offset: expected {len(cast)} rows, got {len(offset)}")
+        offset = np.asarray(offset)[cast]
+    return ballots.take(cast), offset

@@ -14,14 +14,21 @@ if TYPE_CHECKING:
     from permdist.ballots.ballots import Ballots
 
 
-def equal_rows(ballots: Ballots, longest: int, most: int) -> tuple[IntArray, IntArray]:
-    """Return the first of each kind of record, and the kind of every record."""
+def equal_rows(
+    ballots: Ballots, longest: int, most: int, values: FloatArray
+) -> tuple[IntArray, IntArray]:
+    """Return the first of each kind of record, and the kind of every record.
+
+    Equal records have equal `values`, shape (records,).
+    """
     number = len(ballots.signs)
-    table = np.full((number, longest + most + 1), -1, dtype=np.int64)
+    table = np.full((number, longest + most + 2), -1, dtype=np.int64)
     owner, bucket = rows_of(ballots.ptr), rows_of(ballots.stages)
     table[owner, np.arange(len(ballots.items)) - ballots.ptr[owner]] = ballots.items
     table[bucket, longest + np.arange(len(ballots.sizes)) - ballots.stages[bucket]] = ballots.sizes
     table[:, -1] = ballots.signs
+    if (values != values[0]).any():
+        table[:, -2] = np.unique(values, return_inverse=True)[1]
     # One number for each row where that is possible: much faster to sort, or to count.
     low = table.min(axis=0)
     spans = table.max(axis=0) - low + 1

@@ -58,7 +58,8 @@ class Makers(ABC):
             The names of the items 0, 1, ...; by default the names that occur, in alphabetical
             order.
         weights : array of float, shape (ballots,), optional
-            How often each ballot was cast.
+            How often each ballot was cast, or its importance where this is no whole number; see
+            `Ballots`.
         clusters : array of shape (ballots,), optional
             Labels of any kind; ballots with one label need not be independent.
         times : array, shape (ballots,), optional
@@ -230,7 +231,8 @@ class Makers(ABC):
         ties : array of bool, shape (contests,), optional
             Contests without a winner.
         weights : array of float, shape (contests,), optional
-            How often each contest had this result.
+            How often each contest had this result, or its importance where this is no whole
+            number; see `Ballots`.
         n_items, names, clusters, times
             As in `from_orders`.
         features : pair of arrays of float, shape (contests, q), optional
@@ -259,7 +261,8 @@ class Makers(ABC):
         ----------
         blocks : iterable of Ballots or Battles
             Names decide which items are the same; items without names are numbered alike in all
-            blocks, and there are as many as in the largest of them. Clusters, times and
+            blocks, and there are as many as in the largest of them. Equal ballots of different
+            weights that are not whole numbers are different ballots. Clusters, times and
             covariates are refused: ballots that have them are not equal. Errors of the kind
             ``"sandwich"`` treat all ballots as independent, then.
 

@@ -63,6 +63,24 @@ def is_item_lists(ballots: Any) -> bool:
     ) and not any(isinstance(item, list | tuple) for entry in listed for item in entry)
 
 
+def are_ballots(orders: Any) -> bool:
+    """Check for rankings that no array of item numbers can hold, of which each has one answer.
+
+    Examples
+    --------
+    >>> are_ballots([[0, 1, 2], [2, 0]]), are_ballots([TopK([2, 0], n_items=3)])
+    (True, True)
+    >>> are_ballots([[0, 1, 2], [2, 0, 1]])
+    False
+    """
+    if not is_item_lists(orders):
+        return True
+    if not isinstance(orders, list | tuple):
+        return isinstance(orders, Collection)
+    lengths = {len(entry) for entry in orders if isinstance(entry, list | tuple | np.ndarray)}
+    return len(lengths) > 1 or any(isinstance(entry, TopK) for entry in orders)
+
+
 def default_to(
     ballots: Collection, weights: ArrayLike | None, names: Sequence[str] | None
 ) -> tuple[ArrayLike, Sequence[str]]:
@@ -251,6 +269,16 @@ def check_penalty(regularization: float) -> float:
     if not 0.0 <= value < np.inf:
         raise ValueError(f"regularization: expected a non-negative number, got {regularization}")
     return value
+
+
+def check_independent(ballots: Ballots, what: str) -> None:
+    """Refuse clusters of ballots where nothing takes them into account."""
+    if ballots.clusters is not None:
+        raise ValueError(
+            f"clusters: {what} takes ballots as independent, and would be too sure of ballots with "
+            "clusters; leave these out, dataclasses.replace(ballots, clusters=None), or fit "
+            "PlackettLuce or DavidsonLuce, whose errors of kind 'sandwich' are made for them"
+        )
 
 
 def check_names(names: Sequence[str] | None, n_items: int) -> list[str] | None:

@@ -372,8 +372,8 @@ def _numbers(
         return numbers, known or _default_names(n)
     if array.dtype.kind not in "OUT":
         raise TypeError(f"{what}: expected item numbers or names, got dtype {array.dtype}")
-    mixed = next((item for item in entries if not isinstance(item, str)), None)
-    if mixed is not None:
+    mixed = next((item for item in entries if not isinstance(item, str)), "")
+    if not isinstance(mixed, str):
         raise TypeError(f"{what}: expected item numbers or names, not both, got {mixed!r}")
     import pandas as pd
 
@@ -451,7 +451,7 @@ def per_ballot(number: int, clusters: ArrayLike | None, times: ArrayLike | None)
         labels = np.asarray(clusters)
         if labels.shape != (number,):
             raise ValueError(f"clusters: expected {number} labels, got shape {labels.shape}")
-        found["clusters"] = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+        found["clusters"] = labels
     if times is not None:
         if np.shape(times) != (number,):
             raise ValueError(f"times: expected {number} times, got shape {np.shape(times)}")

@@ -176,6 +176,10 @@ def rate(
             "--bayes: errors come from the posterior; leave out --errors, --bootstrap and "
             "--prior wins=..."
         )
+    if bayes and cluster is not None:
+        raise ValueError(
+            "--bayes: a posterior takes battles as independent; leave out --cluster, or --bayes"
+        )
     slices: dict[str, Rating] = {}
     failures: dict[str, str] = {}
     if any(suffix[1:] in FILE_TYPES for suffix in data.suffixes):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import choice
-from permdist._text import plural, wrapped
+from permdist._text import plural, visible, wrapped
 from permdist.comparison.bayes import MODELS, Probabilities, check_rope, probabilities
 from permdist.comparison.statistics import (
     TESTS,

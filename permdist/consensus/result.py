@@ -12,6 +12,7 @@ from permdist._check import as_rng, count, frozen
 from permdist._html import Shown
 from permdist._progress import tracked
 from permdist._text import plural, text_table
+from permdist.ballots import cast_ballots
 from permdist.consensus.methods import BY_POSITION, answer, counted, placed_for
 from permdist.inference.bootstrap import resampled
 
@@ -141,9 +142,10 @@ class Consensus(Shown):
     ) -> Consensus:
         """Return the consensus with rankings of resampled ballots, which tell how firm it is.
 
-        Ballots are drawn with replacement, as many as there are, and ranked by the same method.
-        Ties, which the methods break by item number, are broken at random here. So the share of a
-        pair about which the ballots say nothing is one half, not one.
+        Ballots are drawn with replacement, as many as there are (`Ballots.units`), or clusters of
+        them, and ranked by the same method. Ties, which the methods break by item number, are
+        broken at random here. So the share of a pair about which the ballots say nothing is one
+        half, not one.
 
         Parameters
         ----------
@@ -168,7 +170,7 @@ class Consensus(Shown):
         from permdist._check import choice
 
         number, generator = count("replicates", replicates), as_rng(rng)
-        ballots = self.ballots.merged()
+        ballots = cast_ballots(self.ballots)[0].merged()
         by = by or ("ballot" if ballots.clusters is None else "cluster")
         choice("by", by, ("ballot", "cluster"))
         if by == "cluster" and ballots.clusters is None:
@@ -177,7 +179,7 @@ class Consensus(Shown):
         orders = np.empty((number, len(self)), dtype=np.int64)
         numbers = range(number)
         for one in tracked(numbers, "bootstrap", number) if progress else numbers:
-            weights = resampled(generator, ballots.weights, ballots.clusters, by)
+            weights = resampled(generator, ballots, by)
             items = generator.permutation(len(self))
             counts = counted(ballots, placed, weights).relabeled(items)
             orders[one] = items[answer(self.method, counts, self.penalty, exact=exact).order]

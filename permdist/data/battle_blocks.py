@@ -83,6 +83,7 @@ class BattleBlocks:
             ballots.weights,
             source=_name(self.source),
             dropped=self._dropped,
+            unit_weights=ballots.unit_weights,
         ).merged()
 
 

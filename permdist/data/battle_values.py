@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import frozen
-from permdist._text import plural
+from permdist._text import as_text, plural
 from permdist.data.battle_columns import (
     BOTH_BAD,
     FIRST,
@@ -80,7 +80,7 @@ def coded(column: Series) -> tuple[IntArray, list[str]]:
     else:
         codes, unique = column.factorize(use_na_sentinel=True)
         values = list(unique)
-    texts = [_as_text(value) for value in values]
+    texts = [as_text(value) for value in values]
     if (codes < 0).any():
         texts.append(MISSING)
         codes = np.where(codes < 0, len(texts) - 1, codes)
@@ -88,17 +88,10 @@ def coded(column: Series) -> tuple[IntArray, list[str]]:
     return np.array([number[text] for text in texts], dtype=np.int64)[codes], list(number)
 
 
-def clusters(column: Series) -> IntArray:
-    """Return the number of each row's cluster; all that have none are one cluster."""
-    codes, _ = column.factorize(use_na_sentinel=False)
-    return frozen(codes.astype(np.int64))
-
-
-def _as_text(value: Any) -> str:
-    """Return a name without blanks around it; whole numbers have no decimal point."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        value = int(value)
-    return str(value).strip()
+def clusters(column: Series) -> Any:
+    """Return the label of each row's cluster; all that have none are one cluster."""
+    codes, labels = coded(column)
+    return frozen(np.array(labels, object)[codes])
 
 
 def outcomes(

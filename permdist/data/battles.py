@@ -40,8 +40,8 @@ class Battles(BattlesView):
     outcome : array of int, shape (battles,)
         0 if the first won, 1 if the second won, 2 for a tie, 3 for a tie where both were bad.
     weights : array of float, shape (battles,), or None
-        How often each battle counts.
-    clusters : array of int, shape (battles,), or None
+        How often each battle counts; as of `permdist.Ballots`.
+    clusters : array of str, shape (battles,), or None
     times : array of float, shape (battles,), or None
         In days if the column has dates or Unix times, else in the column's own unit.
     features : (array, array) of float, shape (battles, covariates), or None
@@ -60,6 +60,8 @@ class Battles(BattlesView):
         ``"invalid"``.
     time_unit : str
         ``"days"`` if the column of times has dates or Unix times, else empty.
+    unit_weights : array of float, shape (battles,), or None
+        The weights of single battles that were counted together; as of `permdist.Ballots`.
     """
 
     names: tuple[str, ...]
@@ -67,7 +69,7 @@ class Battles(BattlesView):
     second: IntArray
     outcome: IntArray
     weights: FloatArray | None = None
-    clusters: IntArray | None = None
+    clusters: Any = None
     times: FloatArray | None = None
     features: tuple[FloatArray, FloatArray] | None = None
     feature_names: tuple[str, ...] = ()
@@ -77,6 +79,7 @@ class Battles(BattlesView):
     source: str = "battles"
     dropped: dict[str, int] = field(default_factory=dict)
     time_unit: str = ""
+    unit_weights: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -116,7 +119,7 @@ class Battles(BattlesView):
             features=features,
             feature_names=self.feature_names,
         )
-        return replace(ballots, time_unit=self.time_unit)
+        return replace(ballots, time_unit=self.time_unit, unit_weights=self.unit_weights)
 
     def counts(self) -> tuple[FloatArray, FloatArray]:
         """Return how often each competitor beat and tied with each other one.
@@ -175,29 +178,35 @@ class Battles(BattlesView):
             self.columns,
             self.source,
             time_unit=self.time_unit,
+            unit_weights=part(self.unit_weights),
         )
 
     def merged(self) -> Battles:
         """Return different battles only, with their weights added up.
 
         Battles with clusters, times or covariates stay as they are; ties are of one kind, and the
-        competitor with the lower number is the first.
+        competitor with the lower number is the first. Battles whose weights are different numbers,
+        not whole, are different.
         """
         if any(part is not None for part in (self.clusters, self.times, self.features)):
             return self
         n = self.n_items
-        weights = np.ones(len(self)) if self.weights is None else self.weights
+        counts, unit = self.ballots.units()
         low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
         won = np.minimum(self.outcome, TIE)
         won = np.where((self.first > self.second) & (won < TIE), 1 - won, won)
-        cells, which = np.unique((low * n + high) * 3 + won, return_inverse=True)
+        units, level = np.unique(unit, return_inverse=True)
+        codes = ((low * n + high) * 3 + won) * len(units) + level
+        codes, which = np.unique(codes, return_inverse=True)
+        cells, level = np.divmod(codes, len(units))
         pair = cells // 3
         return Battles(
             self.names,
             frozen(pair // n),
             frozen(pair % n),
             frozen(cells % 3),
-            frozen(np.bincount(which, weights).astype(np.float64)),
+            frozen(np.bincount(which, counts) * units[level]),
+            unit_weights=None if (units == 1.0).all() else frozen(units[level]),
             columns=self.columns,
             source=self.source,
             dropped=self.dropped,

@@ -11,7 +11,7 @@ from permdist import rankings
 from permdist._check import as_rng, choice, count
 from permdist._html import Shown
 from permdist._text import plural, text_table
-from permdist.ballots import Ballots
+from permdist.ballots import Ballots, check_independent
 from permdist.distributions.mixture_families import different_ballots, family_of
 from permdist.distributions.mixture_fit import folds_of
 from permdist.distributions.partial_families import UniformFamily
@@ -174,10 +174,11 @@ def compare_families(
     """
     count("folds", folds, minimum=2)
     data = Ballots.of(ballots, n_items=n_items, subset=subset, names=names, weights=weights)
+    check_independent(data, "a comparison of families")
     kinds = _families(data, families, distances, prior)
     counts = next(iter(kinds.values())).counts
     total = float(counts.sum())
-    parts = folds_of(counts, folds, as_rng(rng))
+    parts = folds_of(next(iter(kinds.values())).ballots, folds, as_rng(rng))
     models, rows, left_out = [], [], []
     for kind in kinds.values():
         models.append(kind.fit(counts, None))

@@ -277,7 +277,8 @@ class DavidsonLuce(TiedRankings):
             mixture, as `permdist.Ballots.of` accepts them, and blocks of ballots. Ties of the
             sizes that occur are part of the model.
         n_items, subset, weights, names
-            As in `permdist.Ballots.from_orders`.
+            As in `permdist.Ballots.from_orders`. Weights that are not whole numbers are the
+            importance of single ballots.
         clusters : array of shape (ballots,), optional
             Labels; ballots with one label, a voter's, need not be independent. For errors of
             the kinds ``"sandwich"`` and ``"bootstrap"``.
@@ -363,7 +364,7 @@ class DavidsonLuce(TiedRankings):
         ties : array of bool, shape (contests,), optional
             Contests without a winner.
         weights : array of float, shape (contests,), optional
-            How often each contest had this result.
+            How often each contest had this result; as in `fit`.
         **options
             As in `fit`.
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from permdist._check import choice
-from permdist.ballots import Ballots
+from permdist.ballots import Ballots, check_independent
 from permdist.distributions.distance_model import DistanceModel, check_theta
 from permdist.distributions.mallows import STAGED, STAGED_AGREEMENTS, STAGED_TARGETS
 
@@ -169,6 +169,7 @@ class GeneralizedMallows(DistanceModel):
 
         choice("distance", distance, STAGED)
         data = Ballots.of(ballots, n_items=n_items, subset=subset, names=names, weights=weights)
+        check_independent(data, "a generalized Mallows model")
         return fit_stages(cls, data, distance, center, prior, names)
 
     @cached_property

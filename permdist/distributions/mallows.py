@@ -9,7 +9,7 @@ import numpy as np
 
 from permdist import rankings
 from permdist._check import choice
-from permdist.ballots import Ballots
+from permdist.ballots import Ballots, check_independent
 from permdist.distributions.distance_model import (
     DISPLACEMENTS,
     DistanceModel,
@@ -227,6 +227,7 @@ class Mallows(DistanceModel):
         from permdist.distributions.mallows_fit import fit_mallows
 
         data = Ballots.of(ballots, n_items=n_items, subset=subset, names=names, weights=weights)
+        check_independent(data, "a Mallows model")
         settings = Settings(method, draws, max_iter, rng)
         return fit_mallows(cls, data, distance, center, theta, names, settings)
 

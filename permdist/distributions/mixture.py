@@ -9,14 +9,13 @@ import numpy as np
 from scipy.special import logsumexp
 
 from permdist._check import as_rng, batch_shape, finite, frozen
-from permdist.ballots import Ballots, Collection, is_item_lists
+from permdist.ballots import Ballots, are_ballots, check_independent
 from permdist.distributions.base import Distribution, NotExactError
 from permdist.distributions.distance_model import DistanceModel
 from permdist.distributions.drawn import ask
 from permdist.distributions.mallows_fit import full_orders
 from permdist.distributions.plackett_luce import PlackettLuce
 from permdist.inference.likelihood import ballots_about
-from permdist.rankings import TopK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -168,9 +167,7 @@ class Mixture(Distribution):
 
     def _reader(self, orders: Any, subset: bool | None) -> Callable[[Distribution], Any]:
         """Return a function that returns a component's log-probabilities of some rankings."""
-        listed = orders if isinstance(orders, list | tuple) else ()
-        tops = any(isinstance(entry, TopK) for entry in listed)
-        if tops or isinstance(orders, Collection) or not is_item_lists(orders):
+        if are_ballots(orders):
             data = ballots_about(self, orders, subset)
             return lambda part: ballot_log_probs(part, data)
         options: dict[str, Any] = {} if subset is None else {"subset": subset}
@@ -367,8 +364,8 @@ class Mixture(Distribution):
         tol : float
             A start has converged when an iteration gains no more than this per ballot.
         folds : int
-            The number of parts for ``criterion="cv"``. Equal ballots are separate voters here,
-            if weights are whole numbers.
+            The number of parts for ``criterion="cv"``. Equal ballots are separate voters here;
+            see `permdist.Ballots.units`.
         accelerate : bool
             Whether to extrapolate after every second iteration (SQUAREM), if that gains; False is
             plain EM.
@@ -399,6 +396,7 @@ class Mixture(Distribution):
 
         settings = Settings(n_init, max_iter, tol, folds, n_jobs, bool(accelerate))
         data = Ballots.of(ballots, n_items=n_items, subset=subset, names=names, weights=weights)
+        check_independent(data, "a mixture")
         kind = family_of(family, data, noise, prior, distance, n_parameters)
         return fit_mixture(cls, kind, k, criterion, settings, rng)
 

@@ -204,7 +204,7 @@ class OtherFamily(Family):
         del previous
         ballots = self.orders
         if ballots is None:
-            ballots = dataclasses.replace(self.ballots, weights=counts)
+            ballots = dataclasses.replace(self.ballots, weights=counts, unit_weights=None)
         model = self.function(ballots, counts)
         if not isinstance(model, Distribution):
             raise TypeError(
@@ -233,8 +233,8 @@ class OtherFamily(Family):
 
 
 def different_ballots(ballots: Ballots) -> Ballots:
-    """Count equal ballots together, whoever cast them and when."""
-    data = dataclasses.replace(ballots, clusters=None, times=None)
+    """Count equal ballots together, whenever they were cast."""
+    data = dataclasses.replace(ballots, times=None)
     return data.merged() if data.n_items > 1 else data
 
 

@@ -19,6 +19,7 @@ from permdist.distributions.mixture_parameters import parameters_of
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, RandomState
+    from permdist.ballots import Ballots
     from permdist.distributions.base import Distribution
     from permdist.distributions.mixture import Mixture
     from permdist.distributions.mixture_families import Family
@@ -194,7 +195,7 @@ def fit_mixture(
         )
     fits: dict[int, tuple[Start, FloatArray]] = {}
     criteria: dict[int, float] = {}
-    parts = folds_of(family.counts, settings.folds, generator) if criterion == "cv" else []
+    parts = folds_of(family.ballots, settings.folds, generator) if criterion == "cv" else []
     for number in numbers:
         if criterion == "cv":
             criteria[number] = sum(
@@ -382,15 +383,16 @@ def _n_parameters(family: Family, k: int) -> int | None:
     return k * family.n_parameters + k - 1 + family.has_noise
 
 
-def folds_of(counts: FloatArray, folds: int, rng: np.random.Generator) -> list[FloatArray]:
-    """Divide ballots into parts: how often each one is in each part."""
-    whole = bool((counts == np.floor(counts)).all()) and counts.sum() < 1e8
-    voters = np.repeat(np.arange(len(counts)), counts.astype(np.int64) if whole else 1)
+def folds_of(ballots: Ballots, folds: int, rng: np.random.Generator) -> list[FloatArray]:
+    """Divide ballots into parts: the weight of each one in each part."""
+    counts, unit = ballots.units()
+    if counts.sum() >= 1e8:
+        counts, unit = np.ones_like(counts), ballots.weights
+    voters = np.repeat(np.arange(len(counts)), counts)
     if len(voters) < folds:
         raise ValueError(f"folds: expected at most {len(voters)}, the number of ballots")
     part = rng.permutation(np.arange(len(voters)) % folds)
-    each = np.ones(len(counts)) if whole else counts
-    return [np.bincount(voters[part == f], minlength=len(counts)) * each for f in range(folds)]
+    return [np.bincount(voters[part == f], minlength=len(counts)) * unit for f in range(folds)]
 
 
 def _left_out(

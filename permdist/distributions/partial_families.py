@@ -39,7 +39,7 @@ class PartialMallowsFamily(Family):
         """Look for a better center than the previous one, and for the spread that goes with it."""
         start = None if previous is None else previous.center
         settings = Settings("exact", prior=self.prior, start=start)
-        data = dataclasses.replace(self.ballots, weights=counts)
+        data = dataclasses.replace(self.ballots, weights=counts, unit_weights=None)
         ballots = Partial.of(self.levels, counts)
         found = fit_partial(Mallows, data, ballots, self.distance, None, None, settings)
         return Mallows(found.center, found.theta, self.distance, self.names)

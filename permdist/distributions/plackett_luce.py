@@ -14,12 +14,14 @@ from permdist._ragged import row_blocks
 from permdist.ballots import (
     Ballots,
     Collection,
+    are_ballots,
     check_penalty,
     default_to,
     is_item_lists,
     whole,
 )
 from permdist.distributions.random_utility import RandomUtility
+from permdist.distributions.tied_rankings import listed_ballots
 from permdist.inference.likelihood import ballot_log_prob
 from permdist.rankings import TopK
 from permdist.rankings.partial import (
@@ -99,7 +101,8 @@ class PlackettLuce(RandomUtility):
         ----------
         orders : array of int, shape (..., k), TopK, or Ballots
             Different items from the top down; with all n items these are full rankings. Ballots,
-            and sequences of rankings that `fit` accepts, have one value each.
+            and sequences of rankings that `fit` accepts, also of unequal length, have one value
+            each.
         subset : bool, optional
             What plain lists that are short of the items mean, and needed for these only: True
             if they rank the listed items among themselves, False if they are the first k places
@@ -117,8 +120,10 @@ class PlackettLuce(RandomUtility):
         >>> float(np.exp(model.log_prob([2, 0], subset=True)))
         0.5
         """
-        if isinstance(orders, Ballots) or not is_item_lists(orders):
-            return ballot_log_prob(orders, self, (), self._scores, subset)
+        if are_ballots(orders):
+            listed, shape = listed_ballots(orders)
+            logs = ballot_log_prob(listed, self, (), self._scores, subset)
+            return logs if shape is None else logs.reshape(shape)[()]
         lists = self._lists(orders, subset)
         flat = lists.reshape(-1, lists.shape[-1])
         compute: Callable[..., FloatArray]
@@ -130,19 +135,24 @@ class PlackettLuce(RandomUtility):
         return compute(flat, *inputs).reshape(lists.shape[:-1])[()]
 
     def log_prob_gradient(
-        self, orders: ArrayLike | TopK, *, subset: bool | None = None
+        self, orders: ArrayLike | TopK | Ballots, *, subset: bool | None = None
     ) -> FloatArray:
         """Differentiate `log_prob` by the scores.
 
         Parameters
         ----------
         orders, subset
-            As in `log_prob`.
+            As in `log_prob`; no ballot may have ties.
 
         Returns
         -------
         array of float, shape (..., n)
         """
+        if are_ballots(orders):
+            from permdist.distributions.davidson_luce import DavidsonLuce
+
+            without_ties = DavidsonLuce(self._centered, names=self.names)
+            return without_ties.log_prob_gradient(orders, subset=subset).scores
         lists = self._lists(orders, subset)
         flat = lists.reshape(-1, lists.shape[-1])
         result = luce.log_prob_gradient(flat, self._centered, not subset)
@@ -279,7 +289,8 @@ class PlackettLuce(RandomUtility):
             of all items. It must be given where there are such lists, since one reading is
             noise under the other; `TopK` lists say it themselves.
         weights : array of float, shape (rankings,), optional
-            How often each ranking counts.
+            How often each ranking was made, or its importance where this is no whole number,
+            which makes a difference for errors only; see `permdist.Ballots`.
         regularization : float
             A penalty of half of this times the squared scores; above 0 there is always an
             estimate.
@@ -396,7 +407,7 @@ class PlackettLuce(RandomUtility):
         winners, losers : arrays of int or str, shape (contests,)
             `permdist.DavidsonLuce.fit_pairs` has ties, too.
         weights : array of float, shape (contests,), optional
-            How often each contest had this result.
+            How often each contest had this result; as in `fit`.
         **options
             As in `fit`.
 
@@ -408,7 +419,7 @@ class PlackettLuce(RandomUtility):
         """
         return cls.fit(Ballots.from_pairs(winners, losers, weights=weights), **options)
 
-    def _lists(self, orders: ArrayLike | TopK, subset: bool | None) -> IntArray:
+    def _lists(self, orders: Any, subset: bool | None) -> IntArray:
         """Check lists, and that it is said what they mean where they are short of the items."""
         subset = check_subset(subset)
         if isinstance(orders, TopK):

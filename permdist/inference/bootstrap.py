@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from permdist._typing import FloatArray, IntArray, RandomState
+    from permdist._typing import FloatArray, RandomState
+    from permdist.ballots import Ballots
     from permdist.inference.results import Fit
 
 # Replicates that one thread does in one go.
@@ -90,8 +91,7 @@ def draw(
 
     def some(few: list[np.random.SeedSequence]) -> list[FloatArray | None]:
         weights = np.array([
-            resampled(np.random.default_rng(seed), ballots.weights, ballots.clusters, by)
-            for seed in few
+            resampled(np.random.default_rng(seed), ballots, by) for seed in few
         ])  # fmt: skip
         if duels is None:
             return [refit(fit, row) for row in weights]
@@ -123,21 +123,16 @@ def draw(
     return Bootstrap(parameters, scores - scores.mean(axis=1)[:, None], failed, by)
 
 
-def resampled(
-    generator: np.random.Generator, weights: FloatArray, clusters: IntArray | None, by: str
-) -> FloatArray:
+def resampled(generator: np.random.Generator, ballots: Ballots, by: str) -> FloatArray:
     """Return the weights of ballots in a sample drawn with replacement.
 
-    Whole weights are counts: the ballots that were counted together are drawn one by one.
+    Ballots that were counted together are drawn one by one; see `Ballots.units`.
     """
-    if by == "cluster" and clusters is not None:
-        groups = int(clusters.max()) + 1
-        return (
-            weights
-            * np.bincount(generator.integers(groups, size=groups), minlength=groups)[clusters]
-        )
-    if (weights == np.floor(weights)).all() and weights.sum() < 2**53:
-        total = weights.sum()
-        return generator.multinomial(int(total), weights / total).astype(np.float64)
-    number = len(weights)
-    return weights * np.bincount(generator.integers(number, size=number), minlength=number)
+    if by == "cluster":
+        numbers = ballots.cluster_numbers
+        groups = int(numbers.max()) + 1
+        drawn = np.bincount(generator.integers(groups, size=groups), minlength=groups)
+        return ballots.weights * drawn[numbers]
+    counts, unit = ballots.units()
+    total = counts.sum()
+    return generator.multinomial(total, counts / total) * unit

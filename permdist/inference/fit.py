@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 from scipy.sparse import csgraph
 
 from permdist._check import count, finite
-from permdist.ballots import fading
+from permdist.ballots import cast_ballots, fading
 from permdist.ballots.flat import entries_of
 from permdist.ballots.rankings import listing
 from permdist.inference.large import LargeFit
@@ -82,7 +82,7 @@ def fit_ballots(
     ----------
     ballots : Ballots
     tie_sizes : tuple of int
-        The sizes above 1 that a tie may have.
+        The sizes above 1 that a tie may have; those of faded ballots only are left out.
     features : array of float, shape (n, k), optional
         Features of the items; scores are their products with coefficients then.
     feature_names : tuple of str, optional
@@ -102,6 +102,10 @@ def fit_ballots(
     if not 0.0 < tol <= 0.01:
         raise ValueError(f"tol: expected a number above 0 and up to 0.01, got {tol:g}")
     n = ballots.n_items
+    given, (ballots, offset) = ballots, cast_ballots(ballots, half_life, offset)
+    if ballots is not given:
+        faded = {*given.tie_sizes} - {*ballots.tie_sizes}
+        tie_sizes = tuple(size for size in tie_sizes if size not in faded)
     known, shift = _check_offset(offset, ballots)
     data = ballots.merged() if half_life is None and shift is None else ballots
     many = n > DENSE_ITEMS

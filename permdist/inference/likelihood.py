@@ -210,7 +210,7 @@ class Likelihood:
         # A row for each independent group, with factors for how its records count.
         group, factors, groups = data.ballot, self.importance[data.ballot], data.n_ballots
         if data.clusters is not None:
-            group, factors = data.clusters[data.ballot], factors * data.record_weights
+            group, factors = data.cluster_numbers[data.ballot], factors * data.record_weights
             groups = int(group.max()) + 1
         by_item = sparse.csr_matrix(
             (slopes * factors[owner], (group[owner], data.items)), shape=(groups, n)
@@ -224,7 +224,8 @@ class Likelihood:
         rows = self.slopes(parameters)
         if self.ballots.clusters is not None:
             return rows
-        return sparse.diags(np.sqrt(self.ballots.weights)) @ rows
+        counts, unit = self.ballots.units()
+        return sparse.diags(np.sqrt(counts) * unit) @ rows
 
     def spread(self, parameters: FloatArray) -> FloatArray:
         """Return the sum of outer squares of the slopes of independent ballots or clusters."""

@@ -44,7 +44,8 @@ class Fit(Answers):
 
     Errors have a kind: ``"observed"`` (from the information of the data alone, whatever the
     prior), ``"penalized"`` (with the prior's part), ``"sandwich"`` (right even where the model is
-    not, and for clusters of dependent ballots) and ``"bootstrap"``.
+    not, and for clusters of dependent ballots) and ``"bootstrap"``. For the last two the units
+    that are independent are ballots as they were given, or clusters; see `Ballots.units`.
 
     Attributes
     ----------
@@ -192,10 +193,9 @@ class Fit(Answers):
 
     def _group_factor(self) -> float:
         """Return what makes up for the number of clusters in a sandwich."""
-        clusters = self.ballots.clusters
-        if clusters is None:
+        if self.ballots.clusters is None:
             return 1.0
-        groups = len(np.unique(clusters))
+        groups = int(self.ballots.cluster_numbers.max()) + 1
         if groups < 2:
             raise ValueError("kind: a sandwich needs at least two clusters, got one")
         return groups / (groups - 1.0)
@@ -234,6 +234,8 @@ class Fit(Answers):
         Parameters
         ----------
         kind : {"observed", "penalized", "sandwich", "bootstrap"}
+            See the class. The weight 3 is three independent ballots; the weight 2.5 is one whose
+            log-likelihood, and so its part in ``"observed"``, is multiplied by 2.5.
         """
         return np.sqrt(np.maximum(np.diagonal(self.covariance(kind)), 0.0))
 
@@ -386,7 +388,8 @@ class Fit(Answers):
         ----------
         replicates : int
         by : {"ballot", "cluster"}, optional
-            What is drawn; clusters if there are any.
+            What is drawn: ballots as they were given, one by one where a whole weight counts
+            them, each with its weight where that is not whole; or clusters, if there are any.
         rng : int, Generator or None
         n_jobs : int
             How many threads; -1 is one for each core. The result does not depend on it.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._ragged import pointers
-from permdist.ballots import Ballots, levels_of
+from permdist.ballots import Ballots, check_independent, levels_of
 from permdist.rankings import order_to_ranks
 
 if TYPE_CHECKING:
@@ -94,12 +94,11 @@ def no_ballots(n_items: int, names: Sequence[str] | None = None) -> Ballots:
 
 
 def one_by_one(ballots: Ballots) -> Ballots:
-    """Return as many ballots of weight 1 as weights say, if these are whole numbers.
+    """Return ballots one by one that were counted together; see `Ballots.units`.
 
     Parameters
     ----------
     ballots : Ballots
-        With other weights they are returned as they are.
 
     Examples
     --------
@@ -107,10 +106,10 @@ def one_by_one(ballots: Ballots) -> Ballots:
     >>> one_by_one(Ballots.from_orders([[0, 1], [1, 0]], weights=[2, 1])).items
     array([0, 1, 0, 1, 1, 0])
     """
-    weights = ballots.weights
-    if (weights == 1.0).all() or (weights != np.rint(weights)).any():
+    counts, unit = ballots.units()
+    if (counts == 1).all():
         return ballots
-    cast = np.repeat(np.arange(ballots.n_ballots), weights.astype(np.int64))
+    cast = np.repeat(np.arange(ballots.n_ballots), counts)
     first = np.searchsorted(ballots.ballot, np.arange(ballots.n_ballots + 1))
     each, records = _ranges(first[cast], first[cast + 1])
     _, entries = _ranges(ballots.ptr[records], ballots.ptr[records + 1])
@@ -123,7 +122,8 @@ def one_by_one(ballots: Ballots) -> Ballots:
         stages=pointers(np.diff(ballots.stages)[records]),
         signs=ballots.signs[records],
         ballot=each,
-        weights=np.ones(len(cast)),
+        weights=unit[cast],
+        unit_weights=None,
         clusters=None if ballots.clusters is None else ballots.clusters[cast],
         times=None if ballots.times is None else ballots.times[cast],
         features=None if ballots.features is None else ballots.features[entries],
@@ -149,7 +149,9 @@ def read_ballots(data: Any, *, n_items: int | None, **options: Any) -> Ballots:
         Of `permdist.Ballots.of`.
     """
     if data is not None:
-        return Ballots.of(data, n_items=n_items, **options)
+        ballots = Ballots.of(data, n_items=n_items, **options)
+        check_independent(ballots, "a posterior")
+        return ballots
     if n_items is None:
         raise TypeError("data: expected ballots, or n_items=... to draw from the prior")
     return no_ballots(n_items, options.get("names"))

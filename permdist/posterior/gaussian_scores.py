@@ -10,7 +10,7 @@ from scipy.special import log_ndtr
 
 from permdist._check import count, scale_of
 from permdist._ragged import rows_of
-from permdist.ballots import Ballots
+from permdist.ballots import Ballots, check_independent
 from permdist.distributions import GaussianScores
 from permdist.inference.fit import NoEstimateError, check_connected
 from permdist.posterior.priors import Flat, Prior, as_prior
@@ -76,6 +76,7 @@ class GaussianPosterior(Smooth):
         if ballots is not None:
             self.ballots = Ballots.of(ballots, n_items=n_items, names=names, subset=subset)
             self.names = self.ballots.names
+            check_independent(self.ballots, "a posterior")
             _check_orders(self.ballots)
         elif names is not None:
             self.names = tuple(map(str, names))

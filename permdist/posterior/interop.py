@@ -131,10 +131,7 @@ def _luce(problem: LucePosterior, prior: bool) -> ValueAndGradient:
             each = likelihood.log_likelihoods(theta)
             value = float(each @ (weights * likelihood.importance))
             rows = likelihood.slopes(theta)
-            if likelihood.ballots.clusters is None:
-                gradient = likelihood.pulled(np.asarray(rows.T @ weights))
-            else:
-                gradient = likelihood.pulled(np.asarray(rows.sum(axis=0)).ravel())
+            gradient = likelihood.pulled(np.asarray(rows.T @ weights))
         if not prior:
             return value, gradient
         begin = 0

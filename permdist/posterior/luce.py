@@ -11,7 +11,7 @@ import numpy as np
 
 from permdist._check import count
 from permdist._ragged import rows_of
-from permdist.ballots import Ballots, fading
+from permdist.ballots import Ballots, cast_ballots, check_independent, fading
 from permdist.ballots.flat import entries_of
 from permdist.distributions import DavidsonLuce, PlackettLuce
 from permdist.inference.fit import NoEstimateError, fit_ballots, named_features
@@ -96,7 +96,9 @@ class LucePosterior(Smooth):
         self.model_class, self.tied = model, issubclass(model, DavidsonLuce)
         self.ballots: Ballots | None = None
         if ballots is not None:
-            self.ballots = Ballots.of(ballots, n_items=n_items, names=names, subset=subset)
+            data = Ballots.of(ballots, n_items=n_items, names=names, subset=subset)
+            check_independent(data, "a posterior")
+            self.ballots, offset = cast_ballots(data, half_life, offset)
             self.names = self.ballots.names
         else:
             self.names = _item_names(n_items, names, prior)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import minimize
 
-from permdist.ballots import Ballots
+from permdist.ballots import Ballots, check_independent
 from permdist.posterior.ballots import observed_ballots, one_by_one, replicate_ballots
 from permdist.posterior.priors import Prior, as_prior
 from permdist.posterior.problem import Variable
@@ -65,6 +65,8 @@ class OwnPosterior(Smooth):
         self._start = np.zeros(p) if start is None else np.array(start, dtype=np.float64)
         if self._start.shape != (p,):
             raise ValueError(f"start: expected {p} numbers, got shape {self._start.shape}")
+        if isinstance(data, Ballots):
+            check_independent(data, "a posterior")
         self._casts = data.weights if isinstance(data, Ballots) else None
         self.n_observations = len(self._each(self._start))
         if not np.isfinite(self.value(self._start)):

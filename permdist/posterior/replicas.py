@@ -31,7 +31,7 @@ def replicated(likelihood: Likelihood, parameters: FloatArray, rng: np.random.Ge
     Returns
     -------
     Ballots
-        Whole weights are numbers of ballots; other weights stay as they are.
+        One by one; see `Ballots.units`.
     """
     utilities = likelihood.utilities(parameters)
     _, _, deltas = likelihood.split(parameters)
@@ -56,7 +56,7 @@ def reordered(ballots: Ballots, keys: Callable[[IntArray], FloatArray]) -> Ballo
 
 
 def repeated(data: Ballots) -> tuple[Ballots, IntArray]:
-    """Return ballots with weights that are whole numbers as so many ballots.
+    """Return ballots one by one that were counted together; see `Ballots.units`.
 
     Parameters
     ----------
@@ -68,9 +68,7 @@ def repeated(data: Ballots) -> tuple[Ballots, IntArray]:
     entries : array of int
         Which of `data.items` each entry was.
     """
-    counts, weights = np.ones(data.n_ballots, dtype=np.int64), data.weights
-    if (weights == np.round(weights)).all():
-        counts, weights = weights.astype(np.int64), np.ones(data.n_ballots)
+    counts, unit = data.units()
     ballots = np.repeat(np.arange(data.n_ballots), counts)
     # The records of each copy of a ballot, one copy after the other.
     first = np.searchsorted(data.ballot, np.arange(data.n_ballots + 1))
@@ -86,7 +84,8 @@ def repeated(data: Ballots) -> tuple[Ballots, IntArray]:
         stages=pointers(stages),
         signs=data.signs[records],
         ballot=np.repeat(np.arange(len(ballots)), sizes),
-        weights=weights[ballots],
+        weights=unit[ballots],
+        unit_weights=None,
         clusters=None if data.clusters is None else data.clusters[ballots],
         times=None if data.times is None else data.times[ballots],
         features=None if data.features is None else data.features[entries],

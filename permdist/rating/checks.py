@@ -167,12 +167,12 @@ def _held_out(
     all battles by fits without part 0, without part 1, ..., and how much of them was held out.
     """
     generator, tie_sizes = as_rng(rng), whole.likelihood.tie_sizes
-    if battles.clusters is None and (weights == np.floor(weights)).all():
+    if battles.clusters is None:
         # Battles that were counted together are dealt one by one.
-        dealt = generator.multinomial(weights.astype(np.int64), np.full(folds, 1.0 / folds))
-        parts = dealt.astype(np.float64)
+        counts, unit = battles.ballots.units()
+        parts = generator.multinomial(counts, np.full(folds, 1.0 / folds)) * unit[:, None]
     else:
-        number = np.arange(len(battles)) if battles.clusters is None else battles.clusters
+        number = battles.ballots.cluster_numbers
         fold = generator.integers(folds, size=int(number.max()) + 1)[number]
         parts = weights[:, None] * (fold[:, None] == np.arange(folds))
     predicted = []
@@ -184,7 +184,7 @@ def _held_out(
         weak = Ridge(WEAK, WEAK) if prior is None else prior
         chances = np.full((len(battles), 3), 1.0 / 3.0)
         try:
-            if chosen.tie_sizes != tie_sizes:
+            if not {*tie_sizes} <= {*chosen.tie_sizes}:
                 raise NoEstimateError
             fit = fit_ballots(
                 chosen, tie_sizes, half_life=half_life, prior=weak, start=whole.parameters

@@ -279,9 +279,9 @@ def rate(
     bayes : bool
         Whether the leaderboard is that of a posterior: means, credible intervals and places. The
         prior is then normal by default, with precision 0.1 around the mean score. Battles are
-        taken as independent, also those of one cluster; weights, and those by `half_life`, temper
-        the likelihood. The draws are ``Rating.posterior``, with ``best()``: the probability that
-        each competitor is the best one.
+        taken as independent, so that clusters are refused; weights, and those by `half_life`,
+        temper the likelihood. The draws are ``Rating.posterior``, with ``best()``: the probability
+        that each competitor is the best one.
     draws : int
         The number of posterior draws in each of four chains.
     level : float
@@ -326,6 +326,11 @@ def rate(
     if errors is not None:
         choice("errors", errors, ERRORS)
     bootstrap = count("bootstrap", bootstrap, minimum=0)
+    if bayes and ballots.clusters is not None:
+        raise ValueError(
+            "bayes: a posterior takes battles as independent, and would be too sure of battles "
+            "with clusters; leave out bayes=True, or the clusters"
+        )
     if bayes:
         prior, draws = posteriors.check_options(prior, errors, bootstrap, draws)
     fit = fit_ballots(ballots, ballots.tie_sizes, half_life=half_life, prior=prior)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,16 @@ import numpy as np
 
 from fuzz.engine import expect, target
 from fuzz.targets.readers import check_queries
-from permdist import GaussianScores, GoodBad, PlackettLuce, WeightedOrders, measures, rankings
+from permdist import (
+    Ballots,
+    DavidsonLuce,
+    GaussianScores,
+    GoodBad,
+    PlackettLuce,
+    WeightedOrders,
+    measures,
+    rankings,
+)
 from permdist.data import Queries
 from permdist.distributions import Distribution
 from permdist.distributions.base import NotExactError
@@ -149,6 +159,83 @@ def fit(case: bytes) -> None:
     chosen = arguments(case, "orders", "weights", "subset", "tol", "max_iter")
     found = PlackettLuce.fit(chosen.pop("orders", ORDERS), **chosen)
     expect(np.isfinite(found.scores).all(), "the estimate is finite")
+
+
+VOTERS = ["ann", "bo", "ann", "cy", "bo", "di"]
+CASTS = [[0, 1, 2], [[1, 0], 2], [2, 0], [0, 1, 2], [[1, 0], 2], [1, 2, 0]]
+
+
+@target(
+    "ballots",
+    form="json",
+    seeds=seeds(
+        {"orders": CASTS, "weights": [1, 2, 3, 1, 0, 2], "clusters": VOTERS, "cut": 2},
+        {"orders": CASTS, "weights": [0.5, 1, 1.37, 0.5, 2, 0.5], "cut": 4},
+        {"orders": CASTS, "clusters": [7, 3, 7, 12, 3, -1], "cut": 3},
+        {"orders": CASTS, "weights": [0.5, 2.5, 2, 2, 1, 1], "clusters": [1, 2, 0.5, 1, 2, 2]},
+    ),
+)
+def ballots(case: bytes) -> None:
+    chosen = arguments(case, "orders", "weights", "clusters")
+    cut = arguments(case, "cut").get("cut", 1)
+    every = Ballots.from_orders(chosen.pop("orders", CASTS), subset=True, **chosen)
+    if every.n_items > 12 or every.n_ballots > 100:
+        return
+    counts, unit = every.units()
+    expect((counts * unit == every.weights).all(), "weights are counts times unit weights")
+    part = np.arange(every.n_ballots) < (cut if isinstance(cut, int) else 1)
+    blocks = [every.take(each) for each in (part, ~part) if each.any()]
+    both = blocks[0] if len(blocks) == 1 else blocks[0] + blocks[1]
+    expect(both.names == every.names, "take and + keep the names")
+    expect(both.to_frame().equals(every.to_frame()), "take and + keep ballots and weights")
+    others = [both]
+    if every.clusters is None:
+        merged = every.merged()
+        others += [merged, Ballots.from_blocks(blocks), Ballots.from_blocks([merged])]
+        for other in others:
+            expect(units_of(other) == units_of(every), "equal ballots stay as many, and as heavy")
+    else:
+        numbers = every.cluster_numbers
+        expect((both.cluster_numbers == numbers).all(), "take and + keep the clusters")
+        for block in blocks:
+            used = np.unique(block.cluster_numbers)
+            expect((used == np.arange(len(used))).all(), "take leaves no cluster without ballots")
+        if every.clusters.dtype.kind in "iu":
+            texts = Ballots.of(every, clusters=every.clusters.astype(str))
+            expect((texts.cluster_numbers == numbers).all(), "numbers and texts are the same")
+            mixed = blocks[0] + texts if len(blocks) > 1 else texts
+            again = Ballots.of(mixed, clusters=mixed.clusters.astype(str))
+            expect(
+                (mixed.cluster_numbers == again.cluster_numbers).all(), "also in a sum of the two"
+            )
+            others.append(texts)
+    if every.weights.max() < 1e6 and every.weights.max() < 1e6 * every.weights[counts > 0].min():
+        errors = sandwich(every)
+        for other in others:
+            expect(np.allclose(sandwich(other), errors, rtol=1e-6), "errors agree")
+
+
+def units_of(ballots: Ballots) -> dict[tuple[str, float], int]:
+    """Count the ballots that were cast, by what they say and weigh."""
+    result: Counter[tuple[str, float]] = Counter()
+    counts, unit = ballots.units()
+    told = [_sorted_ties(text) for text in ballots.to_frame()["ballot"]]
+    for text, weight, count in zip(told, unit.tolist(), counts.tolist(), strict=True):
+        result[text, weight] += count
+    return {key: count for key, count in result.items() if count}
+
+
+def _sorted_ties(text: str) -> str:
+    return " > ".join(" = ".join(sorted(tie.split(" = "))) for tie in text.split(" > "))
+
+
+def sandwich(ballots: Ballots) -> Any:
+    """Return errors of the kind "sandwich"; nothing where these say that there are none."""
+    fit = DavidsonLuce.fit(ballots, prior=1.0).fit_result
+    try:
+        return fit.standard_errors("sandwich")
+    except ValueError:  # one cluster only
+        return np.zeros(0)
 
 
 @target(
