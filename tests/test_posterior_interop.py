@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from permdist import DavidsonLuce, GaussianScores, Mallows, PlackettLuce
-from permdist.ballots import Ballots
 from permdist.posterior import Gamma, Normal, problem_of, sample, to_jax, to_pytensor
 from permdist.posterior.interop import value_and_gradient
 
@@ -22,9 +21,6 @@ PROBLEMS = {
     ),
     "features": lambda: problem_of(
         PlackettLuce, ORDERS, 1.0, features=np.random.default_rng(0).normal(size=(4, 2))
-    ),
-    "clusters": lambda: problem_of(
-        PlackettLuce, Ballots.of(ORDERS, clusters=[0, 0, 1, 1, 2, 2, 3, 3, 4]), Normal(0.0, 1.0)
     ),
     "gaussian": lambda: problem_of(GaussianScores, ORDERS, Normal(0.0, 1.0)),
 }

@@ -45,12 +45,6 @@ def notes_of(posterior: Posterior, ballots: Ballots) -> list[Note]:
     found = []
     if not posterior.converged:
         found.append(Note("warning", _too_few(posterior)))
-    if ballots.clusters is not None:
-        text = (
-            "battles are taken as independent: clusters are not taken into account, so intervals "
-            "may be too narrow; for errors from clusters leave out --bayes (bayes=True)"
-        )
-        found.append(Note("warning", text))
     found += [Note("info", text) for text in _unsettled(ballots)]
     weights = posterior.problem.weights
     if weights is not None and (weights != np.rint(weights)).any():

@@ -270,8 +270,8 @@ def rate(
     bayes : bool
         Whether the leaderboard is that of a posterior: means, credible intervals and places. The
         prior is then normal by default, with precision 0.1 around the mean score. Battles are
-        taken as independent, also those of one cluster; weights, and those by `half_life`, temper
-        the likelihood. The draws are ``Rating.posterior``, with ``best()``: the probability that
+        taken as independent: clusters are refused. Weights, and those by `half_life`, temper the
+        likelihood. The draws are ``Rating.posterior``, with ``best()``: the probability that
         each competitor is the best one.
     draws : int
         The number of posterior draws in each of four chains.
