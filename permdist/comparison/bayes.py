@@ -169,8 +169,8 @@ def hierarchical(
     the fold's own; the means ``mu_f`` are normal around mu with standard deviation tau, and have a
     correlation, as the training parts of folds overlap. Priors: flat for mu and the logarithms of
     the standard deviations within folds; half-Cauchy for tau, with the standard error of the mean
-    of a fold as its scale. All are integrated out by quadrature, to about 1e-6: nothing is drawn. With one
-    fold tau is 0, and mu has Student's distribution.
+    of a fold as its scale. All are integrated out by quadrature, to about 1e-6: nothing is drawn.
+    With one fold tau is 0, and mu has Student's distribution.
 
     Parameters
     ----------
@@ -220,9 +220,7 @@ def hierarchical(
     return Probabilities(*(0.5 * (a + b) for a, b in zip(found, found.exchanged(), strict=True)))
 
 
-def _of_folds(
-    parts: list[list[float]], rope: float, correlation: float | None
-) -> Probabilities:
+def _of_folds(parts: list[list[float]], rope: float, correlation: float | None) -> Probabilities:
     """Return the probabilities for the differences of each fold."""
     k = len(parts)
     shared = 1.0 / k if correlation is None else float(finite("correlation", correlation, ndim=0))

@@ -62,7 +62,8 @@ class LucePosterior(Smooth):
     prior : Prior, float, mapping or None
         Of the scores, or of the coefficients of items' features where there are some; a number is
         the precision of a normal prior, of scores relative to their mean. A mapping from variables
-        to priors sets others, too. What has no prior has a flat one.
+        to priors sets others, too. What has no prior has a flat one, which is proper if the
+        posterior has a mode.
     features : array of float, shape (n, k), or data frame, optional
         Features of the items: scores are their products with coefficients.
     offset : array of float, shape (n,) or (ballots, n), optional
@@ -504,7 +505,8 @@ class LucePosterior(Smooth):
                 flat = ["coefficients" if name == "scores" else name for name in flat]
             raise ImproperPosteriorError(
                 "prior: the posterior is improper without one: the data say nothing about "
-                f"{' or '.join(flat)}, or predict every result; set prior={dict.fromkeys(flat, 1.0)}"
+                f"{' or '.join(flat)}, or predict every result; set "
+                f"prior={dict.fromkeys(flat, 1.0)}"
             ) from error
 
     def _log_prior(self, parameters: FloatArray, own: Prior) -> float:
