@@ -291,8 +291,8 @@ def _integrated(
     taus, priors = _taus(means, scales)
     own = (1.0 - shared) * taus**2
     nodes, lengths, which = _mesh(means, scales, freedom, own, shared * taus**2, rope)
-    kept = _bound(nodes, own[which], means, scales, freedom) + np.log(lengths * priors[which])
-    kept = np.flatnonzero(kept > kept.max() - NEGLIGIBLE)
+    about = _bound(nodes, own[which], means, scales, freedom) + np.log(lengths * priors[which])
+    kept = np.flatnonzero(about > about.max() - NEGLIGIBLE)
     logs, regions = np.empty(len(kept)), np.empty((4, len(kept)))
     size = max(1, SLICE // variances.size)
     for start in range(0, len(kept), size):
@@ -305,9 +305,9 @@ def _integrated(
         logs[some] = np.log(np.maximum(folds, 1e-300)).sum(axis=1)
         each /= np.maximum(folds, 1e-300)[..., None] * len(means)  # of a query of any fold
         new = np.sqrt(own[number][:, None, None] + variances)
-        about = np.maximum(np.sqrt(shared) * taus[number], 1e-300)
+        common = np.maximum(np.sqrt(shared) * taus[number], 1e-300)
         for row, end in ((0, -rope - m), (1, m - rope)):
-            regions[row, some] = special.ndtr(end / about)
+            regions[row, some] = special.ndtr(end / common)
             chances = special.ndtr(end[:, None, None] / new)
             regions[row + 2, some] = (each * chances).sum(axis=(1, 2))
     shares = np.exp(logs - logs.max()) * (lengths * priors[which])[kept]
