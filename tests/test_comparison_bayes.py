@@ -26,26 +26,32 @@ def naive_signed_rank(values, rope, strength, draws, seed):
     return counts / draws
 
 
-def naive_hierarchical(parts, rope, correlation, seed, draws=4000):
-    """Draws from priors given each fold alone, weighted by how folds agree; mu on a grid."""
-    rng = np.random.default_rng(seed)
+def naive_hierarchical(parts, rope, correlation):
+    """All on grids: tau, mu with the common part of folds, and the variance of each fold."""
     sizes = np.array([len(part) for part in parts])
     means = np.array([np.mean(part) for part in parts])
     scales = np.array([np.var(part, ddof=1) for part in parts])
-    k, unit = len(parts), np.sqrt(np.median(scales / sizes))
-    reach = 30 * unit + 5 * means.std()
-    grid = np.linspace(means.mean() - reach, means.mean() + reach, 1201)
-    density = np.zeros(len(grid))
-    for _ in range(draws):
-        variances = scales * (sizes - 1) / rng.chisquare(sizes - 1)
-        tau = unit * abs(stats.cauchy.rvs(random_state=rng))
-        cov = tau**2 * ((1 - correlation) * np.eye(k) + correlation) + np.diag(variances / sizes)
-        inverse = np.linalg.inv(cov)
-        away = means[:, None] - grid
-        quadratic = np.einsum("ig,ij,jg->g", away, inverse, away)
-        density += np.exp(-0.5 * quadratic) / np.sqrt(np.linalg.det(cov))
+    unit, wide = np.sqrt(np.median(scales / sizes)), np.ptp(means)
+    taus = np.geomspace(1e-5 * unit, 1e4 * (unit + wide), 70)
+    middle = np.linspace(means.min() - 5.0 * unit, means.max() + 5.0 * unit, 901)
+    tails = (5.0 * unit + wide) * np.geomspace(1e-2, 300.0, 60)
+    grid = [middle[0] - tails[::-1], middle, middle[-1] + tails, [-rope, rope]]
+    grid = np.sort(np.concatenate(grid))
+    logs = np.zeros((len(taus), len(grid)))
+    for mean, scale, size in zip(means, scales, sizes, strict=True):
+        nu = size - 1
+        x = np.linspace(*np.log(stats.chi2.ppf([1e-9, 1.0 - 1e-12], nu)), 90)
+        shares = stats.chi2.pdf(np.exp(x), nu) * np.exp(x)
+        for row, tau in enumerate(taus):
+            spread = (1.0 - correlation) * tau**2 + scale * nu / np.exp(x) / size
+            normal = stats.norm.pdf(mean, grid[:, None], np.sqrt(spread))
+            logs[row] += np.log(normal @ shares + 1e-300)
+    density = np.exp(logs - logs.max()) * np.gradient(grid)
+    density *= (taus / (unit**2 + taus**2))[:, None]
     density /= density.sum()
-    return density[grid < -rope].sum(), density[grid > rope].sum()
+    spread = np.sqrt(correlation) * taus[:, None] + 1e-12
+    below, above = stats.norm.cdf((-rope - grid) / spread), stats.norm.sf((rope - grid) / spread)
+    return (density * below).sum(), (density * above).sum()
 
 
 def test_two_differences_have_known_probabilities():
@@ -77,13 +83,20 @@ def test_hierarchical_equals_the_naive_one(correlation):
     parts = [rng.normal(mean, 0.05, size) for mean, size in ((0.02, 12), (0.0, 20), (0.03, 9))]
     folds = np.repeat([7, 2, 9], [12, 20, 9])
     found = hierarchical(np.concatenate(parts), folds, rope=0.005, correlation=correlation)
-    below, above = naive_hierarchical(
-        parts, 0.005, 1 / 3 if correlation is None else correlation, 0
-    )
-    assert found.worse == pytest.approx(below, abs=0.03)
-    assert found.better == pytest.approx(above, abs=0.03)
+    shared = 1 / 3 if correlation is None else correlation
+    expected = naive_hierarchical(parts, 0.005, shared)
+    assert (found.worse, found.better) == pytest.approx(expected, abs=2e-3)
     assert sum(found[:3]) == pytest.approx(1.0)
     assert sum(found[3:]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("n_folds", [2, 10])
+def test_few_queries_per_fold_are_integrated(n_folds):
+    # Of variances that two queries tell, the mean is infinite: draws of them would not do.
+    parts = np.random.default_rng(3).normal(0.01, 0.05, (n_folds, 2))
+    found = hierarchical(parts.ravel(), np.repeat(np.arange(n_folds), 2), rope=0.005)
+    expected = naive_hierarchical(list(parts), 0.005, 1.0 / n_folds)
+    assert (found.worse, found.better) == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize("model", [signed_rank, hierarchical])

@@ -53,7 +53,7 @@ def test_summary_gives_arviz_numbers(chains):
     for key, function, options in (
         ("r_hat", arviz.rhat, {}),
         ("ess_bulk", arviz.ess, {"method": "bulk"}),
-        ("ess_tail", arviz.ess, {"method": "tail"}),
+        ("ess_tail", arviz.ess, {"method": "tail", "prob": (0.05, 0.95)}),
         ("mcse", arviz.mcse, {"method": "mean"}),
     ):
         found = function(ranks, **options)

@@ -5,10 +5,10 @@ import pytest
 from naive_posterior import centered_basis, grid, log_ballot, log_gaussian_order, log_order
 from scipy.stats import gamma, multivariate_normal, norm
 
-from permdist import DavidsonLuce, GaussianScores, PlackettLuce
+from permdist import DavidsonLuce, GaussianScores, Mallows, PlackettLuce
 from permdist.ballots import Ballots
 from permdist.inference import Normal as FitNormal
-from permdist.inference import Ridge
+from permdist.inference import PseudoWins, Ridge
 from permdist.posterior import (
     Flat,
     Gamma,
@@ -23,6 +23,8 @@ from permdist.posterior import (
 from permdist.posterior.ellipse import outward, reference
 
 ORDERS = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [0, 1, 2], [2, 1, 0]]
+# The winner is always the one with the larger covariate.
+SEPARATED = Ballots.from_pairs([0, 1] * 3, [1, 0] * 3).with_features([[[1], [0]], [[0], [1]]] * 3)
 FEW = {"draws": 4000, "chains": 2, "rng": 1, "progress": False}
 
 
@@ -257,7 +259,8 @@ def test_compiled_posteriors_are_those_of_the_likelihood():
         (DavidsonLuce, full + worst, {"tie_sizes": [2]}),
     ]
     for model_class, data, options in cases:
-        problem = problem_of(model_class, data, 1.0, **options)
+        prior = {"scores": 1.0, "log_ties": 1.0} if "tie_sizes" in options else 1.0
+        problem = problem_of(model_class, data, prior, **options)
         for scale in (0.0, 1.0, 20.0):
             theta = scale * rng.normal(size=problem.n_parameters)
             expected = problem.derivatives(theta)[0]
@@ -395,6 +398,36 @@ def test_a_hundred_items_mix_well():
             assert float(arviz.ess(chains)) > 0.2 * chains.size
 
 
+@pytest.mark.parametrize("prior", [None, PseudoWins(0.5)])
+@pytest.mark.parametrize("model", [PlackettLuce, DavidsonLuce])
+@pytest.mark.parametrize("given", ["", "half_life", "offset", "offsets", "features"])
+def test_a_fitted_model_brings_its_data(model, prior, given):
+    rng = np.random.default_rng(0)
+    i = rng.integers(4, size=60)
+    j = (i + rng.integers(1, 4, size=60)) % 4
+    ballots = Ballots.from_pairs(i, j, n_items=4, times=np.arange(60.0))
+    options = {
+        "half_life": {"half_life": 9.0},
+        "offset": {"offset": rng.normal(size=4)},
+        "offsets": {"offset": rng.normal(size=(60, 4)), "half_life": 20.0},
+        "features": {"features": rng.normal(size=(4, 2)), "offset": rng.normal(size=4)},
+    }.get(given, {})
+    fitted = model.fit(ballots, prior=prior, **options)
+    short = {"draws": 20, "chains": 2, "rng": 1, "progress": False}
+    found = sample(fitted, prior=1.0, **short)
+    expected = sample(model, ballots, 1.0, **short, **options)
+    np.testing.assert_array_equal(found.draws, expected.draws)
+    assert found.problem.names == fitted.names  # no ghost among them
+    assert found.best().shape == (4, 2)
+    assert fitted.fit_result.ballots.names == fitted.names
+    if options:
+        with pytest.raises(ValueError, match=f"data: .* fitted with .*; pass {model.__name__}"):
+            sample(fitted, ballots, 1.0, **short)
+    else:
+        found = sample(fitted, ballots, 1.0, **short)
+        np.testing.assert_array_equal(found.draws, expected.draws)
+
+
 # ---- what is refused ----------------------------------------------------------------------------
 
 
@@ -410,6 +443,14 @@ def test_a_hundred_items_mix_well():
         (PlackettLuce, [[0, [1, 2]]], 1.0, {}, "use permdist.DavidsonLuce"),
         (PlackettLuce, [[0, 1], [1, 0]], 1.0, {"tie_sizes": [2]}, "expected none for Plackett"),
         (DavidsonLuce, [[[0, 1]], [[0, 1]]], None, {}, "improper without one: .*ties"),
+        (DavidsonLuce, [[[0, 1]]] * 3, 1.0, {}, "nothing about log_ties, or predict every result"),
+        (DavidsonLuce, [[[0, 1]]] * 3, Gamma(), {}, "improper without one: .* log_ties"),
+        (DavidsonLuce, [[0, 1], [1, 0]], 1.0, {"tie_sizes": [2]}, "set prior=.'log_ties': 1.0"),
+        (DavidsonLuce, [[0, 1], [1, 0]], None, {"tie_sizes": [2]}, "about scores or log_ties, or"),
+        (PlackettLuce, [[0, 1]] * 9, None, {"features": [[1.0], [0.0]]}, "nothing about coeff"),
+        (PlackettLuce, SEPARATED, None, {}, "improper without one: .* scores or covariates"),
+        (PlackettLuce, SEPARATED, 1.0, {}, "improper without one: .* about covariates"),
+        (DavidsonLuce, SEPARATED, {"scores": 1.0, "log_ties": 1.0}, {"tie_sizes": [2]}, "covaria"),
         (DavidsonLuce, None, 1.0, {"n_items": 2}, "tie_sizes: expected the sizes of ties"),
         (DavidsonLuce, [[0, [1, 2]], [1, 0, 2]], 1.0, {"tie_sizes": [3]}, "at least those"),
         (GaussianScores, [[0, 1, 2]], None, {}, "improper without one: always above"),
@@ -423,12 +464,20 @@ def test_improper_requests(model, data, prior, options, message):
 
 
 def test_other_refusals():
+    with pytest.raises(ValueError, match="Mallows does not keep its ballots; pass them"):
+        sample(Mallows.fit([[0, 1, 2], [1, 0, 2]]), prior=Gamma(1.0, 1.0))
+    clustered = Ballots.from_pairs([0, 1, 0], [1, 0, 1], clusters=[0, 0, 1])
+    for model, prior in ((PlackettLuce, 1.0), (GaussianScores, 1.0), (Mallows, Gamma(1.0, 1.0))):
+        with pytest.raises(ValueError, match="clusters: a posterior takes ballots as independent"):
+            sample(model, clustered, prior)
+    with pytest.raises(ValueError, match="clusters: "):
+        sample(PlackettLuce.fit(clustered), prior=1.0)
     with pytest.raises(ValueError, match="leaves some unranked; use PlackettLuce"):
         problem_of(GaussianScores, Ballots.from_orders([[0, 1]], n_items=4, subset=False), 1.0)
     with pytest.raises(TypeError, match="no posterior is known for dict, expected one of Plackett"):
         sample({}, [[0, 1]])
     idle = Ballots.from_pairs([0, 1], [1, 0]).with_features([[[1.0], [1.0]]] * 2)
-    with pytest.raises(ImproperPosteriorError, match="improper, or too flat to find its mode"):
+    with pytest.raises(ImproperPosteriorError, match="the data say nothing about covariates"):
         sample(PlackettLuce, idle, 1.0, progress=False)
     with pytest.raises(ValueError, match="expected a proper prior to draw from"):
         problem_of(PlackettLuce, [[0, 1], [1, 0]]).prior_draws(3, np.random.default_rng(0))

@@ -171,14 +171,10 @@ def rate(
         "rng": seed,
         "progress": bool(bootstrap) and not as_json,
     }
-    if bayes and (errors is not None or bootstrap or (prior or "").startswith("wins")):
+    if bayes and (errors or bootstrap or cluster or (prior or "").startswith("wins")):
         raise ValueError(
-            "--bayes: errors come from the posterior; leave out --errors, --bootstrap and "
-            "--prior wins=..."
-        )
-    if bayes and cluster is not None:
-        raise ValueError(
-            "--bayes: a posterior takes battles as independent; leave out --cluster, or --bayes"
+            "--bayes: errors come from the posterior, which takes battles as independent; leave "
+            "out --errors, --bootstrap, --cluster and --prior wins=..."
         )
     slices: dict[str, Rating] = {}
     failures: dict[str, str] = {}

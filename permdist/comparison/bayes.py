@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from permdist._check import as_rng, count, finite
 
@@ -27,8 +27,7 @@ STRENGTH = 0.5  # of the prior of the signed-rank test, in queries
 DRAWS = 10_000
 SLICE = 2_000_000  # entries of weights that are drawn together
 ROUNDING = 1e-12
-NODES = 60  # of the standard deviation between folds
-SCALES = 400  # draws of the standard deviations within folds
+NEGLIGIBLE = 23.0  # differences of log-densities beyond which nodes are left out
 
 
 class Probabilities(NamedTuple):
@@ -163,7 +162,6 @@ def hierarchical(
     *,
     rope: float = 0.005,
     correlation: float | None = None,
-    rng: RandomState = 0,
 ) -> Probabilities:
     """Compare two learners by a hierarchical model of the folds of a cross-validation.
 
@@ -171,8 +169,8 @@ def hierarchical(
     the fold's own; the means ``mu_f`` are normal around mu with standard deviation tau, and have a
     correlation, as the training parts of folds overlap. Priors: flat for mu and the logarithms of
     the standard deviations within folds; half-Cauchy for tau, with the standard error of the mean
-    of a fold as its scale. mu is integrated out in closed form, tau by quadrature, and the standard
-    deviations within folds by draws. With one fold tau is 0, and mu has Student's distribution.
+    of a fold as its scale. All are integrated out by quadrature, to about 1e-6: nothing is drawn.
+    With one fold tau is 0, and mu has Student's distribution.
 
     Parameters
     ----------
@@ -185,8 +183,6 @@ def hierarchical(
     correlation : float, optional
         Of the means of two folds; by default one over the number of folds, the share of data that
         is tested on in each of them (Nadeau and Bengio's heuristic).
-    rng : int, Generator or None
-        For the standard deviations within folds.
 
     Returns
     -------
@@ -216,17 +212,15 @@ def hierarchical(
     parts = sorted(_ascending(values[labels == fold]).tolist() for fold in np.unique(labels))
     mirror = sorted(_ascending(-np.array(part)).tolist() for part in parts)
     if parts < mirror:
-        other = hierarchical(-values, labels, rope=rope, correlation=correlation, rng=rng)
+        other = hierarchical(-values, labels, rope=rope, correlation=correlation)
         return other.exchanged()
-    found = _of_folds(parts, rope, correlation, as_rng(rng))
+    found = _of_folds(parts, rope, correlation)
     if parts > mirror:
         return found
     return Probabilities(*(0.5 * (a + b) for a, b in zip(found, found.exchanged(), strict=True)))
 
 
-def _of_folds(
-    parts: list[list[float]], rope: float, correlation: float | None, rng: np.random.Generator
-) -> Probabilities:
+def _of_folds(parts: list[list[float]], rope: float, correlation: float | None) -> Probabilities:
     """Return the probabilities for the differences of each fold."""
     k = len(parts)
     shared = 1.0 / k if correlation is None else float(finite("correlation", correlation, ndim=0))
@@ -246,7 +240,7 @@ def _of_folds(
     freedom = np.where(alone, freedom.sum(), freedom)
     if k == 1:
         return _student(float(means[0]), float(squares[0]), float(sizes[0]), rope)
-    return _integrated(means, squares, freedom, sizes, shared, rope, rng)
+    return _integrated(means, squares, freedom, sizes, shared, rope)
 
 
 def _student(mean: float, squares: float, size: float, rope: float) -> Probabilities:
@@ -285,35 +279,123 @@ def _integrated(
     sizes: FloatArray,
     shared: float,
     rope: float,
-    rng: np.random.Generator,
 ) -> Probabilities:
-    """Integrate over the standard deviations within folds and between them."""
-    k = len(means)
-    # Given the data of a fold alone; how well they agree with the other folds is the weight.
-    variances = squares / rng.chisquare(freedom, size=(SCALES, k))
-    unit = float(np.sqrt(np.median(squares / np.maximum(freedom, 1.0) / sizes)))
-    angles = (np.arange(NODES) + 0.5) / NODES * 0.5 * np.pi  # quantiles of the half-Cauchy
-    taus = unit * np.tan(angles)
-    # Without the common part of the means of folds, which is a part of mu's uncertainty only.
-    free = (1.0 - shared) * taus[:, None, None] ** 2 + variances / sizes  # (nodes, draws, folds)
-    precision = (1.0 / free).sum(axis=2)
-    centers = (means / free).sum(axis=2) / precision
-    misfit = ((means - centers[..., None]) ** 2 / free).sum(axis=2)
-    logs = -0.5 * (np.log(free).sum(axis=2) + np.log(precision) + misfit)
-    shares = np.exp(logs - logs.max())
-    shares /= shares.sum()
-    common = shared * taus[:, None] ** 2
-    found = []
-    fold = variances[np.arange(SCALES), np.arange(SCALES) % k]  # of a query of any fold
-    about = common + 1.0 / precision
-    # A new fold shares the common part with the others, and has a mean of its own.
-    new = 1.0 / precision + (1.0 - shared) * taus[:, None] ** 2 + fold
-    for spread in (about, new):
-        scale = np.sqrt(spread)
-        below = float((shares * stats.norm.cdf((-rope - centers) / scale)).sum())
-        above = float((shares * stats.norm.sf((rope - centers) / scale)).sum())
-        found += [below, max(0.0, 1.0 - below - above), above]
-    return Probabilities(*found)
+    """Integrate over the standard deviations within folds and between them, and over mu.
+
+    Let m be mu and the common part of the means of folds, which is normal with variance
+    ``shared * tau ** 2``. Given m and tau, folds are independent: the density of each one's mean
+    is an integral over its own variance, and mu is normal around m.
+    """
+    variances, weights = _variances(squares, freedom)
+    scales = squares / freedom / sizes  # of the means of folds
+    taus, priors = _taus(means, scales)
+    own = (1.0 - shared) * taus**2
+    nodes, lengths, which = _mesh(means, scales, freedom, own, shared * taus**2, rope)
+    about = _bound(nodes, own[which], means, scales, freedom) + np.log(lengths * priors[which])
+    kept = np.flatnonzero(about > about.max() - NEGLIGIBLE)
+    logs, regions = np.empty(len(kept)), np.empty((4, len(kept)))
+    size = max(1, SLICE // variances.size)
+    for start in range(0, len(kept), size):
+        some = slice(start, start + size)
+        m, number = nodes[kept[some]], which[kept[some]]
+        spread = own[number][:, None, None] + variances / sizes[:, None]
+        away = (means - m[:, None])[..., None]
+        each = weights * np.exp(-0.5 * away**2 / spread) / np.sqrt(spread)
+        folds = each.sum(axis=2)
+        logs[some] = np.log(np.maximum(folds, 1e-300)).sum(axis=1)
+        each /= np.maximum(folds, 1e-300)[..., None] * len(means)  # of a query of any fold
+        new = np.sqrt(own[number][:, None, None] + variances)
+        common = np.maximum(np.sqrt(shared) * taus[number], 1e-300)
+        for row, end in ((0, -rope - m), (1, m - rope)):
+            regions[row, some] = special.ndtr(end / common)
+            chances = special.ndtr(end[:, None, None] / new)
+            regions[row + 2, some] = (each * chances).sum(axis=(1, 2))
+    shares = np.exp(logs - logs.max()) * (lengths * priors[which])[kept]
+    below, above, below_query, above_query = (regions @ (shares / shares.sum())).tolist()
+    same, same_query = max(0.0, 1.0 - below - above), max(0.0, 1.0 - below_query - above_query)
+    return Probabilities(below, same, above, below_query, same_query, above_query)
+
+
+def _variances(squares: FloatArray, freedom: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return variances within each fold, given its data alone, and their weights, (folds, j)."""
+    # The trapezoidal rule in logarithms: the density vanishes at both ends, with all derivatives.
+    low, high = np.log(stats.chi2.ppf(1e-9, freedom)), np.log(stats.chi2.isf(1e-10, freedom))
+    steps = np.minimum(0.8, 0.8 / np.sqrt(freedom))
+    number = int(np.ceil(((high - low) / steps).max()))
+    logs = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, number)
+    weights = stats.chi2.pdf(np.exp(logs), freedom[:, None]) * np.exp(logs)
+    return squares[:, None] / np.exp(logs), weights / weights.sum(axis=1)[:, None]
+
+
+def _taus(means: FloatArray, scales: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return standard deviations between folds and their weights by the half-Cauchy prior."""
+    unit = float(np.sqrt(np.median(scales)))
+    low = np.log(1e-7 * np.sqrt(scales.min()))
+    high = np.log(1e5 * (unit + float(np.ptp(means))))
+    taus = np.exp(np.arange(low, high, min(0.4, 0.9 / np.sqrt(len(means)))))
+    return taus, taus / (unit**2 + taus**2)
+
+
+def _bound(
+    m: FloatArray, own: FloatArray, means: FloatArray, scales: FloatArray, freedom: FloatArray
+) -> FloatArray:
+    """Return about the log-density of the means of folds: normal, with tails of Student's."""
+    square, own = (means - m[:, None]) ** 2, own[:, None]
+    core = -0.5 * (square / (own + scales) + np.log(own + scales))
+    tails = -0.5 * np.log1p((square + own) / (freedom * scales)) * (freedom + 1.0)
+    result: FloatArray = np.maximum(core, tails - 0.5 * np.log(scales)).sum(axis=1)
+    return result
+
+
+def _mesh(
+    means: FloatArray,
+    scales: FloatArray,
+    freedom: FloatArray,
+    own: FloatArray,
+    common: FloatArray,
+    rope: float,
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return nodes of m and their weights, for each tau; and the number of the tau.
+
+    Gauss's rule on intervals about as long as the integrand allows: by the curvature of its
+    logarithm, and of the chance that mu is beyond the rope. They end at the rope, where that
+    chance may leap.
+    """
+    spread, args = own[:, None] + scales, (means, scales, freedom)
+    top = _bound(np.full(len(own), np.median(means)), own, *args)
+    for mean in means:
+        top = np.maximum(top, _bound(np.full(len(own), mean), own, *args))
+    reach = np.sqrt(spread.min(axis=1))
+    least = reach.copy()
+    while True:
+        ends = [_bound(end, own, *args) for end in (means.min() - reach, means.max() + reach)]
+        wide = np.maximum(*ends) + np.log(reach / least) > top - NEGLIGIBLE
+        if not wide.any():
+            break
+        reach = np.where(wide, 1.5 * reach, reach)
+    at, end = means.min() - reach, means.max() + reach
+    starts, lengths, which = [], [], []
+    rows = np.arange(len(own))
+    while len(rows):
+        square = (means - at[:, None]) ** 2
+        tails = (freedom + 1.0) / (freedom * spread + square)
+        width = np.where(square < 64.0 * spread, 1.0 / spread, tails).sum(axis=1) ** -0.5
+        for side in (-rope, rope):
+            narrow = np.maximum(common, (0.05 * width) ** 2) + ((at - side) / 2.0) ** 2
+            width = np.minimum(width, np.sqrt(narrow))
+        following = np.minimum(at + width, end)
+        for side in (-rope, rope):
+            following = np.where((at < side) & (following > side), side, following)
+        starts.append(at)
+        lengths.append(following - at)
+        which.append(rows)
+        more = following < end
+        at, end, rows = following[more], end[more], rows[more]
+        spread, common = spread[more], common[more]
+    points, shares = np.polynomial.legendre.leggauss(5)
+    start, length = np.concatenate(starts)[:, None], np.concatenate(lengths)[:, None]
+    nodes, weights = start + length * 0.5 * (points + 1.0), 0.5 * length * shares
+    return nodes.ravel(), weights.ravel(), np.repeat(np.concatenate(which), len(points))
 
 
 def _ascending(differences: ArrayLike) -> FloatArray:
@@ -334,5 +416,5 @@ def probabilities(
 ) -> Probabilities:
     """Return the probabilities of one of the `MODELS`."""
     if model == "hierarchical":
-        return hierarchical(differences, folds, rope=rope, rng=rng)
+        return hierarchical(differences, folds, rope=rope)
     return signed_rank(differences, rope=rope, rng=rng)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permdist._arviz import TAILS, load_arviz
 from permdist._check import count
 from permdist._html import Shown, frame_cells
 from permdist._text import aligned, plural, visible
@@ -244,7 +245,7 @@ def diagnose(values: FloatArray) -> dict[str, Any]:
             ("mcse", arviz.mcse, {"method": "mean"}),
             ("r_hat", arviz.rhat, {}),
             ("ess_bulk", arviz.ess, {"method": "bulk"}),
-            ("ess_tail", arviz.ess, {"method": "tail"}),
+            ("ess_tail", arviz.ess, {"method": "tail", "prob": TAILS}),
         ):
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")  # about one constant chain among others
@@ -261,14 +262,6 @@ def _note(varies: bool, still: Any) -> str:
     if still.all():
         return "stuck"
     return f"constant in chain {int(np.argmax(still))}" if still.any() else ""
-
-
-def load_arviz() -> Any:
-    """Import arviz without its announcements."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import arviz
-    return arviz
 
 
 def _judge(table: pandas.DataFrame, chains: Chains) -> Summary:

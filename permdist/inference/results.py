@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -126,8 +126,9 @@ class Fit(Answers):
 
     @property
     def ballots(self) -> Ballots:
-        """The ballots, equal ones counted together."""
-        return self.likelihood.ballots
+        """The ballots, equal ones counted together, without imagined contests."""
+        found = self.likelihood.ballots
+        return found if found.n_items == self.n_items else replace(found, names=self.names)
 
     @property
     def n_ballots(self) -> float:

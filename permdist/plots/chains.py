@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permdist._arviz import has_trees, load_arviz, to_arviz
 from permdist._check import count, finite
 from permdist.plots.pictures import finished, new_axes
 
@@ -226,15 +227,11 @@ def _few(chains: Chains, items: Sequence[str] | None) -> Any:
 
 def _figure(name: str, dataset: Any, **options: Any) -> Figure:
     """Call a plot of arviz, of any version, and return its figure."""
-    import xarray
-
-    from permdist.diagnostics.summary import load_arviz
-
     arviz = load_arviz()
     figure: Figure
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about arviz's own calls of matplotlib
-        if int(arviz.__version__.split(".")[0]) < 1:
+        if not has_trees():
             rows = -(-(dataset.sizes["item"] + 1) // (1 if options else 3))
             size = (9.0, 1.6 * rows) if options else (10.0, 3.0 * rows)
             with _interpreted(arviz):
@@ -242,7 +239,7 @@ def _figure(name: str, dataset: Any, **options: Any) -> Figure:
             figure = np.ravel(axes)[0].figure
             figure.tight_layout()
         else:
-            tree = xarray.DataTree.from_dict({"posterior": dataset})
+            tree = to_arviz({"posterior": dataset})
             figure = getattr(arviz, name)(tree, backend="matplotlib").viz["figure"].item()
             figure.set_size_inches(12.0, 2.8 * -(-(dataset.sizes["item"] + 1) // 4))
     return figure

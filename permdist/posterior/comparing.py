@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import logsumexp
 
-from permdist.diagnostics.summary import load_arviz
-from permdist.posterior.groups import groups_of, to_arviz
+from permdist._arviz import has_trees, load_arviz, to_arviz
+from permdist.posterior.groups import groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ def loo(posterior: Posterior, **options: Any) -> Any:
     if (copies == 1).all():
         data = posterior.to_arviz(["posterior", "log_likelihood"])
         return _quiet("loo", data, **options)
-    if not hasattr(load_arviz(), "InferenceData"):
+    if has_trees():
         return _quiet("loo", _units(posterior, copies), **options)
     # Equal observations have equal importance weights: arviz smooths them once.
     distinct = _units(posterior, np.minimum(copies, 1))
@@ -140,7 +140,7 @@ def compare(posteriors: Mapping[str, Posterior], **options: Any) -> pd.DataFrame
             name: each.to_arviz(["posterior", "log_likelihood"])
             for name, each in posteriors.items()
         }
-    elif options.get("ic", "loo") == "loo" and hasattr(load_arviz(), "InferenceData"):
+    elif options.get("ic", "loo") == "loo" and not has_trees():
         scale = {key: options[key] for key in ("scale",) if key in options}
         data = {name: loo(each, **scale) for name, each in posteriors.items()}
     else:

@@ -74,8 +74,10 @@ def problem_of(model: Any, data: Any = None, prior: Any = None, **options: Any) 
     for base in (model if isinstance(model, type) else type(model)).__mro__:
         maker = FAMILIES.get(_name(base))
         if maker is not None:
-            found = _imported(maker) if isinstance(maker, str) else maker
-            return found(model, data, prior, **options)
+            made = _imported(maker) if isinstance(maker, str) else maker
+            if data is None:
+                _check_has_ballots(model)
+            return made(model, data, prior, **options)
     known = ", ".join(name.rpartition(".")[2] for name in FAMILIES)
     what = model.__name__ if isinstance(model, type) else type(model).__name__
     raise TypeError(
@@ -83,6 +85,15 @@ def problem_of(model: Any, data: Any = None, prior: Any = None, **options: Any) 
         "posterior of your own by permdist.posterior.from_functions (see 'A posterior of your own' "
         "in docs/posterior.md), or register one by register_family"
     )
+
+
+def _check_has_ballots(model: Any) -> None:
+    """Refuse a fitted model without its ballots: its posterior would be the prior."""
+    fitted = getattr(model, "fit_result", None)
+    if not isinstance(model, type) and fitted is not None and not hasattr(fitted, "ballots"):
+        raise ValueError(
+            f"data: a fitted {type(model).__name__} does not keep its ballots; pass them, too"
+        )
 
 
 def _name(model: type) -> str:

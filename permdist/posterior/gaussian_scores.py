@@ -12,11 +12,10 @@ from permdist._check import count, scale_of
 from permdist._ragged import rows_of
 from permdist.ballots import Ballots, check_independent
 from permdist.distributions import GaussianScores
-from permdist.inference.fit import NoEstimateError, check_connected
 from permdist.posterior.priors import Flat, Prior, as_prior
 from permdist.posterior.problem import Variable
 from permdist.posterior.replicas import reordered
-from permdist.posterior.smooth import ImproperPosteriorError, Smooth
+from permdist.posterior.smooth import ImproperPosteriorError, Smooth, explain_disconnected
 from permdist.sums import nested
 
 if TYPE_CHECKING:
@@ -259,14 +258,7 @@ class GaussianPosterior(Smooth):
             raise ImproperPosteriorError(
                 f"prior: without data the prior of scores needs to be proper; {remedy}"
             )
-        try:
-            check_connected(self.ballots)
-        except NoEstimateError as error:
-            reason = str(error).partition("exists, ")[2].partition("; ")[0]
-            raise ImproperPosteriorError(
-                f"prior: the posterior is improper without one: {reason}; {remedy}, or leave "
-                "these items out (Ballots.without)"
-            ) from error
+        explain_disconnected(self.ballots, remedy)
 
 
 def _by_length(data: Ballots) -> list[tuple[IntArray, IntArray]]:

@@ -8,7 +8,6 @@ import numpy as np
 
 from permdist._check import as_rng, choice, count
 from permdist.ballots import Ballots
-from permdist.diagnostics.summary import load_arviz
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -233,18 +232,3 @@ def table_of_ranks(ballots: Ballots) -> NDArray[np.int16 | np.int32]:
     keep = ~turned | (bucket >= 0)
     table[rows[keep], ballots.items[keep]] = place[keep]
     return table
-
-
-def to_arviz(groups: Mapping[str, xarray.Dataset]) -> Any:
-    """Return an `InferenceData` where arviz has it, or else a `DataTree`.
-
-    Parameters
-    ----------
-    groups : mapping of str to xarray.Dataset
-    """
-    kind = getattr(load_arviz(), "InferenceData", None)
-    if kind is not None:
-        return kind(**groups)
-    import xarray
-
-    return xarray.DataTree.from_dict(dict(groups))

@@ -14,7 +14,7 @@ from permdist._ragged import rows_of
 from permdist.ballots import Ballots, cast_ballots, check_independent, fading
 from permdist.ballots.flat import entries_of
 from permdist.distributions import DavidsonLuce, PlackettLuce
-from permdist.inference.fit import NoEstimateError, fit_ballots, named_features
+from permdist.inference.fit import named_features
 from permdist.inference.likelihood import Likelihood, check_design
 from permdist.posterior import luce_kernels as kernels
 from permdist.posterior.ellipse import Reference, times
@@ -22,7 +22,14 @@ from permdist.posterior.luce_records import no_records, records_of
 from permdist.posterior.priors import Flat, Gamma, Normal, Prior, as_prior
 from permdist.posterior.problem import Variable
 from permdist.posterior.replicas import replicated
-from permdist.posterior.smooth import ImproperPosteriorError, Mode, Smooth, added, find_mode
+from permdist.posterior.smooth import (
+    ImproperPosteriorError,
+    Mode,
+    Smooth,
+    added,
+    explain_disconnected,
+    find_mode,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +38,7 @@ if TYPE_CHECKING:
 
     from permdist._typing import FloatArray
     from permdist.distributions import Distribution
+    from permdist.inference import Fit
 
 # Ballots over so many items that matrices of items by items are too large.
 MOST_ITEMS = 2000
@@ -54,7 +62,8 @@ class LucePosterior(Smooth):
     prior : Prior, float, mapping or None
         Of the scores, or of the coefficients of items' features where there are some; a number is
         the precision of a normal prior, of scores relative to their mean. A mapping from variables
-        to priors sets others, too. What has no prior has a flat one.
+        to priors sets others, too. What has no prior has a flat one, which is proper if the
+        posterior has a mode.
     features : array of float, shape (n, k), or data frame, optional
         Features of the items: scores are their products with coefficients.
     offset : array of float, shape (n,) or (ballots, n), optional
@@ -142,7 +151,7 @@ class LucePosterior(Smooth):
         covariates = () if self.ballots is None else self.ballots.feature_names
         self.covariate_names = tuple(covariates)
         self.priors = self._priors_of(prior)
-        self._check_proper(features, offset, half_life)
+        self._check_proper()
 
     # ---- what is estimated -------------------------------------------------------------------
 
@@ -477,8 +486,8 @@ class LucePosterior(Smooth):
             "log_ties": as_prior("log_ties", given.get("log_ties")),
         }
 
-    def _check_proper(self, features: Any, offset: Any, half_life: float | None) -> None:
-        """Refuse posteriors that cannot be normalized: a flat prior needs a unique maximum."""
+    def _check_proper(self) -> None:
+        """Refuse posteriors that cannot be normalized: with flat priors, there must be a mode."""
         flat = [
             name for name, (a, b) in self._places.items()
             if b > a and isinstance(self.priors[name], Flat)
@@ -489,21 +498,17 @@ class LucePosterior(Smooth):
             raise ImproperPosteriorError(
                 f"prior: without data the prior of {', '.join(flat)} needs to be proper; {REMEDY}"
             )
-        if len(flat) < sum(b > a for a, b in self._places.values()):
-            return  # the search for the mode tells
         try:
-            fit_ballots(
-                self.ballots,
-                self.sizes,
-                features=features if self.design is None else self.design,
-                offset=offset,
-                half_life=half_life,
-            )
-        except NoEstimateError as error:
-            reason = str(error).partition("exists, ")[2].partition("; ")[0]
+            _ = self.mode
+        except ImproperPosteriorError as error:
+            if "scores" in flat and self.design is None:
+                explain_disconnected(self.ballots, REMEDY)
+            if self.design is not None:
+                flat = ["coefficients" if name == "scores" else name for name in flat]
             raise ImproperPosteriorError(
-                f"prior: the posterior is improper without one: {reason or error}; {REMEDY}, or "
-                "leave these items out (Ballots.without)"
+                "prior: the posterior is improper without one: the data say nothing about "
+                f"{' or '.join(flat)}, or predict every result; set "
+                f"prior={dict.fromkeys(flat, 1.0)}"
             ) from error
 
     def _log_prior(self, parameters: FloatArray, own: Prior) -> float:
@@ -596,7 +601,8 @@ def luce_problem(model: Any, data: Any, prior: Any, **options: Any) -> LucePoste
     Parameters
     ----------
     model : type, PlackettLuce or DavidsonLuce
-        A class, or a model that was fitted: its ballots are the data unless others are given.
+        A class, or a model that was fitted: its ballots are the data unless others are given,
+        and its features, its offset and its half-life belong to them.
     data, prior
         As in `LucePosterior`.
     **options
@@ -605,8 +611,38 @@ def luce_problem(model: Any, data: Any, prior: Any, **options: Any) -> LucePoste
     if isinstance(model, type):
         return LucePosterior(model, data, prior, **options)
     fitted = model.fit_result
-    if data is None and fitted is not None:
-        data = fitted.likelihood.ballots
-    elif data is None:
-        options.setdefault("names", model.names)
+    if fitted is None:
+        if data is None:
+            options.setdefault("names", model.names)
+        return LucePosterior(type(model), data, prior, **options)
+    known, importance = _known_parts(fitted), fitted.likelihood.importance
+    faded = bool((importance != 1.0).any())  # by a half-life
+    if data is None:
+        data = fitted.ballots
+        if faded:
+            data = replace(data, weights=data.weights * importance)
+        return LucePosterior(type(model), data, prior, **(known | options))
+    if known or faded:
+        raise ValueError(
+            f"data: this model was fitted with {' and '.join([*known, *['half_life'] * faded])} "
+            f"of its own ballots; pass {type(model).__name__} itself, with what belongs to others"
+        )
     return LucePosterior(type(model), data, prior, **options)
+
+
+def _known_parts(fitted: Fit) -> dict[str, Any]:
+    """Return the features and the offset of a fit, as arguments of `LucePosterior`."""
+    likelihood, ballots, n = fitted.likelihood, fitted.ballots, fitted.n_items
+    found: dict[str, Any] = {}
+    if likelihood.design is not None:
+        import pandas as pd
+
+        own = likelihood.n_scores - (likelihood.ballots.n_items - n)  # but for a ghost
+        columns = fitted.feature_names[:own]
+        found["features"] = pd.DataFrame(likelihood.design[:n, :own], columns=list(columns))
+    if likelihood.offset.any():
+        found["offset"] = likelihood.offset[:n]
+    if likelihood.shift is not None:
+        found["offset"] = np.zeros((ballots.n_ballots, n))
+        found["offset"][ballots.ballot[rows_of(ballots.ptr)], ballots.items] = likelihood.shift
+    return found

@@ -157,7 +157,8 @@ class Posterior(Shown):
         arviz.InferenceData or xarray.DataTree
             The latter from arviz 1.0 on.
         """
-        from permdist.posterior.groups import groups_of, to_arviz
+        from permdist._arviz import to_arviz
+        from permdist.posterior.groups import groups_of
 
         return to_arviz(groups_of(self, groups, predictive, rng))
 

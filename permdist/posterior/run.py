@@ -59,10 +59,12 @@ def sample(
     ----------
     model : type, Distribution, Ranker or Problem
         What is estimated: a class such as `PlackettLuce`, `DavidsonLuce` or `GaussianScores`, a
-        model that was fitted (its ballots are the data unless others are given), a learner such
-        as ``MLE(C=0.1)``, or a `permdist.posterior.Problem` of your own.
+        model that was fitted (of `PlackettLuce` and `DavidsonLuce` its ballots are the data unless
+        others are given, with its features, offset and half-life), a learner such as
+        ``MLE(C=0.1)``, or a `permdist.posterior.Problem` of your own.
     data : Ballots, Queries, or what makes them, optional
-        What was observed. Without data, the posterior is the prior.
+        What was observed. Without data, the posterior is the prior. Ballots are taken as
+        independent; those with clusters are refused.
     prior : Prior, float or None
         See `permdist.posterior.priors`; a number is the precision of a normal prior.
     draws : int

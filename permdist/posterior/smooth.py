@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import linalg
 
+from permdist.inference.fit import NoEstimateError, check_connected
 from permdist.posterior import ellipse
 from permdist.posterior.problem import Problem
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from permdist._typing import FloatArray
+    from permdist.ballots import Ballots
 
     Derivatives = Callable[[FloatArray], tuple[float, FloatArray, FloatArray]]
 
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
 SPREAD = 2.0
 # Draws that are discarded at most: a chain forgets its start in about ten.
 TUNE = 100
-# Newton's method ends when a step is worth less than this in log-density, twice over.
-TOLERANCE = 1e-10
+# Newton's method ends when a step is worth less than this in log-density, twice over, and leaves
+# the curvature as it was: towards a maximum at infinity both vanish. It takes this many tries.
+TOLERANCE, TRIES = 1e-10, 5
 # The least pivot, relative to the diagonal, that is not rounding.
 SINGULAR = 1e-12
 # The largest change of a parameter in one step, and the largest parameter.
@@ -283,14 +286,21 @@ def find_mode(derivatives: Derivatives, start: FloatArray, max_iter: int = 200) 
     """
     parameters = np.array(start, dtype=np.float64)
     value, gradient, curvature = derivatives(parameters)
+    tries = 0
     for iteration in range(max_iter):
         step = _newton_step(curvature, gradient)
         slope = float(gradient @ step)
         if slope <= TOLERANCE:
             parameters = parameters + step
             value, gradient, curvature = derivatives(parameters)
-            rest = float(gradient @ _newton_step(curvature, gradient))
-            return Mode(parameters, value, curvature, 0.5 * max(rest, 0.0), iteration + 1)
+            following = _newton_step(curvature, gradient)
+            if 0.5 * slope <= float(step @ curvature @ step) <= 2.0 * slope:
+                rest = max(float(gradient @ following), 0.0)
+                return Mode(parameters, value, curvature, 0.5 * rest, iteration + 1)
+            tries += 1
+            if tries == TRIES:
+                raise ImproperPosteriorError(_no_mode("it keeps growing, and becomes flat"))
+            continue
         size = min(1.0, LONGEST / float(np.abs(step).max()))
         while True:
             trial = parameters + size * step
@@ -321,6 +331,25 @@ def _newton_step(curvature: FloatArray, gradient: FloatArray) -> FloatArray:
         raise ImproperPosteriorError(_no_mode("it is flat in some direction"))
     solution: FloatArray = scale * linalg.cho_solve((factor, True), scale * gradient)
     return solution
+
+
+def explain_disconnected(ballots: Ballots, remedy: str) -> None:
+    """Raise an error that names the items for which scores without a prior have no maximum.
+
+    Parameters
+    ----------
+    ballots : Ballots
+        Nothing happens if wins and ties connect all items.
+    remedy : str
+    """
+    try:
+        check_connected(ballots)
+    except NoEstimateError as error:
+        reason = str(error).partition("exists, ")[2].partition("; ")[0]
+        raise ImproperPosteriorError(
+            f"prior: the posterior is improper without one: {reason}; {remedy}, or leave these "
+            "items out (Ballots.without)"
+        ) from error
 
 
 def _no_mode(reason: str) -> str:

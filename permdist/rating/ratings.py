@@ -11,6 +11,7 @@ import numpy as np
 from permdist._check import choice, count
 from permdist._html import Shown
 from permdist._text import aligned, visible
+from permdist.ballots import check_independent
 from permdist.ballots.fading import describe_half_life
 from permdist.data import BattleBlocks, Battles
 from permdist.data.battle_description import alike_names, alike_text
@@ -326,12 +327,8 @@ def rate(
     if errors is not None:
         choice("errors", errors, ERRORS)
     bootstrap = count("bootstrap", bootstrap, minimum=0)
-    if bayes and ballots.clusters is not None:
-        raise ValueError(
-            "bayes: a posterior takes battles as independent, and would be too sure of battles "
-            "with clusters; leave out bayes=True, or the clusters"
-        )
     if bayes:
+        check_independent(ballots, "a posterior")
         prior, draws = posteriors.check_options(prior, errors, bootstrap, draws)
     fit = fit_ballots(ballots, ballots.tie_sizes, half_life=half_life, prior=prior)
     posterior = None
