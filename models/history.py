@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._compiling import seconds_without_compiling
+from permdist._kernels import seconds_without_compiling
 from permdist.data import Queries
 from permdist.measures import Measure, evaluate
 from permdist.models.progress import RECENT, iterations_left, told

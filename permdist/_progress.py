@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on the terminal or in a notebook, or a function that is told."""
+"""Progress of long work: a bar on the terminal or in a notebook, or a function that is called."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ import time
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from permdist._text import visible
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-Thing = TypeVar("Thing")
+Item = TypeVar("Item")
 PAUSE = 0.2  # seconds between two pictures of a bar in a notebook
 
 
 class Bar(Protocol):
     """A bar that is on show."""
 
-    def update(self, completed: float, told: str | None = None, *, text: str | None = None) -> None:
-        """Show how much is done, what else there is to tell, and what is being done."""
+    def update(self, completed: float, note: str | None = None, *, text: str | None = None) -> None:
+        """Show how much is done, a note beside it, and what is being done."""
 
 
 @contextlib.contextmanager
@@ -53,30 +51,28 @@ def progress_bar(
     1 2
     """
     if callable(progress):
-        tell = progress
-        yield lambda amount: tell(amount, total)
-        return
-    if not progress:
+        yield lambda amount: progress(amount, total)
+    elif not progress:
         yield lambda _: None
-        return
-    with live_bar(text, total, transient=True) as bar:
-        yield bar.update
+    else:
+        with live_bar(text, total, transient=True) as bar:
+            yield bar.update
 
 
-def tracked(things: Iterable[Thing], text: str, total: int) -> Iterator[Thing]:
-    """Yield things one by one, with a bar of how many have been taken.
+def tracked(items: Iterable[Item], text: str, total: int) -> Iterator[Item]:
+    """Yield items one by one, with a bar of how many have been taken.
 
     Parameters
     ----------
-    things : iterable
+    items : iterable
     text : str
         What is done.
     total : int
-        The number of things.
+        The number of items.
     """
     with live_bar(text, total) as bar:
-        for number, thing in enumerate(things, start=1):
-            yield thing
+        for number, item in enumerate(items, start=1):
+            yield item
             bar.update(number)
 
 
@@ -104,53 +100,72 @@ def live_bar(
     ------
     Bar
     """
-    display = _notebook_display()
-    if display is None:
-        with _on_terminal(text, total, transient, counted) as bar:
-            yield bar
+    if in_notebook():
+        shown = _NotebookBar(text, total, counted)
+        try:
+            yield shown
+        finally:
+            shown.finish(transient)
         return
-    shown = _InNotebook(display, text, total, counted)
-    try:
-        yield shown
-    finally:
-        shown.finish(transient)
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    share = TextColumn("{task.percentage:>3.0f}%")
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        *((MofNCompleteColumn(), TextColumn(counted)) if counted else (share,)),
+        TimeRemainingColumn(elapsed_when_finished=True),
+        TextColumn("{task.fields[note]}", markup=False),
+    )
+    # A notebook never comes here, so rich must not take an IPython shell for one.
+    console = Console(file=sys.stderr, force_jupyter=False)
+    with Progress(*columns, console=console, transient=transient) as bar:
+        task = bar.add_task(text, total=None if math.isnan(total) else total, note="")
+
+        class TerminalBar:
+            def update(
+                self, completed: float, note: str | None = None, *, text: str | None = None
+            ) -> None:
+                fields = {} if note is None else {"note": note}
+                bar.update(task, completed=completed, description=text, **fields)
+
+        yield TerminalBar()
 
 
 def in_notebook() -> bool:
-    """Check whether this process is the kernel of a notebook, which shows HTML.
+    """Return whether this process is the kernel of a notebook, which shows HTML.
 
     Examples
     --------
     >>> in_notebook()
     False
     """
-    return _notebook_display() is not None
-
-
-def _notebook_display() -> Any:
-    """Return what displays outputs of a notebook; None where there is no notebook."""
     module = sys.modules.get("IPython")  # never imported for this: a kernel has done so
-    shell = None if module is None else module.get_ipython()
-    if shell is None or not hasattr(shell, "kernel"):
-        return None
-    from IPython.display import display
-
-    return display
+    return module is not None and hasattr(module.get_ipython(), "kernel")
 
 
-class _InNotebook:
+class _NotebookBar:
     """A bar as an output of a notebook that is replaced from time to time."""
 
-    def __init__(self, display: Any, text: str, total: float, counted: str) -> None:
-        self._text, self._total, self._counted = text, total, counted
-        self._done, self._told, self._gone = 0.0, "", False
-        self._begin = self._looked = time.perf_counter()
-        self._handle = display(self, display_id=True)
+    def __init__(self, text: str, total: float, counted: str) -> None:
+        from IPython.display import display
 
-    def update(self, completed: float, told: str | None = None, *, text: str | None = None) -> None:
-        """Take note, and show it if the last picture is some time ago."""
+        self._text, self._total, self._counted = text, total, counted
+        self._done, self._note, self._gone = 0.0, "", False
+        self._begin = self._looked = time.perf_counter()
+        self._handle: Any = display(self, display_id=True)
+
+    def update(self, completed: float, note: str | None = None, *, text: str | None = None) -> None:
+        """Show progress if the last picture is some time ago."""
         self._done = completed
-        self._told = self._told if told is None else told
+        self._note = self._note if note is None else note
         self._text = self._text if text is None else text
         if time.perf_counter() - self._looked >= PAUSE:
             self._show()
@@ -179,61 +194,13 @@ class _InNotebook:
         )
 
     def _state(self) -> str:
-        """Return in words how far it is."""
-        seconds = time.perf_counter() - self._begin
-        parts = []
+        """Return in words how much is done."""
+        seconds, parts = time.perf_counter() - self._begin, []
         if not math.isnan(self._total):
             share = self._done / self._total if self._total else 1.0
-            counted = f"{self._done:g}/{self._total:g} {self._counted}"
-            parts.append(counted if self._counted else f"{share:.0%}")
-            if 0.0 < share < 1.0:
-                parts.append(f"{_clock(seconds * (1.0 / share - 1.0))} left")
-            else:
-                parts.append(_clock(seconds))
-        return ", ".join([*parts, *([self._told] if self._told else [])])
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
-
-
-@contextlib.contextmanager
-def _on_terminal(text: str, total: float, transient: bool, counted: str) -> Iterator[Bar]:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        *(
-            (MofNCompleteColumn(), TextColumn(counted))
-            if counted
-            else (TextColumn("{task.percentage:>3.0f}%"),)
-        ),
-        TimeRemainingColumn(elapsed_when_finished=True),
-        TextColumn("{task.fields[told]}", markup=False),
-    )
-    # A notebook never comes here, so rich must not take an IPython shell for one.
-    console = Console(file=sys.stderr, force_jupyter=False)
-    with Progress(*columns, console=console, transient=transient) as bar:
-        task = bar.add_task(visible(text), total=None if math.isnan(total) else total, told="")
-
-        class OnTerminal:
-            """What rich shows."""
-
-            def update(
-                self, completed: float, told: str | None = None, *, text: str | None = None
-            ) -> None:
-                """Hand it on."""
-                more: dict[str, Any] = {} if told is None else {"told": visible(told)}
-                text = None if text is None else visible(text)
-                bar.update(task, completed=completed, description=text, **more)
-
-        yield OnTerminal()
+            count = f"{self._done:g}/{self._total:g} {self._counted}"
+            parts.append(count if self._counted else f"{share:.0%}")
+            rest = 0.0 < share < 1.0
+            clock = divmod(round(seconds * (1.0 / share - 1.0) if rest else seconds), 60)
+            parts.append(f"{clock[0] // 60}:{clock[0] % 60:02}:{clock[1]:02}{' left' * rest}")
+        return ", ".join([*parts, *filter(None, [self._note])])

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._chains import drive
 from permdist._check import as_rng, choice, count
-from permdist._compiling import seconds_without_compiling
+from permdist._kernels import seconds_without_compiling
 from permdist._text import hint
 from permdist.distributions import Distribution
 from permdist.rankings import check_orders
 from permdist.samplers.auto import applicable, choose_kernel, default_thin
+from permdist.samplers.chain import digest, drive, open_checkpoint, start_or_resume
 from permdist.samplers.chains import Chains
-from permdist.samplers.checkpoint import Checkpoint, encode, fingerprint
 from permdist.samplers.kernels import KERNELS, RESERVED, parts_of
-from permdist.samplers.progress import Bar
-from permdist.samplers.worker import Settings, Worker
+from permdist.samplers.orders import OrderChain
 from permdist.targets import Target, target_of
 
 if TYPE_CHECKING:
@@ -84,7 +79,7 @@ def run_chains(
     progress : bool, optional
         Whether to show speed, acceptance rate and the worst R-hat so far; by default on a terminal.
     checkpoint : path, optional
-        A folder to write draws and states to. A run that finds its own checkpoint there continues
+        A file to write draws and states to. A run that finds its own checkpoint there continues
         from it; it may ask for more draws than before. Defaults of `kernel`, `thin` and `tune`
         are then those of the first run, and the bits those of a single run with these.
     start : array of int, shape (n,) or (chains, n), optional
@@ -109,57 +104,48 @@ def run_chains(
     >>> bool(chains.summary().converged)
     True
     """
-    settings = _check(dist, draws, tune, chains, thin, keep, n_jobs)
+    n_jobs = _check(dist, draws, tune, chains, thin, keep, n_jobs)
     target = target_of(dist)
-    store = None if checkpoint is None else Checkpoint(checkpoint)
-    try:
-        generator = as_rng(rng)
-        pilot, *streams = generator.spawn(settings.chains + 1)
-        seed = _digest([stream.bit_generator.state for stream in streams])
-        found = None if store is None else store.header()
-        planned = settings.chains * (settings.draws + settings.tune)
-        name = _name(kernel, dist, target, pilot, found, planned)
-        steps = thin if thin is not None else _default_thin(name, dist.n_items)
-        if found is not None:  # the defaults are those of the earlier run
-            steps = int(found.get("thin", steps)) if thin is None else steps
-            earlier = int(found.get("tune", settings.tune))
-            settings = replace(settings, tune=earlier if tune is None else settings.tune)
+    with open_checkpoint(checkpoint) as journal:
+        pilot, *streams = as_rng(rng).spawn(chains + 1)
+        found: dict[str, Any] = {} if journal is None else journal.header or {}
+        tuned = draws // 2 if tune is None else tune
+        name = _name(kernel, dist, target, pilot, found, chains * (draws + tuned))
+        # The defaults are those of the earlier run.
+        steps = found.get("thin", _default_thin(name, dist.n_items)) if thin is None else thin
+        tuned = found.get("tune", tuned) if tune is None else tune
         if name == "exact":  # independent draws need neither
-            steps, settings = 1, replace(settings, tune=0)
-        if store is not None:
-            header = {
-                "distribution": repr(dist),
-                "fingerprint": fingerprint(target),
-                "kernel": name,
-                "thin": steps,
-                "tune": settings.tune,
-                "chains": settings.chains,
-                "keep": keep,
-                "seed": seed,
-                "start": None if start is None else _digest(np.asarray(start)),
-            }
-            if found is None:
-                store.begin(header)
-            else:
-                _compare(found, header, free_seed=rng is None)
+            steps, tuned = 1, 0
+        facts = {
+            "kind": "orders",
+            "distribution": fingerprint(target),
+            "kernel": name,
+            "thin": steps,
+            "tune": tuned,
+            "chains": chains,
+            "keep": keep,
+            "seed": digest([stream.bit_generator.state for stream in streams]),
+            "start": None if start is None else digest(np.asarray(start)),
+        }
         starts = _starts(target, start, streams, exact=name == "exact")
-        length = settings.draws if keep == "draws" else 0
-        orders = np.empty((settings.chains, length, dist.n_items), dtype=np.int32)
-        values = np.empty((settings.chains, length))
-        parts = zip(streams, starts, orders, values, strict=True)
+        length = draws if keep == "draws" else 0
+        orders = np.empty((chains, length, dist.n_items), dtype=np.int32)
+        values = np.empty((chains, length))
+        model = {"dist": dist, "target": target, "kernel": name, "thin": steps}
+        parts = zip(orders, values, streams, starts, strict=True)
         workers = [
-            Worker(number, dist, target, name, steps, settings, store, *part)
-            for number, part in enumerate(parts)
+            OrderChain(number, *out, draws, tuned, stream, journal, start=begin, **model)
+            for number, (*out, stream, begin) in enumerate(parts)
         ]
-        for worker in workers:
-            worker.resume()
-        begin = seconds_without_compiling()
-        complete = drive(workers, settings.n_jobs, Bar(workers, _shown(progress), name))
+        start_or_resume(journal, facts, workers, free=["seed"] if rng is None else [])
+        if keep == "moments" and max(worker.done for worker in workers) > draws + tuned:
+            raise ValueError(
+                f"draws: the checkpoint has moments of more than {draws} draws already"
+            )
+        begun = seconds_without_compiling()
+        complete = drive(workers, n_jobs, name, progress)
         before = max(worker.before for worker in workers)
-        seconds = max(before + seconds_without_compiling() - begin, 1e-9)
-    finally:
-        if store is not None:
-            store.close()
+        seconds = max(before + seconds_without_compiling() - begun, 1e-9)
     kept = min(worker.kept for worker in workers)
     moved = np.array([worker.moved.sum(axis=0) for worker in workers])
     return Chains(
@@ -168,7 +154,7 @@ def run_chains(
         names=dist.names,
         kernel=name,
         thin=steps,
-        tune=settings.tune,
+        tune=tuned,
         accept_rate=moved[:, 1] / np.maximum(1, moved[:, 0]),
         seconds=seconds,
         complete=complete,
@@ -180,20 +166,40 @@ def run_chains(
 
 def _check(
     dist: Any, draws: Any, tune: Any, chains: Any, thin: Any, keep: Any, n_jobs: Any
-) -> Settings:
+) -> int:
+    """Check the arguments of `run_chains`; return the number of threads."""
     if not isinstance(dist, Distribution):
         raise TypeError(f"dist: expected a Distribution, got {type(dist).__name__}")
     if dist.n_items < 2:
         raise ValueError(f"dist: expected at least 2 items, got {dist.n_items}")
-    draws = count("draws", draws)
-    tune = draws // 2 if tune is None else count("tune", tune, minimum=0)
-    chains = count("chains", chains)
+    count("draws", draws)
+    count("chains", chains)
+    if tune is not None:
+        count("tune", tune, minimum=0)
     if thin is not None:
         count("thin", thin)
     choice("keep", keep, ("draws", "moments"))
-    processors = os.cpu_count() or 1
-    workers = processors if n_jobs is None else count("n_jobs", n_jobs)
-    return Settings(draws, tune, chains, keep, workers)
+    return (os.cpu_count() or 1) if n_jobs is None else count("n_jobs", n_jobs)
+
+
+def fingerprint(target: Target) -> str:
+    """Return a digest of what the steps of a chain depend on."""
+    digest = hashlib.sha256(str(target.n_items).encode())
+    for part in target.constants:
+        array = np.asarray(part)
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        digest.update(array.tobytes())
+    digest.update(repr([getattr(part, "__qualname__", "") for part in target.functions]).encode())
+    if not target.constants:
+        # What functions refer to cannot be hashed: try them out.
+        peek, _, restore = target.functions
+        rng, n = np.random.default_rng(0), target.n_items
+        for order in (np.arange(n), *(rng.permutation(n) for _ in range(20))):
+            state = target.state_at(order)
+            restore((), state)
+            found = [float(state.value[0]), *(float(peek((), state, k)) for k in (0, n - 2))]
+            digest.update(repr(found).encode())
+    return digest.hexdigest()
 
 
 def _name(
@@ -201,7 +207,7 @@ def _name(
     dist: Distribution,
     target: Target,
     pilot: np.random.Generator,
-    found: dict[str, Any] | None,
+    found: dict[str, Any],
     draws: int,
 ) -> str:
     """Return the full name of a kernel: a mixture with its shares, or what `auto` chose."""
@@ -219,8 +225,8 @@ def _name(
         name = kernel
     else:
         raise TypeError(f"kernel: expected a name or a mapping, got {type(kernel).__name__}")
-    if name == "auto" and found is not None:
-        name = str(found.get("kernel"))
+    if name == "auto" and "kernel" in found:
+        name = str(found["kernel"])
     if name == "auto":
         return "exact" if target.exact else choose_kernel(target, pilot, draws)
     if name == "exact":
@@ -257,25 +263,6 @@ def _default_thin(name: str, n_items: int) -> int:
     return 1 if name == "exact" else default_thin(name, n_items)
 
 
-def _compare(found: dict[str, Any], header: dict[str, Any], *, free_seed: bool) -> None:
-    """Check that a checkpoint belongs to this run."""
-    for key, value in header.items():
-        if key == "distribution" or (key == "seed" and free_seed):
-            continue  # the fingerprint tells distributions apart, `repr` need not
-        if found.get(key) != value:
-            shown = found.get("distribution") if key == "fingerprint" else found.get(key)
-            mine = header["distribution"] if key == "fingerprint" else value
-            what = "distribution" if key == "fingerprint" else key
-            if key in ("seed", "start"):
-                raise ValueError(
-                    f"checkpoint: it holds a run with another {key}; nothing was overwritten"
-                )
-            raise ValueError(
-                f"checkpoint: it holds a run with {what} {shown}, this run has {mine}; "
-                "nothing was overwritten"
-            )
-
-
 def _starts(
     target: Target,
     start: ArrayLike | None,
@@ -297,11 +284,3 @@ def _starts(
     if np.min(target.log_weights(orders)) == -np.inf:
         raise ValueError("start: expected orders of positive probability")
     return list(np.broadcast_to(orders, (len(streams), n)))
-
-
-def _digest(states: Any) -> str:
-    return hashlib.sha256(json.dumps(states, default=encode).encode()).hexdigest()
-
-
-def _shown(progress: bool | None) -> bool:
-    return sys.stderr.isatty() if progress is None else bool(progress)

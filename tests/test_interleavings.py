@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 
 from permdist import GoodBad
-from permdist._exp import exp_down
+from permdist._kernels import exp_down
 from permdist.measures import parse
 from permdist.sums import levels, two_classes
 

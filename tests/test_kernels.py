@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from numba.core import event
 
 import permdist
-from permdist._compiling import COMPILING, NOTICE, TOKEN, Compiling
 from permdist._inversions import count_inversions, weigh_inversions
-from permdist._kernels import kernel
+from permdist._kernels import COMPILING, NOTICE, TOKEN, Compiling, kernel
 from permdist._loops import ascending, count_below, descending, members_by, sort
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from permdist import GaussianScores, GoodBad, PairSigns, PlackettLuce, WeightedOrders
-from permdist._compiling import COMPILING
+from permdist._kernels import COMPILING
 from permdist.diagnostics import compare_to_exact
 from permdist.distributions.base import NotExactError
 from permdist.samplers import run_chains, sample_exact

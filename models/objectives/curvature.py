@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._exp import exp_down
-from permdist._kernels import kernel
+from permdist._kernels import exp_down, kernel
 from permdist.models.batch import in_threads
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from permdist._exp import exp_down
-from permdist._kernels import kernel
+from permdist._kernels import exp_down, kernel
 from permdist._loops import descending
 from permdist._ragged import pointers
 from permdist.measures import NDCG, Measure, parse

@@ -60,7 +60,7 @@ def calls() -> list[Callable[[], None]]:
 
 def warm(call: Callable[[], None]) -> int:
     """Make one call, in a worker; return the number of kernels that it has compiled."""
-    from permdist._compiling import COMPILING
+    from permdist._kernels import COMPILING
 
     before = COMPILING.kernels
     with warnings.catch_warnings():

@@ -25,9 +25,9 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from permdist import __version__
-from permdist._compiling import seconds_without_compiling
 from permdist._extras import MissingExtraError
 from permdist._files import parse_json, write_atomically
+from permdist._kernels import seconds_without_compiling
 from permdist.comparison.guests import Guest
 from permdist.measures import Measure, evaluate
 from permdist.models.files import from_dict, to_dict

@@ -20,7 +20,7 @@ from joblib._parallel_backends import LokyBackend
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from joblib.parallel import get_active_backend
 
-from permdist._compiling import COMPILING
+from permdist._kernels import COMPILING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

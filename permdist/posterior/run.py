@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
-import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._chains import drive, worst_rhat
 from permdist._check import as_rng, count
-from permdist._compiling import seconds_without_compiling
-from permdist._progress import live_bar
-from permdist.posterior.chain import Chain
+from permdist._kernels import seconds_without_compiling
 from permdist.posterior.families import problem_of
 from permdist.posterior.result import Posterior
-from permdist.samplers.checkpoint import Checkpoint, encode
+from permdist.samplers.chain import Chain, digest, drive, open_checkpoint, start_or_resume
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from permdist._typing import RandomState
+    from numpy.typing import NDArray
+
+    from permdist._typing import FloatArray, RandomState
     from permdist.posterior.problem import Problem
 
-# The files of a chain in a checkpoint, and what they are.
-KIND, PARTS = "parameters", ("draws", "log_density")
-# R-hat is shown for this many parameters and draws at most.
-SHOWN, MOST = 12, 400
-# Transitions that tell one posterior from another in a checkpoint.
-TRIAL = 3
+SHOWN = 12  # parameters that the R-hat of the progress bar is computed from
+TRIAL = 3  # transitions that tell one posterior from another in a checkpoint
 
 
 def sample(
@@ -77,7 +70,7 @@ def sample(
     progress : bool, optional
         Whether to show speed and the worst R-hat so far; by default on a terminal.
     checkpoint : path, optional
-        A folder to write draws and states to. A run that finds its own checkpoint there continues
+        A file to write draws and states to. A run that finds its own checkpoint there continues
         from it; it may ask for more draws than before. The default of `tune` is then that of the
         first run, and the bits are those of a single run with it.
     n_jobs : int, optional
@@ -103,48 +96,80 @@ def sample(
         tune = count("tune", tune, minimum=0)
     streams = as_rng(rng).spawn(chains)
     problem = problem_of(model, data, prior, **options)
-    store = None if checkpoint is None else Checkpoint(checkpoint, PARTS, KIND)
-    try:
-        found = None if store is None else store.header()
-        discarded = problem.default_tune(draws) if tune is None else tune
-        if found is not None and tune is None:  # the default is that of the earlier run
-            discarded = int(found.get("tune", discarded))
-        if store is not None:
-            header = {
-                "kind": KIND,
-                "problem": problem.family,
-                "fingerprint": fingerprint(problem),
-                "tune": discarded,
-                "chains": chains,
-                "seed": _digest([stream.bit_generator.state for stream in streams]),
-            }
-            if found is None:
-                store.begin(header)
-            else:
-                _compare(found, header, free_seed=rng is None)
+    with open_checkpoint(checkpoint) as journal:
+        found: dict[str, Any] = {} if journal is None else journal.header or {}
+        if tune is None:  # the default is that of the earlier run
+            tune = found.get("tune", problem.default_tune(draws))
         table, values = np.empty((chains, draws, problem.size)), np.empty((chains, draws))
-        parts = zip(streams, table, values, strict=True)
+        parts = zip(table, values, streams, strict=True)
         workers = [
-            Chain(number, problem, discarded, store, *part) for number, part in enumerate(parts)
+            PosteriorChain(number, *out, draws, tune, stream, journal, problem=problem)
+            for number, (*out, stream) in enumerate(parts)
         ]
-        for worker in workers:
-            worker.resume()
+        facts = {
+            "kind": "parameters",
+            "problem": problem.family,
+            "posterior (data, prior or options)": fingerprint(problem),
+            "tune": tune,
+            "chains": chains,
+            "seed": digest([stream.bit_generator.state for stream in streams]),
+        }
+        start_or_resume(journal, facts, workers, free=["seed"] if rng is None else [])
         begin = seconds_without_compiling()
-        complete = drive(workers, threads, _Bar(workers, progress))
+        complete = drive(workers, threads, problem.family, progress)
         before = max(worker.before for worker in workers)
         seconds = max(before + seconds_without_compiling() - begin, 1e-9)
-    finally:
-        if store is not None:
-            store.close()
     kept = min(worker.kept for worker in workers)
     return Posterior(
         problem=problem,
         draws=table[:, :kept],
         log_density=values[:, :kept],
         seconds=seconds,
-        tune=discarded,
+        tune=tune,
         complete=complete,
     )
+
+
+class PosteriorChain(Chain):
+    """One chain of parameters.
+
+    Parameters
+    ----------
+    *args
+        Those of `Chain`.
+    problem : Problem
+    """
+
+    def __init__(self, *args: Any, problem: Problem) -> None:
+        super().__init__(*args)
+        self.problem = problem
+        self._state = np.array(problem.start(self.rng), dtype=np.float64)
+        if self._state.ndim != 1:
+            raise ValueError(
+                f"{type(problem).__name__}.start: expected a vector, got shape {self._state.shape}"
+            )
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the array that the next draw depends on."""
+        return {"state": self._state}
+
+    def advance(
+        self, draws: NDArray[Any], values: FloatArray, stopped: Callable[[], bool]
+    ) -> bool:
+        """Make the next draws; `stopped` makes no difference to them."""
+        del stopped
+        self._state = self.problem.advance(self._state, draws, values, self.rng)
+        if not np.isfinite(values).all() or not np.isfinite(draws).all():
+            raise ValueError(
+                f"{type(self.problem).__name__}.advance: expected finite draws and log-densities, "
+                f"got others in chain {self.number}"
+            )
+        return True
+
+    def quantities(self, at: NDArray[Any]) -> FloatArray:
+        """Return some parameters and the log-density of some draws."""
+        places = np.unique(np.linspace(0, self.problem.size - 1, SHOWN).astype(int))
+        return np.column_stack([self.draws[at][:, places], self.values[at]])
 
 
 def fingerprint(problem: Problem) -> str:
@@ -167,69 +192,3 @@ def fingerprint(problem: Problem) -> str:
     # In few digits, as another machine may round otherwise.
     facts.append([f"{value:.5g}" for value in [*draws.ravel().tolist(), *values.tolist()]])
     return hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()
-
-
-def _digest(states: Any) -> str:
-    return hashlib.sha256(json.dumps(states, default=encode).encode()).hexdigest()
-
-
-def _compare(found: dict[str, Any], header: dict[str, Any], *, free_seed: bool) -> None:
-    """Check that a checkpoint belongs to this run."""
-    for key, value in header.items():
-        if (key == "seed" and free_seed) or found.get(key) == value:
-            continue
-        kept = "nothing was overwritten"
-        if key == "seed":
-            raise ValueError(f"checkpoint: it holds a run with another seed; {kept}")
-        if key == "fingerprint":
-            raise ValueError(
-                f"checkpoint: it holds a run with other data, prior or options; {kept}"
-            )
-        raise ValueError(
-            f"checkpoint: it holds a run with {key} {found.get(key)}, this run has {value}; {kept}"
-        )
-
-
-class _Bar:
-    """A progress bar with speed and the worst R-hat so far; nothing if not shown."""
-
-    def __init__(self, chains: list[Chain], progress: bool | None) -> None:
-        self.chains = chains
-        self.shown = sys.stderr.isatty() if progress is None else bool(progress)
-        self._open = contextlib.ExitStack()
-        self._looked, self._rhat = 0.0, np.nan
-
-    def __enter__(self) -> _Bar:
-        if self.shown:
-            self._before = sum(chain.done for chain in self.chains)
-            self._begin = time.perf_counter()
-            text = f"{len(self.chains)} chains, {self.chains[0].problem.family}"
-            total = sum(chain.total for chain in self.chains)
-            self._bar = self._open.enter_context(live_bar(text, total))
-        return self
-
-    def __exit__(self, *details: object) -> None:
-        self._open.close()
-
-    def update(self) -> None:
-        """Show the progress of the chains."""
-        if not self.shown:
-            return
-        done, now = sum(chain.done for chain in self.chains), time.perf_counter()
-        if now - self._looked > 1.0 or done == sum(chain.total for chain in self.chains):
-            self._looked, self._rhat = now, _rhat_so_far(self.chains)
-        speed = (done - self._before) / max(now - self._begin, 1e-9)
-        told = f"{speed:,.0f} draws/s"
-        told += "" if np.isnan(self._rhat) else f", R-hat {self._rhat:.3f}"
-        self._bar.update(done, told)
-
-
-def _rhat_so_far(chains: list[Chain]) -> float:
-    """Return the worst split R-hat of log-densities and of some parameters, from some draws."""
-    kept = min(chain.kept for chain in chains)
-    if kept < 8:
-        return np.nan
-    at = np.unique(np.linspace(0, kept - 1, min(kept, MOST)).astype(int))
-    places = np.unique(np.linspace(0, chains[0].problem.size - 1, SHOWN).astype(int))
-    parts = [np.column_stack([chain.draws[at][:, places], chain.values[at]]) for chain in chains]
-    return worst_rhat(np.stack(parts))

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._exp import exp_down
-from permdist._kernels import kernel
+from permdist._kernels import exp_down, kernel
 from permdist.sums.shape import count_down, count_up, level_steps
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._exp import exp_down
 from permdist._inversions import different_pairs
-from permdist._kernels import kernel
+from permdist._kernels import exp_down, kernel
 from permdist._loops import members_by
 from permdist._ragged import bounds, pointers, rows_of
 

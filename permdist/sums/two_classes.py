@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._exp import exp_down
-from permdist._kernels import kernel
+from permdist._kernels import exp_down, kernel
 from permdist._loops import copy
 from permdist.sums.shape import level_steps
 

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from permdist._exp import exp_down
-from permdist._kernels import kernel
+from permdist._kernels import exp_down, kernel
 from permdist.samplers.kernels.randomness import accept, divide, draw, locate, pick
 from permdist.targets import State, restore
 
