@@ -21,6 +21,7 @@ from permdist.comparison.statistics import CORRECTIONS
 from permdist.comparison.wording import REFERENCES
 from permdist.data import Fold, Queries
 from permdist.models import LEARNERS, Ranker, all_learners
+from permdist.models.batch import teaching
 
 if TYPE_CHECKING:
     from permdist.measures import Measure
@@ -329,10 +330,10 @@ def check_parts(where: str, parts: Mapping[str, Queries]) -> dict[str, dict[byte
         if not (part.n_relevant > 0).any():
             raise ValueError(f"{where}: its {name} part has no relevant document")
     train = parts["training"]
-    if not ((train.n_relevant > 0) & (train.n_relevant < train.sizes)).any():
+    if not teaching(train.y, train.ptr).any():
         raise ValueError(
-            f"{where}: no training query has both relevant and irrelevant documents, there is "
-            "nothing to learn from"
+            f"{where}: no training query has documents of different labels, there is nothing to "
+            "learn from"
         )
     widths = {part.n_features for part in parts.values()}
     if len(widths) > 1:

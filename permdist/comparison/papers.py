@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from permdist.comparison.entries import read_entries
 from permdist.comparison.figure_three import COLLECTIONS, FIGURE_THREE
 from permdist.comparison.published import PUBLISHED, recognize
 from permdist.comparison.run import compare
+from permdist.models import SVMMap
+from permdist.models.batch import teaching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from permdist._typing import BoolArray, IntArray
     from permdist.comparison.results import Comparison
     from permdist.data import Queries
 
@@ -29,7 +32,8 @@ class Paper(NamedTuple):
 
     `learners` are its names of learners and ours, with the settings to choose from; `measures` the
     measures here, the first one for the choice, and their printed names; `source` is how its
-    entries of `PUBLISHED` begin; `data` the collections of the printed table.
+    entries of `PUBLISHED` begin; `data` the collections of the printed table; `halves` the learners
+    that need good and bad documents, and learn from labels above the median of their query.
     """
 
     table: str
@@ -38,6 +42,7 @@ class Paper(NamedTuple):
     source: str
     data: str
     cleaned: bool = False
+    halves: tuple[str, ...] = ()
 
 
 _C, _SUMS = "C=0.01|0.1|1|10", "C=0.001|0.01|0.1"
@@ -103,8 +108,21 @@ PAPERS: Mapping[str, Paper] = {
         {"tau": "tau", "persistence@10": "persistence@10"},
         "Wang",
         "MQ2008-list, strict lists of up to 1,831 documents",
+        halves=("SVMmap",),
     ),
 }
+
+
+class Halves(SVMMap):
+    """SVMMap for strict lists: documents above the median label of their query are good."""
+
+    listed: ClassVar[bool] = False
+
+    def lessons(self, queries: Queries) -> tuple[IntArray, BoolArray]:
+        """Return which documents are good, and which queries teach anything."""
+        good = [query.y > np.median(query.y) for query in queries]
+        labels = np.concatenate(good).astype(np.int64)
+        return labels, teaching(labels, queries.ptr)
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,9 +157,9 @@ class PaperTable:
 
         name = next(iter(self.paper.measures)) if measure is None else measure
         choice("measure", name, dict.fromkeys(self.paper.measures))
-        values = self.comparison.values(name)
+        values = pd.DataFrame(self.comparison.values(name), index=self.comparison.names)
         frame = pd.DataFrame(index=pd.Index(list(self.paper.learners), name="learner"))
-        frame["here"] = values.mean(axis=1)
+        frame["here"] = values.mean(axis=1)  # NaN for a learner that could not be fitted
         frame["standard_error"] = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
         for collection, column in self.printed[name].items():
             frame[collection] = [column.get(learner, np.nan) for learner in frame.index]
@@ -168,7 +186,7 @@ class PaperTable:
         rows = [
             [
                 str(learner),
-                f"{row.iloc[0]:.4f} ± {row.iloc[1]:.4f}",
+                "" if np.isnan(row.iloc[0]) else f"{row.iloc[0]:.4f} ± {row.iloc[1]:.4f}",
                 *("" if np.isnan(one) else f"{one:.4g}" for one in row.iloc[2:]),
             ]
             for learner, row in frame.iterrows()
@@ -223,20 +241,23 @@ def paper_table(
     used = [tuple(part.clean() for part in fold) for fold in given] if chosen.cleaned else given
     found = compare(
         used,
-        {name: _entry(text) for name, text in chosen.learners.items()},
+        {name: _entry(text, name in chosen.halves) for name, text in chosen.learners.items()},
         measures=list(chosen.measures),
         directory=directory,
         n_jobs=n_jobs,
         progress=progress,
     )
     printed = {measure: _printed(chosen, name, known) for measure, name in chosen.measures.items()}
-    return PaperTable(chosen, found, _notes(chosen, given, used, known), printed)
+    left_out = [f"Left out: {name}: {reason}" for name, reason in found.failures.items()]
+    notes = (*_notes(chosen, given, used, known), *left_out)
+    return PaperTable(chosen, found, notes, printed)
 
 
-def _entry(text: str) -> Any:
+def _entry(text: str, halves: bool) -> Any:
     """Return a learner with the settings that are named, and no others, to choose from."""
     entry = read_entries(text)[0]
-    return entry.learner, {name: entry.settings[name] for name in entry.given}
+    learner = Halves() if halves else entry.learner
+    return learner, {name: entry.settings[name] for name in entry.given}
 
 
 def _printed(paper: Paper, name: str, known: str | None) -> dict[str, dict[str, float]]:
@@ -276,8 +297,10 @@ def _notes(paper: Paper, given: list[Any], used: list[Any], known: str | None) -
         )
     rules, first = ", ".join(paper.measures), next(iter(paper.measures))
     data = f"{known}: {size}" if known else size
+    halves = [f"{name} learns from labels above the median as good." for name in paper.halves]
     return (
         f"Data here: {data}; {len(given)} folds; {cleaning}.",
+        *halves,
         f"Rules: {rules}; settings chosen by {first} on the validation part of each fold.",
         f"Printed: {paper.data}. Compare differences between learners, not levels, where the "
         "collections differ.",
