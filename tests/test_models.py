@@ -272,7 +272,14 @@ def test_early_stopping_keeps_the_best(queries):
 
 @pytest.mark.parametrize(
     "learner",
-    [MLE(), RankSVM(), Approx("ndcg@10"), PermuRank(max_iter=5), RankBoost(weak="feature"), AdaRank()],
+    [
+        MLE(),
+        RankSVM(),
+        Approx("ndcg@10"),
+        PermuRank(max_iter=5),
+        RankBoost(weak="feature"),
+        AdaRank(),
+    ],
     ids=lambda learner: type(learner).__name__,
 )
 def test_a_start_that_is_kept_is_in_the_history(learner, queries, tmp_path):

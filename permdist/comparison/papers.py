@@ -186,10 +186,11 @@ class PaperTable:
         rows = [
             [
                 str(learner),
-                "" if np.isnan(row.iloc[0]) else f"{row.iloc[0]:.4f} ± {row.iloc[1]:.4f}",
+                "" if np.isnan(row.iloc[0]) else f"{row.iloc[0]:.4f}{mark} ± {row.iloc[1]:.4f}",
                 *("" if np.isnan(one) else f"{one:.4g}" for one in row.iloc[2:]),
             ]
             for learner, row in frame.iterrows()
+            for mark in ["*" * (learner in self.comparison.edges)]
         ]
         return [name, "here", *frame.columns[2:]], rows
 
@@ -249,7 +250,8 @@ def paper_table(
     )
     printed = {measure: _printed(chosen, name, known) for measure, name in chosen.measures.items()}
     left_out = [f"Left out: {name}: {reason}" for name, reason in found.failures.items()]
-    notes = (*_notes(chosen, given, used, known), *left_out)
+    marks = [found.explain_marks()] if found.edges else []
+    notes = (*_notes(chosen, given, used, known), *left_out, *marks)
     return PaperTable(chosen, found, notes, printed)
 
 
