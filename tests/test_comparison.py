@@ -315,7 +315,7 @@ def test_texts_of_a_comparison(found):
         facts["tables"]["ap"]["MLE[C=0.1|1|10]"]["mean"]
         == found.to_frame().loc["MLE[C=0.1|1|10]", "mean"]
     )
-    rows = found.to_markdown().splitlines()
+    rows = [row for row in found.to_markdown().splitlines() if row.startswith("|")]
     assert len(rows) == 2 + 3 + 2
     assert len({row.replace("\\|", "").count("|") for row in rows}) == 1
     latex = found.to_latex()
@@ -411,7 +411,7 @@ def test_settings_at_the_end_of_their_range_are_marked(folds, tmp_path):
     assert told in (tmp_path / "report.html").read_text()
     train, vali, _ = folds[1]
     notes = tune(learners["end"], train, vali, "map").notes
-    assert any("MLE: C = 1e-05 is at an end of the values tried" in note for note in notes)
+    assert any("C = 1e-05 is at an end of the values tried" in note for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -725,7 +725,7 @@ def test_tuning_chooses_as_a_comparison_does(folds):
     learner, setting, notes = tune("MLE[C=1e-6|1|100]", train, vali, "map")
     assert setting == found.chosen["MLE[C=1e-6|1|100]"][0]
     assert (learner.predict(test) == found.learners("MLE[C=1e-6|1|100]")[0].predict(test)).all()
-    assert notes == found.notes
+    assert [note for note in notes if "at an end" not in note] == found.notes
     with pytest.raises(ValueError, match="is in its training and its validation part"):
         tune("MLE", train, train, "map")
     nothing = data.Queries(vali.X, np.zeros_like(vali.y), vali.qid)
@@ -753,7 +753,7 @@ def test_tuning_an_instance_tunes_what_it_has_not_set(folds):
     named = tune("ListNet[target=label]", train, vali, "map")
     assert named.setting == {**found.setting, "target": "label"}
     entry, _ = tuned_entry(models.ListNet(), parse("map"))
-    assert dict(entry.settings) == dict(read_entries("ListNet", parse("map"))[0].settings)
+    assert entry.combinations() == read_entries("ListNet", parse("map"))[0].combinations()
     notes = tune((models.ListNet(), {"C": [1.0]}), train, vali, "map").notes
     assert notes[0] == "ListNet(C=1.0): there are no values to choose from, nothing was tuned"
 
@@ -793,7 +793,8 @@ def test_names_with_signs_of_other_languages(folds, tmp_path):
     assert "<b>" not in (tmp_path / "report.html").read_text()
     assert r"{a\textbar{}b*} &" in found.to_latex()
     assert r"{[c]\textasciicircum{}\textbackslash{} d} &" in found.to_latex()
-    rows = found.to_markdown().replace(r"\|", "").splitlines()
+    rows = [row for row in found.to_markdown().splitlines() if row.startswith("|")]
+    rows = [row.replace(r"\|", "") for row in rows]
     assert len({row.count("|") for row in rows}) == 1
     assert len(rows) == 2 + 3 + 2
 

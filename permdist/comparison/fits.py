@@ -154,8 +154,8 @@ def _made_of(learner: Ranker | Guest) -> list[str]:
         kind = type(learner if guest is None else guest.model)
         values = _values(learner) if guest is None else guest.get_params() or vars(guest.model)
         parts = _Parts()
-        parts.dump([kind, values])
-        return [joblib.hash(values), *sorted(map(_code, parts.found))]
+        parts.dump(values)
+        return [joblib.hash(values), *sorted(map(_code, {*kind.__mro__, *parts.found}))]
     except Exception:  # whatever the code of the parts raises
         return [uuid.uuid4().hex if guest is None else guest.token]
 

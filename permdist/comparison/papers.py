@@ -45,8 +45,10 @@ class Paper(NamedTuple):
     halves: tuple[str, ...] = ()
 
 
-_C, _SUMS = "C=0.01|0.1|1|10", "C=0.001|0.01|0.1"
-_SMOOTH, _CYCLES = "alpha=10|100,C=0.1|1|100", "intervals=8|1,cycles=1|4"
+_C = "C=1e-6|1e-5|0.0001|0.001|0.01|0.1|1|10|100"
+_SUMS = "C=1e-8|1e-7|1e-6|1e-5|0.0001|0.001|0.01|0.1|1|10"
+_SMALL = "C=1e-5|0.0001|0.001|0.01|0.1|1"
+_SMOOTH, _CYCLES = "alpha=10|100,C=0.01|0.1|1|10|100|1000|10000", "intervals=8|1,cycles=1|4"
 _HINGE, _PAIRS = f"SVMMap[{_C}]", f"RankSVM[{_C}]"
 _BOOST = "RankBoost[thresholds=50,early_stopping=30]"
 _AP, _NDCG = (f"AdaRank[measure={name},early_stopping=30]" for name in ("ap", "ndcg"))
@@ -73,7 +75,7 @@ PAPERS: Mapping[str, Paper] = {
         {
             "SVMmap": _HINGE,
             "AdaRank": _AP,
-            "PermuRank": "PermuRank[measure=ap,max_iter=10,early_stopping=4,C=0.001|0.01|0.1]",
+            "PermuRank": f"PermuRank[measure=ap,max_iter=10,early_stopping=4,{_SMALL}]",
             "RankSVM": _PAIRS,
             "RankBoost": _BOOST,
         },
@@ -88,7 +90,7 @@ PAPERS: Mapping[str, Paper] = {
             "SVMmap": _HINGE,
             "ApproxAP": f"ApproxAP[{_SMOOTH}]",
             "AdaRank-NDCG": _NDCG,
-            "SoftRank": "SoftRank[measure=ndcg,method=softrank,C=10|100|1000]",
+            "SoftRank": "SoftRank[measure=ndcg,method=softrank,C=0.1|1|10|100|1000|10000|100000]",
             "ApproxNDCG": f"ApproxNDCG[{_SMOOTH}]",
         },
         {"map": "map", "ndcg": "ndcg"},
