@@ -206,13 +206,17 @@ def fold_means(found, measure):
 
 
 def settings_text(found, name):
-    """Return the settings that were chosen for a learner on each fold: ``10/0.1, 100/1``."""
+    """Return the settings that were chosen for a learner on each fold: ``10/0.1, 100/1``.
+
+    Those at an end of the values tried are named behind them.
+    """
     shown = "{:g}".format
     chosen = [
         "/".join(shown(one) if isinstance(one, float) else str(one) for one in setting.values())
         for setting in found.chosen[name]
     ]
-    return ", ".join(filter(None, chosen))
+    edge = [f"(an end of its values: {found.edges[name]})"] if name in found.edges else []
+    return " ".join([", ".join(filter(None, chosen)), *edge])
 
 
 def plain(*axes):

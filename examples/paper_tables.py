@@ -4,7 +4,7 @@
 et al.), qin2008 (Tables 2 and 3 of Qin et al.) or wang (Table 1 of Wang et al.). What is printed
 says which data, which cleaning and which rules. ``--data`` takes a folder with LETOR folds; where
 these are not the collections of the paper, differences between learners can be compared, not
-levels. MQ2008 takes up to a minute, larger collections longer: ``--queries 30`` is a first look.
+levels. MQ2008 takes some minutes, larger collections longer: ``--queries 30`` is a first look.
 ``--output`` is the picture, or the table (.md, .txt).
 """
 
@@ -26,14 +26,14 @@ def main():
         queries=60,
         paper=(
             "xu2010",
-            "which one, xu2010 by default; on MQ2008 each takes up to a minute",
+            "which one, xu2010 by default; on MQ2008 each takes some minutes",
             tuple(PAPERS),
         ),
     )
     warnings.simplefilter("ignore", ConvergenceWarning)  # of RankBoost, which is stopped early
     simulation = {"strict": True} if options.paper == "wang" else {}
     folds, start = load_folds(options, **simulation), time.perf_counter()
-    print("Fitting; all of MQ2008 takes up to a minute.", flush=True)
+    print("Fitting; all of MQ2008 takes some minutes.", flush=True)
     table = paper_table(options.paper, folds)
     print(f"Fitted in {time.perf_counter() - start:.0f} seconds.\n\n{table}")
     if options.output.suffix.lower() in TABLES:

@@ -5,12 +5,14 @@ not state, are in `FIGURE_THREE` only, as they are not comparable with those of 
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from permdist.comparison import compare, read_entries
+from permdist.models import SVMMap
+from permdist.models.batch import teaching
 
 # ---- collections and their published results ----------------------------------------------------
 
@@ -300,7 +302,8 @@ class Paper(NamedTuple):
 
     `learners` are its names of learners and ours, with the settings to choose from; `measures` the
     measures here, the first one for the choice, and their printed names; `source` is how its
-    entries of `PUBLISHED` begin; `data` the collections of the printed table.
+    entries of `PUBLISHED` begin; `data` the collections of the printed table; `halves` the learners
+    that need good and bad documents, and learn from labels above the median of their query.
     """
 
     table: str
@@ -309,10 +312,13 @@ class Paper(NamedTuple):
     source: str
     data: str
     cleaned: bool = False
+    halves: tuple[str, ...] = ()
 
 
-_C, _SUMS = "C=0.01|0.1|1|10", "C=0.001|0.01|0.1"
-_SMOOTH, _CYCLES = "alpha=10|100,C=0.1|1|100", "intervals=8|1,cycles=1|4"
+_C = "C=1e-6|1e-5|0.0001|0.001|0.01|0.1|1|10|100"
+_SUMS = "C=1e-8|1e-7|1e-6|1e-5|0.0001|0.001|0.01|0.1|1|10"
+_SMALL = "C=1e-5|0.0001|0.001|0.01|0.1|1"
+_SMOOTH, _CYCLES = "alpha=10|100,C=0.01|0.1|1|10|100|1000|10000", "intervals=8|1,cycles=1|4"
 _HINGE, _PAIRS = f"SVMMap[{_C}]", f"RankSVM[{_C}]"
 _BOOST = "RankBoost[thresholds=50,early_stopping=30]"
 _AP, _NDCG = (f"AdaRank[measure={name},early_stopping=30]" for name in ("ap", "ndcg"))
@@ -339,7 +345,7 @@ PAPERS = {
         {
             "SVMmap": _HINGE,
             "AdaRank": _AP,
-            "PermuRank": "PermuRank[measure=ap,max_iter=10,early_stopping=4,C=0.001|0.01|0.1]",
+            "PermuRank": f"PermuRank[measure=ap,max_iter=10,early_stopping=4,{_SMALL}]",
             "RankSVM": _PAIRS,
             "RankBoost": _BOOST,
         },
@@ -354,7 +360,7 @@ PAPERS = {
             "SVMmap": _HINGE,
             "ApproxAP": f"ApproxAP[{_SMOOTH}]",
             "AdaRank-NDCG": _NDCG,
-            "SoftRank": "SoftRank[measure=ndcg,method=softrank,C=10|100|1000]",
+            "SoftRank": "SoftRank[measure=ndcg,method=softrank,C=0.1|1|10|100|1000|10000|100000]",
             "ApproxNDCG": f"ApproxNDCG[{_SMOOTH}]",
         },
         {"map": "map", "ndcg": "ndcg"},
@@ -374,8 +380,21 @@ PAPERS = {
         {"tau": "tau", "persistence@10": "persistence@10"},
         "Wang",
         "MQ2008-list, strict lists of up to 1,831 documents",
+        halves=("SVMmap",),
     ),
 }
+
+
+class Halves(SVMMap):
+    """SVMMap for strict lists: documents above the median label of their query are good."""
+
+    listed: ClassVar[bool] = False
+
+    def lessons(self, queries):
+        """Return which documents are good, and which queries teach anything."""
+        good = [query.y > np.median(query.y) for query in queries]
+        labels = np.concatenate(good).astype(np.int64)
+        return labels, teaching(labels, queries.ptr)
 
 
 @dataclass(frozen=True, repr=False)
@@ -390,9 +409,9 @@ class PaperTable:
     def to_frame(self, measure=None):
         """Return one measure as a data frame: ours, its standard error, and the printed columns."""
         name = next(iter(self.paper.measures)) if measure is None else measure
-        values = self.comparison.values(name)
+        values = pd.DataFrame(self.comparison.values(name), index=self.comparison.names)
         frame = pd.DataFrame(index=pd.Index(list(self.paper.learners), name="learner"))
-        frame["here"] = values.mean(axis=1)
+        frame["here"] = values.mean(axis=1)  # NaN for a learner that could not be fitted
         frame["standard_error"] = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
         for collection, column in self.printed[name].items():
             frame[collection] = [column.get(learner, np.nan) for learner in frame.index]
@@ -417,8 +436,14 @@ class PaperTable:
         """Return the table of a measure as texts."""
         frame = self.to_frame(name)
         texts = frame.iloc[:, 2:].map(lambda one: "" if np.isnan(one) else f"{one:.4g}")
-        pairs = zip(frame["here"], frame["standard_error"], strict=True)
-        texts.insert(0, "here", [f"{mean:.4f} ± {error:.4f}" for mean, error in pairs])
+        edges = self.comparison.edges
+        ours = [
+            "" if np.isnan(mean) else f"{mean:.4f}{'*' * (learner in edges)} ± {error:.4f}"
+            for learner, mean, error in zip(
+                frame.index, frame["here"], frame["standard_error"], strict=True
+            )
+        ]
+        texts.insert(0, "here", ours)
         return texts.rename_axis(name)
 
 
@@ -434,18 +459,21 @@ def paper_table(paper, folds):
     chosen, given = PAPERS[paper], [tuple(fold) for fold in folds]
     known = recognize(given)
     used = [tuple(part.clean() for part in fold) for fold in given] if chosen.cleaned else given
-    entries = {name: entry(text) for name, text in chosen.learners.items()}
+    entries = {name: entry(text, name in chosen.halves) for name, text in chosen.learners.items()}
     found = compare(used, entries, measures=list(chosen.measures))
     printed = {
         measure: printed_columns(chosen, name, known) for measure, name in chosen.measures.items()
     }
-    return PaperTable(chosen, found, notes_on(chosen, given, used, known), printed)
+    left_out = [f"Left out: {name}: {reason}" for name, reason in found.failures.items()]
+    marks = [found.explain_marks()] if found.edges else []
+    notes = (*notes_on(chosen, given, used, known), *left_out, *marks)
+    return PaperTable(chosen, found, notes, printed)
 
 
-def entry(text):
+def entry(text, halves):
     """Return a learner with the settings that are named, and no others, to choose from."""
     read = read_entries(text)[0]
-    return read.learner, {name: read.settings[name] for name in read.given}
+    return Halves() if halves else read.learner, {name: read.settings[name] for name in read.given}
 
 
 def printed_columns(paper, name, known):
@@ -485,8 +513,10 @@ def notes_on(paper, given, used, known):
         )
     rules, first = ", ".join(paper.measures), next(iter(paper.measures))
     data = f"{known}: {size}" if known else size
+    halves = [f"{name} learns from labels above the median as good." for name in paper.halves]
     return (
         f"Data here: {data}; {len(given)} folds; {cleaning}.",
+        *halves,
         f"Rules: {rules}; settings chosen by {first} on the validation part of each fold.",
         f"Printed: {paper.data}. Compare differences between learners, not levels, where the "
         "collections differ.",

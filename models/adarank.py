@@ -228,6 +228,7 @@ class AdaRank(Standardized, Threaded, InBlocks, Ranker):
             if stop or (self.accept == "all" and len(keys) - kept >= self.patience):
                 break
         if watch.stops_early:
+            watch.keep_best()
             kept = watch.best_at
         elif self.accept == "literal":
             kept = len(keys)

@@ -149,7 +149,7 @@ class Approx(Seeded, Piloted):
     def _chosen(self, found: solvers.Solution, watch: Watch) -> solvers.Solution:
         """Choose among the models of all iterations, if there is anything to choose by."""
         choose = self.keep == "best" and watch.best is not None and watch.best.any()
-        return found._replace(w=watch.best) if choose else found
+        return found._replace(w=watch.keep_best()) if choose else found
 
 
 class ApproxNDCG(Approx):

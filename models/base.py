@@ -102,11 +102,13 @@ class Ranker(Scored):
         "One per feature; where `normalize` names several methods, one such block for each. The "
         "coefficients of indicators of missing values come last.",
     )
-    n_iter_: int = learned(Count(), "Iterations of the optimizer.")
+    n_iter_: int = learned(Count(), "Iterations of the optimizer, the length of `history_`.")
     history_: dict[str, list[float]] = learned(
         History(),
         "``objective`` and ``seconds`` at every iteration, what else the learner's page "
-        "names, and the validation ``measure`` where there is an `eval_set`.",
+        "names, and the validation ``measure`` where there is an `eval_set`. Where validation "
+        "has kept the model that the fit started from, that model is the first entry, with NaN for "
+        "what was not computed of it.",
     )
     converged_: bool = learned(
         Truth(),
@@ -292,7 +294,8 @@ class Ranker(Scored):
                     table.checkpoint.close()
         else:
             self._learn_scaled(table, watch, start)
-        self.history_, self.n_iter_, self.views_ = watch.history, len(watch), views
+        self.history_, self.views_ = watch.record(), views
+        self.n_iter_ = len(self.history_["objective"])
         self.null_ = False
         self._check_fit()
         self.null_ = self._is_null(table)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 KIND = "evaluations of a fit"
 # They decide how fast a fit is, when it ends and what it prints, not what is evaluated on the way.
 FREE = ("n_jobs", "verbose", "max_iter", "tol", "early_stopping")
-SAMPLED = 256  # rows of features that tell collections apart
+HASHED = 1 << 17  # numbers that are converted and hashed at a time
 _KEY = 16
 _RECORD = struct.Struct(f"<{_KEY}sIqdd")  # state, width, silent, value, steepest
 
@@ -193,7 +193,7 @@ def facts_of(learner: Ranker, data: Any, start: FloatArray | None) -> dict[str, 
 
 
 def fingerprint(queries: Queries) -> dict[str, Any]:
-    """Return what tells a collection from another one, without reading all of its features.
+    """Return what tells a collection from any other one; all of it is read once.
 
     Parameters
     ----------
@@ -206,14 +206,18 @@ def fingerprint(queries: Queries) -> dict[str, Any]:
     >>> one == same, one == other
     (True, False)
     """
-    rows = np.unique(np.linspace(0, queries.n_documents - 1, SAMPLED).astype(np.int64))
+    features = hashlib.sha256()
+    step = max(1, HASHED // max(1, queries.n_features))
+    for first in range(0, queries.n_documents, step):
+        # A store may hold single precision; it is the same collection in memory.
+        rows = np.ascontiguousarray(queries.X[first : first + step], dtype=np.float64)
+        features.update(rows.data)
     return {
-        "queries": queries.n_queries,
         "documents": queries.n_documents,
-        "features": queries.n_features,
+        "columns": queries.n_features,
+        "queries": _digest(queries.ptr),
         "labels": _digest(queries.y),
-        "starts": _digest(queries.ptr),
-        "sample": _digest(np.asarray(queries.X[rows], dtype=np.float64)),
+        "features": features.hexdigest()[:32],
     }
 
 
@@ -248,23 +252,33 @@ def _need_same(path: str | Path, there: dict[str, Any], here: dict[str, Any]) ->
         if params.get(name) != value:
             raise _other(path, f"value of {name}", params.get(name), value)
     if there.get("data") != here["data"]:
-        sizes = _sizes(there.get("data")), _sizes(here["data"])
-        if sizes[0] == sizes[1]:
-            sizes = "with other labels or features", "not"
-        raise _other(path, "collection", *sizes)
+        raise _other(path, "collection", difference=_differing(there.get("data"), here["data"]))
     if there.get("start") != here["start"]:
         raise _other(path, "start", there.get("start"), here["start"])
 
 
-def _other(path: str | Path, what: str, there: Any, here: Any) -> ValueError:
+def _other(
+    path: str | Path, what: str, there: Any = None, here: Any = None, difference: str = ""
+) -> ValueError:
     return ValueError(
-        f"checkpoint: {path} is of a fit with another {what} ({there}, here {here}); use another "
-        "file, or remove this one"
+        f"checkpoint: {path} is of a fit with another {what} "
+        f"({difference or f'{there}, here {here}'}); use another file, or remove this one"
     )
+
+
+def _differing(there: Any, here: Any) -> str:
+    """Say how two collections differ: in their sizes, or in which of their parts."""
+    sizes = _sizes(there), _sizes(here)
+    if sizes[0] != sizes[1]:
+        return f"{sizes[0]}, here {sizes[1]}"
+    pairs = zip(*(one if isinstance(one, list) else [one] for one in (there, here)), strict=True)
+    keys = {key: None for a, b in pairs for key in b if a.get(key) != b[key]}
+    return f"as many documents, but other {' and '.join(keys)}"
 
 
 def _sizes(data: Any) -> str:
     parts = data if isinstance(data, list) else [data]
     if not all(isinstance(part, dict) and isinstance(part.get("documents"), int) for part in parts):
         return "unknown"
-    return f"{sum(part['documents'] for part in parts):,} documents"
+    stores = f" in {len(parts)} stores" if len(parts) > 1 else ""
+    return f"{sum(part['documents'] for part in parts):,} documents{stores}"

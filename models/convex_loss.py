@@ -56,7 +56,7 @@ class ConvexLoss(LossWeighted, Reweighted):
         cost="goods x bads",
     )
     settings: ClassVar[Settings] = {
-        "C": [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0],
+        "C": [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0],
         "reweight": [0, 3],
     }
 

@@ -149,7 +149,7 @@ class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, InBlock
             )
         elif not (found.converged or watch.stopped):
             self._warn(self._remedy(found, len(watch)))
-        return found._replace(w=watch.best) if watch.stops_early else found
+        return found._replace(w=watch.keep_best()) if watch.stops_early else found
 
     def _remedy(self, found: solvers.Solution, steps: int) -> str:
         """Say why a fit has not converged, and what to do."""
@@ -176,7 +176,7 @@ class Descent(Penalized, Iterative, Standardized, WarmStarted, Threaded, InBlock
                 f"stopped with a duality gap of {found.gap:.2g} of the objective; use a smaller C, "
                 "standardize=True, a larger max_iter or a larger tol"
             )
-        return found._replace(w=watch.best) if early else found
+        return found._replace(w=watch.keep_best()) if early else found
 
     def _limits(self, task: Task) -> dict[str, Any]:
         """Return the units of a solver, when it stops, and where it notes its iterations."""

@@ -63,6 +63,7 @@ class Watch:
         self.history: dict[str, list[float]] = {"objective": [], "seconds": []}
         self.best: Any = None
         self._highest, self.best_at = -float("inf"), 0
+        self._begun, self._start, self._start_kept = 0, np.nan, False
         self.stopped = False
         self._tol, self._most = 0.0, 0
         self._begin = seconds_without_compiling()
@@ -135,8 +136,25 @@ class Watch:
     def first(self, coef: FloatArray) -> None:
         """Take the coefficients that a linear learner starts from as the best so far."""
         if self.held_out is not None:
-            self.best, self.best_at = np.array(coef), len(self)
+            self.best, self.best_at, self._begun = np.array(coef), len(self), len(self)
             self._highest = self.judge_linear(coef)
+            if not len(self):
+                self._start = self._highest
+
+    def keep_best(self) -> Any:
+        """Return the state with the best measure, for the learner to keep."""
+        # A later round of a fit starts from the model that the one before has kept.
+        from_start = self._begun == 0 or self._start_kept
+        self._start_kept = from_start and self.best is not None and self.best_at == self._begun
+        return self.best
+
+    def record(self) -> dict[str, list[float]]:
+        """Return the history of the fit; if the start was kept, it comes first."""
+        if not self._start_kept or np.isnan(self._start):
+            return self.history
+        known = {"seconds": 0.0, "measure": self._start}
+        keys = dict.fromkeys([*self.history, "measure"])
+        return {key: [known.get(key, np.nan), *self.history.get(key, [])] for key in keys}
 
     def linear(self, coef: FloatArray, **values: float) -> bool:
         """Note one iteration of a linear learner; see `note`."""

@@ -43,7 +43,7 @@ class L3(LossWeighted, Conditional):
         cost="goods x bads",
     )
     settings: ClassVar[Settings] = {
-        "C": [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0],
+        "C": [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0],
         "kappa": [1.0, 100.0, 1e4],
     }
 

@@ -40,7 +40,9 @@ class ListMLE(Seeded, Descent):
         minimizes="-log Pr(labels' order), Plackett-Luce",
         cost="n",
     )
-    settings: ClassVar[Settings] = {"C": [1e-3, 3e-3, 0.01, 0.03, 0.1, 1.0, 10.0]}
+    settings: ClassVar[Settings] = {
+        "C": [1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 1.0, 10.0, 100.0]
+    }
     measure_judges: ClassVar[bool] = True
 
     ties: str = option(

@@ -40,7 +40,7 @@ class ListNet(Descent):
         cost="n^k",
     )
     settings: ClassVar[Settings] = {
-        "C": [1e-3, 0.01, 0.1, 1.0, 10.0],
+        "C": [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e6],
         "target": ["softmax", "gain"],
     }
     measure_judges: ClassVar[bool] = True

@@ -37,7 +37,9 @@ class MLE(Conditional):
         minimizes="log sum_y exp(F(y) - F(best))",
         cost="pairs of a query, windowed",
     )
-    settings: ClassVar[Settings] = {"C": [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0]}
+    settings: ClassVar[Settings] = {
+        "C": [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0]
+    }
     measure_judges: ClassVar[bool] = True
 
     C: float = 1e-3

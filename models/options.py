@@ -126,6 +126,16 @@ class Declared(BaseEstimator):  # type: ignore[misc]
             self.check_parameter(name, value)
 
     @classmethod
+    def rule(cls, name: str) -> Rule | None:
+        """Return the rule of a parameter, None where there is none.
+
+        Parameters
+        ----------
+        name : str
+        """
+        return cls._rules.get(name)
+
+    @classmethod
     def check_parameter(cls, name: str, value: Any) -> None:
         """Check one value of a parameter by the learner's rules.
 

@@ -198,7 +198,7 @@ class PermuRank(Seeded, Standardized, WarmStarted, Ranker):
                     break
                 tol *= 0.1
         if watch.stops_early and watch.best is not None:
-            self.coef_ = watch.best
+            self.coef_ = watch.keep_best()
         else:
             self.coef_ = kept if self.keep == "best" else w
         self.converged_ = stable and solved

@@ -157,7 +157,8 @@ class RankBoost(Threaded, Ranker):
                 break
             if not loss > 0.0:  # every pair is so far apart that nothing is left to gain
                 break
-        self.coef_ = watch.best if watch.stops_early and watch.best is not None else coef
+        early = watch.stops_early and watch.best is not None
+        self.coef_ = watch.keep_best() if early else coef
         self.converged_ = len(watch) < self.max_iter
 
     def _learn_stumps(self, features: FloatArray, potentials: Potentials, watch: Watch) -> None:

@@ -41,13 +41,11 @@ class Facts(NamedTuple):
     feature_names : tuple of str or None
     indicators : tuple of int
         Features with missing values, where the learner wants to know them.
-    fingerprint : dict
     """
 
     n_features: int
     feature_names: tuple[str, ...] | None
     indicators: tuple[int, ...]
-    fingerprint: dict[str, Any]
 
 
 class Cut(NamedTuple):
@@ -70,7 +68,17 @@ def look_at(path: str, learner: Ranker) -> Facts:
     queries = open_part(path)
     need_values(learner.missing, queries, path)
     indicators = learner.new_filling(queries).indicators
-    return Facts(queries.n_features, queries.feature_names, indicators, fingerprint(queries))
+    return Facts(queries.n_features, queries.feature_names, indicators)
+
+
+def store_fingerprint(path: str) -> dict[str, Any]:
+    """Return the `fingerprint` of a store.
+
+    Parameters
+    ----------
+    path : str
+    """
+    return fingerprint(open_part(path))
 
 
 def cut(path: str, learner: Ranker, width: int) -> list[Cut]:

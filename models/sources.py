@@ -23,7 +23,7 @@ from permdist.models.inputs import (
     read_features,
 )
 from permdist.models.missing import Filling, need_values
-from permdist.models.shares import Facts, look_at
+from permdist.models.shares import Facts, look_at, store_fingerprint
 from permdist.models.stores import far_stores, need_different, store_paths
 
 if TYPE_CHECKING:
@@ -130,7 +130,6 @@ class Stores(Source):
         keep_names(learner, first.n_features, first.feature_names)
         indicators = sorted({column for one in found for column in one.indicators})
         learner.keep_filling(Filling(learner.missing, tuple(indicators)), warm=warm)
-        self._facts = [one.fingerprint for one in found]
 
     def held_out(self, learner: Ranker, eval_set: Any) -> Any:
         """Check validation data; stores are looked at where they are."""
@@ -143,7 +142,8 @@ class Stores(Source):
 
     def facts(self) -> Any:
         """Return what tells the data from others; of one store, as if it were in this process."""
-        return self._facts[0] if len(self._facts) == 1 else self._facts
+        found = on_workers(self.client, store_fingerprint, [(path,) for path in self.paths])
+        return found[0] if len(found) == 1 else found
 
 
 def plain(learner: Ranker) -> Ranker:

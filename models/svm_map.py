@@ -63,7 +63,9 @@ class SVMMap(PairScaled, Graded, Descent):
         minimizes="max_y [loss(y) - (F(best) - F(y))]",
         cost="goods x bads",
     )
-    settings: ClassVar[Settings] = {"C": [3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]}
+    settings: ClassVar[Settings] = {
+        "C": [1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]
+    }
 
     measure: str | Measure = option(
         MeasureName(),

@@ -124,9 +124,18 @@ def test_fingerprints_see_labels_queries_and_features():
     assert fingerprint(data.Queries(np.asfortranarray(X), y, qid)) == wanted
     y[3] += 1
     assert fingerprint(data.Queries(X, y, qid))["labels"] != wanted["labels"]
-    assert fingerprint(queries.where(np.arange(19)))["starts"] != wanted["starts"]
-    X[0, 0] += 1.0
-    assert fingerprint(data.Queries(X, queries.y, qid))["sample"] != wanted["sample"]
+    assert fingerprint(queries.where(np.arange(19)))["queries"] != wanted["queries"]
+    assert fingerprint(data.Queries(X.astype(np.float32).astype(float), queries.y, qid)) != wanted
+
+
+def test_fingerprints_see_every_value():
+    queries = data.make_letor(120, rng=0)  # of more blocks than one
+    wanted = fingerprint(queries)
+    for row in (0, 1, 777, queries.n_documents - 1):
+        X = np.array(queries.X)
+        X[row, row % X.shape[1]] += 1e-9
+        changed = fingerprint(data.Queries(X, queries.y, queries.qid))
+        assert {key for key in wanted if changed[key] != wanted[key]} == {"features"}
 
 
 def test_the_rest_of_a_fit_is_told_only_where_it_can_be():
@@ -235,7 +244,12 @@ def test_a_fit_refuses_the_file_of_another(tmp_path):
     with pytest.raises(ValueError, match=r"another collection \([\d,]+ documents, here"):
         MLE(C=10.0).fit(fewer, checkpoint=path)
     other = data.Queries(QUERIES.X * 2.0, QUERIES.y, QUERIES.qid)
-    with pytest.raises(ValueError, match="with other labels or features"):
+    with pytest.raises(ValueError, match=r"another collection \(as many .* other features\)"):
+        MLE(C=10.0).fit(other, checkpoint=path)
+    labels = np.array(QUERIES.y)
+    labels[7] += 1
+    other = data.Queries(QUERIES.X, labels, QUERIES.qid)
+    with pytest.raises(ValueError, match=r"another collection \(as many .* other labels\)"):
         MLE(C=10.0).fit(other, checkpoint=path)
     start = MLE(C=1.0).fit(QUERIES)
     with pytest.raises(ValueError, match="another start"):

@@ -9,13 +9,14 @@ import pytest
 from joblib import parallel_config
 from scipy import stats
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from test_cli import permdist
 
-from permdist import data, report
-from permdist.comparison import Comparison, compare, compare_scores, read_entries, tune
+from permdist import data, models, report
+from permdist.comparison import Comparison, Entry, compare, compare_scores, read_entries, tune
 from permdist.data import Queries, load_scores
 from permdist.measures import evaluate
 from permdist.models import MLE
@@ -167,10 +168,10 @@ def test_scores_of_learners_compare_as_the_learners_do(folds):
         for name in found.names
     }
     joined = {name: np.concatenate(parts) for name, parts in apart.items()}
-    frame = found.to_frame().drop(columns="seconds")
+    frame = found.to_frame().drop(columns=["seconds", "fitted"])
     for scores in (apart, joined):
         again = compare(folds, None, scores=scores, measures="map", baseline="MLE[C=1]")
-        pd.testing.assert_frame_equal(again.to_frame().drop(columns="seconds"), frame)
+        pd.testing.assert_frame_equal(again.to_frame().drop(columns=["seconds", "fitted"]), frame)
         assert again.n_fits == 0
     both = compare(folds, "MLE[C=1]", scores={"net": apart["ListNet[C=1]"]}, measures="map")
     assert (both.values() == found.values()).all()
@@ -297,6 +298,40 @@ def test_a_model_that_is_fitted_is_used_as_it_is(folds):
 
 def _frame(queries):
     return pd.DataFrame(queries.X, columns=queries.feature_names)
+
+
+def test_a_learner_that_is_fitted_is_used_as_it_is(folds, tmp_path):
+    fitted = models.ListNet(C=1.0, normalize="zscore").fit(folds[0].train)
+    given = {
+        "before": fitted,
+        "entry": Entry("entry", fitted),
+        "again": (fitted, {}),
+        "new": models.ListNet(C=1.0, normalize="zscore"),
+    }
+    found = compare(folds, given, measures="map", directory=tmp_path)
+    assert [one is fitted for one in found.learners("before")] == [True] * len(folds)
+    for name in ("before", "entry"):
+        means = [fitted.score(fold.test, measure="map") for fold in folds]
+        assert [one.mean("map") for one in found.evaluations[name]] == pytest.approx(means)
+    assert (found.values("map")[2] == found.values("map")[3]).all()
+    assert (found.values("map")[0] != found.values("map")[2]).any()
+    frame = found.to_frame("map")
+    assert frame["fitted"].to_dict() == {
+        "before": "before",
+        "entry": "before",
+        "again": "here",
+        "new": "here",
+    }
+    assert [row[-2] for row in found.rows("map") if row[0] == "before"] == ["before"]
+    assert "Fitted before, and used as they are: before, entry." in str(found)
+    found.report(tmp_path / "report.html")
+    assert "Fitted before, and used as they are" in (tmp_path / "report.html").read_text()
+    # A null model is null, whoever has fitted it.
+    train = folds[0].train
+    same = data.Queries(np.ones_like(train.X), train.y, train.qid, feature_names=NAMES)
+    with pytest.warns(ConvergenceWarning, match="nothing was learned"):
+        null = clone(fitted).fit(same)
+    assert compare(folds, {"null": null, "new": given["new"]}, measures="map").n_null("null") > 0
 
 
 def test_a_model_that_is_not_fitted_is_fitted_on_every_fold(folds, tmp_path):

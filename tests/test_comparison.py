@@ -1,5 +1,6 @@
 """Comparisons: choosing, testing, keeping; the same numbers however they are computed."""
 
+import inspect
 import itertools
 import json
 import os
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,8 +24,11 @@ from joblib import parallel_config
 from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
-from permdist import data, models
+from permdist import data, models, objectives
 from permdist.comparison import (
     Comparison,
     Entry,
@@ -33,6 +38,7 @@ from permdist.comparison import (
     read_entries,
     tune,
 )
+from permdist.comparison.entries import tuned_entry
 from permdist.comparison.fits import fingerprint, make_key
 from permdist.comparison.run import _in_turn
 from permdist.comparison.statistics import interval, mean_ranks, paired_tests
@@ -293,7 +299,7 @@ def test_texts_of_a_comparison(found):
         facts["tables"]["ap"]["MLE[C=0.1|1|10]"]["mean"]
         == found.to_frame().loc["MLE[C=0.1|1|10]", "mean"]
     )
-    rows = found.to_markdown().splitlines()
+    rows = [row for row in found.to_markdown().splitlines() if row.startswith("|")]
     assert len(rows) == 2 + 3 + 2
     assert len({row.replace("\\|", "").count("|") for row in rows}) == 1
     latex = found.to_latex()
@@ -367,9 +373,29 @@ def test_the_names_of_features_survive(folds):
     assert fingerprint(named(train, names)) != fingerprint(named(train, names[::-1]))
 
 
-def test_settings_at_the_end_of_their_range_are_noted(folds):
-    found = compare(folds, "MLE[C=1e-9|1e-8|1e-7]", measures="map")
-    assert any("an end of the values tried" in note for note in found.notes)
+def test_settings_at_the_end_of_their_range_are_marked(folds, tmp_path):
+    learners = {
+        "end": (models.MLE(), {"C": [1e-5, 1e-4, 1e-3]}),
+        "flat": (models.MLE(), {"C": [1e-12, 1e-11, 1e-10]}),  # all rank alike
+        "all": (models.BoltzRank(max_iter=3), {"mix": [0.0, 0.5, 1.0]}),  # there are no others
+        "two": (models.MLE(), {"C": [1e-5, 1e-3]}),
+    }
+    found = compare(folds, learners, measures="map")
+    assert list(found.edges) == ["end"]
+    told = f"* A chosen setting is at an end of the values tried: end ({found.edges['end']})."
+    for text in (str(found), found.to_markdown(), found._repr_html_(), found.to_latex()):
+        assert told in text
+    frame = found.to_frame("map")
+    assert frame["edge"].to_dict() == dict.fromkeys(learners, "") | found.edges
+    marked = [row[0] for row in found.rows("map") if row[1].endswith("*")]
+    assert marked == ["end"]
+    assert f"{frame.loc['end', 'mean']:.4f}*" in found.to_markdown()
+    assert f"{frame.loc['end', 'mean']:.4f}$^{{*}}$" in found.to_latex().replace(r"\textbf", "")
+    found.report(tmp_path / "report.html")
+    assert told in (tmp_path / "report.html").read_text()
+    train, vali, _ = folds[1]
+    notes = tune(learners["end"], train, vali, "map").notes
+    assert any("C = 1e-05 is at an end of the values tried" in note for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -556,6 +582,72 @@ def test_an_edited_class_is_fitted_again_and_another_run_is_not(tmp_path):
     assert found[0][0] != found[2][0]
 
 
+PIPELINE = """
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from permdist import data
+from permdist.comparison import compare
+
+class Weighed(TransformerMixin, BaseEstimator):
+    def __init__(self, weights=None):
+        self.weights = weights
+    def fit(self, X, y=None):
+        return self
+    def transform(self, X):
+        return X * self.weights[: X.shape[1]] * {factor}
+
+if __name__ == "__main__":
+    folds = data.make_folds(data.make_letor(30, n_features=4, rng=0), 3, rng=0)
+    weights = np.ones(5000)
+    weights[{place}:] = 0.0
+    model = make_pipeline(Weighed(weights), Ridge())
+    found = compare(folds, {{"line": model}}, measures="map", directory="kept")
+    print(found.to_frame()["mean"].tolist())
+"""
+
+
+def test_an_edited_class_or_array_inside_a_model_is_fitted_again(tmp_path):
+    counts = []
+    for factor, place in (
+        ("1.0", 4000),
+        ("1.0", 4000),
+        ("np.arange(4)", 4000),
+        ("1.0", 4001),
+        ("1.0", 4000),
+    ):
+        (tmp_path / "own.py").write_text(PIPELINE.format(factor=factor, place=place))
+        command = [sys.executable, "own.py"]
+        result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert result.returncode == 0, result.stderr
+        counts.append(len(list((tmp_path / "kept" / "cells").iterdir())))
+    assert counts == [3, 3, 6, 9, 9]
+
+
+@dataclass(frozen=True)
+class Mine(objectives.ListNet):
+    """An objective of a user's own."""
+
+
+def test_keys_see_whatever_a_learner_is_made_of(monkeypatch):
+    def key(model):
+        entry = read_entries({"one": model})[0]
+        return make_key(entry.learner, ["a"])
+
+    own = models.LinearRanker(Mine())
+    before = key(own)
+    assert before == key(clone(own)) != key(models.LinearRanker(objectives.ListNet()))
+    sources = inspect.getsource
+    monkeypatch.setattr(inspect, "getsource", lambda one: sources(one) + "# edited" * (one is Mine))
+    assert key(own) != before
+    step = FunctionTransformer(np.log1p)
+    assert key(make_pipeline(step, Ridge())) == key(make_pipeline(clone(step), Ridge()))
+    # What cannot be identified is never taken for something known.
+    step = FunctionTransformer(lambda values: values)
+    assert key(make_pipeline(step, Ridge())) != key(make_pipeline(clone(step), Ridge()))
+
+
 def test_a_learner_may_tune_others_in_its_fit(tmp_path):
     run = """
     nested = {"nested": Nested()}
@@ -617,7 +709,7 @@ def test_tuning_chooses_as_a_comparison_does(folds):
     learner, setting, notes = tune("MLE[C=1e-6|1|100]", train, vali, "map")
     assert setting == found.chosen["MLE[C=1e-6|1|100]"][0]
     assert (learner.predict(test) == found.learners("MLE[C=1e-6|1|100]")[0].predict(test)).all()
-    assert notes == found.notes
+    assert [note for note in notes if "at an end" not in note] == found.notes
     with pytest.raises(ValueError, match="is in its training and its validation part"):
         tune("MLE", train, train, "map")
     nothing = data.Queries(vali.X, np.zeros_like(vali.y), vali.qid)
@@ -629,6 +721,25 @@ def test_tuning_chooses_as_a_comparison_does(folds):
         tune("MLE", train.X, vali, "map")
     with pytest.raises(ValueError, match="learner: expected one, got 2"):
         tune("MLE, L3", train, vali, "map")
+
+
+def test_tuning_an_instance_tunes_what_it_has_not_set(folds):
+    train, vali, _ = folds[0]
+    learner = models.SVMMap(C=0.1, max_iter=500, n_jobs=1)
+    found = tune(learner, train, vali, "map")
+    assert (found.setting, found.learner.C, found.learner.max_iter) == ({}, 0.1, 500)
+    assert found.notes[0] == "SVMMap: nothing tuned, kept as given: C=0.1, max_iter=500"
+    learner = models.ListNet(target="label").fit(train)  # whether it was fitted plays no part
+    found = tune(learner, train, vali, "map")
+    assert list(found.setting) == ["C"]
+    assert found.learner.target == "label"
+    assert found.notes[0] == "ListNet: C (5 values) tuned, kept as given: target=label"
+    named = tune("ListNet[target=label]", train, vali, "map")
+    assert named.setting == {**found.setting, "target": "label"}
+    entry, _ = tuned_entry(models.ListNet(), parse("map"))
+    assert entry.combinations() == read_entries("ListNet", parse("map"))[0].combinations()
+    notes = tune((models.ListNet(), {"C": [1.0]}), train, vali, "map").notes
+    assert notes[0] == "ListNet(C=1.0): there are no values to choose from, nothing was tuned"
 
 
 def test_measures_without_any_value(folds):
@@ -666,7 +777,8 @@ def test_names_with_signs_of_other_languages(folds, tmp_path):
     assert "<b>" not in (tmp_path / "report.html").read_text()
     assert r"{a\textbar{}b*} &" in found.to_latex()
     assert r"{[c]\textasciicircum{}\textbackslash{} d} &" in found.to_latex()
-    rows = found.to_markdown().replace(r"\|", "").splitlines()
+    rows = [row for row in found.to_markdown().splitlines() if row.startswith("|")]
+    rows = [row.replace(r"\|", "") for row in rows]
     assert len({row.count("|") for row in rows}) == 1
     assert len(rows) == 2 + 3 + 2
 

@@ -269,6 +269,34 @@ def test_early_stopping_keeps_the_best(queries):
     np.testing.assert_array_equal(again.coef_, learner.coef_)
 
 
+@pytest.mark.parametrize(
+    "learner",
+    [
+        MLE(),
+        RankSVM(),
+        Approx("ndcg@10"),
+        PermuRank(max_iter=5),
+        RankBoost(weak="feature"),
+        AdaRank(),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_a_start_that_is_kept_is_in_the_history(learner, queries, tmp_path):
+    held_out = data.make_letor(20, n_features=8, rng=9)
+    line = held_out.X @ np.random.default_rng(0).normal(size=8)
+    held_out = data.Queries(held_out.X, (line > np.median(line)).astype(int), held_out.qid)
+    start = MLE(C=1e4).fit(held_out)  # perfect there, which no fit to other queries is
+    learner = clone(learner).set_params(early_stopping=2)
+    learner.fit(queries, eval_set=held_out, warm_start_from=start)
+    measured = learner.history_["measure"]
+    found = evaluate(learner.predict(held_out), held_out.y, held_out.qid, learner.judge)
+    assert found.mean(learner.judge) == pytest.approx(measured[0]) == pytest.approx(max(measured))
+    assert np.isnan(learner.history_["objective"][0])
+    assert {len(entries) for entries in learner.history_.values()} == {learner.n_iter_}
+    learner.save(tmp_path / "model")
+    assert load(tmp_path / "model").n_iter_ == learner.n_iter_
+
+
 def test_warm_start(queries):
     cold = MLE(C=5.0, tol=1e-6).fit(queries)
     warm = clone(cold).set_params(warm_start=True).fit(queries)

@@ -157,3 +157,20 @@ def test_wins_of_figure_three():
         "the worse of ConvexLoss-MAP and -NDCG beats all baselines",
     }
     assert counted["ConvexLoss is the best of all learners"] == 15
+
+
+def test_strict_lists_with_labels_from_1(monkeypatch):
+    queries = data.make_letor(18, n_documents=(6, 9), strict=True, rng=0)
+    folds = data.make_folds(data.Queries(queries.X, queries.y + 1, queries.qid), 3, rng=0)
+    short(monkeypatch, "wang", {"FeatureRank": "FeatureRank[cycles=1]", "SVMmap": "SVMMap[C=1]"})
+    table = paper_table("wang", folds)
+    assert not table.comparison.failures
+    assert table.to_frame()["here"].notna().all()
+    assert "SVMmap learns from labels above the median as good." in table.notes
+    # A learner that could not be fitted is left out, and named.
+    monkeypatch.setattr(
+        published, "PAPERS", {"wang": published.PAPERS["wang"]._replace(halves=())}
+    )
+    table = paper_table("wang", folds)
+    assert table.to_frame()["here"].notna().to_dict() == {"FeatureRank": True, "SVMmap": False}
+    assert "Left out: SVMmap: " in str(table)

@@ -15,6 +15,8 @@ from permdist.comparison.results import Comparison
 from permdist.comparison.statistics import SAME
 from permdist.comparison.wording import REFERENCES, setting_text, title
 from permdist.measures import Evaluation, Measure, evaluate, evaluate_random
+from permdist.models import Ranker
+from permdist.models.rules import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +49,7 @@ def assemble(
     validation: dict[str, list[dict[str, float]]] = {}
     failures: dict[str, str] = {}
     notes: list[str] = []
+    edges: dict[str, str] = {}
     for entry in entries:
         mine = [pair for pair in zip(fits, outcomes, strict=True) if pair[0].entry == entry.name]
         failed = [out.error for _, out in mine if out.error]
@@ -78,7 +81,9 @@ def assemble(
         if failed:
             notes.append(f"{entry.name}: {len(failed)} of {len(mine)} fits failed: {failed[0]}")
         notes += _fit_notes(entry.name, [out for _, out in mine if not out.error], kept[entry.name])
-        notes += _range_notes(entry, best)
+        ends = _edges(entry, by_fold, select)
+        if ends:
+            edges[entry.name] = ", ".join(ends)
         if kept[entry.name][0].source == "model":
             notes.append(
                 f"{entry.name}: fitted before the comparison and used as it is; its results count "
@@ -106,6 +111,7 @@ def assemble(
         },
         failures=failures,
         notes=notes,
+        edges=edges,
         kinds={
             entry.name: type(entry.learner)
             for entry in entries
@@ -188,19 +194,41 @@ def _mean(parts: list[Evaluation], measure: Measure) -> float:
     return float(np.mean([part.mean(measure) for part in parts]))
 
 
-def _range_notes(entry: Entry, best: list[tuple[Fit, Outcome]]) -> list[str]:
-    """Describe settings that are chosen at the end of their range."""
-    notes = []
+def _edges(entry: Entry, by_fold: list[list[tuple[Fit, Outcome]]], select: Measure) -> list[str]:
+    """Name the chosen settings that are at an end of the values tried.
+
+    An end is none where another value is as good, or where the learner takes no value beyond it.
+    """
+    found = []
     for setting, options in entry.settings.items():
-        numbers = {one for one in options if isinstance(one, int | float)}
-        if len(numbers) < 3 or any(not isinstance(one, int | float) for one in options):
+        numbers = {one for one in options if is_number(one)}
+        if len(numbers) < 3 or len(numbers) < len({repr(one) for one in options}):
             continue
-        for end in (min(numbers), max(numbers)):
-            times = sum(fit.setting[setting] == end for fit, _ in best)
-            if 2 * times > len(best):
-                where = f" on {times} of {len(best)} folds" if len(best) > 1 else ""
-                notes.append(
-                    f"{entry.name}: {setting} = {end:g}, an end of the values tried, is chosen"
-                    f"{where}; consider trying values beyond it"
-                )
-    return notes
+        for end, step in ((min(numbers), -1), (max(numbers), 1)):
+            if _is_last(entry, setting, end, step):
+                continue
+            times = 0
+            for one in by_fold:
+                best = max(one, key=lambda pair: _preference(pair[1], select))
+                others = [out for fit, out in one if fit.setting[setting] != end]
+                highest = max((_preference(out, select) for out in others), default=(False, 0.0))
+                ahead = _preference(best[1], select) > (highest[0], highest[1] + SAME)
+                times += best[0].setting[setting] == end and ahead
+            if times:
+                where = f" on {times} of {len(by_fold)} folds" if len(by_fold) > 1 else ""
+                found.append(f"{setting} = {end:g}{where}")
+    return found
+
+
+def _is_last(entry: Entry, setting: str, end: float, step: int) -> bool:
+    """Check whether a learner takes no value of a setting beyond this one."""
+    if np.isinf(end):
+        return True
+    if not isinstance(entry.learner, Ranker):
+        return False
+    beyond = end + step if isinstance(end, int) else float(np.nextafter(end, step * np.inf))
+    try:
+        type(entry.learner).check_parameter(setting, beyond)
+    except (TypeError, ValueError):
+        return True
+    return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import inspect
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,17 +16,20 @@ from sklearn.base import clone
 from permdist._check import choice, count, finite
 from permdist._tables import differing_columns
 from permdist._text import hint, split_list
-from permdist.comparison.guests import Guest, as_guest, is_guest
+from permdist.comparison.guests import Guest, as_guest, is_fitted, is_guest
 from permdist.comparison.statistics import CORRECTIONS
-from permdist.comparison.wording import REFERENCES
+from permdist.comparison.wording import REFERENCES, setting_text
 from permdist.data import Fold, Queries
 from permdist.models import LEARNERS, Ranker, all_learners
+from permdist.models.batch import teaching
 
 if TYPE_CHECKING:
     from permdist.measures import Measure
 
 WORDS = {"true": True, "false": False, "none": None, "inf": float("inf")}
 PARTS = ("training", "validation", "test")
+# Parameters that say nothing about what is to be tuned.
+UNTUNED = ("n_jobs", "verbose", "random_state")
 
 
 # ---- learners ------------------------------------------------------------------------------------
@@ -40,8 +44,9 @@ class Entry:
     name : str
         Its name in tables.
     learner : Ranker
-        Unfitted; parameters that are not in `settings` are taken from it. A model of another
-        library is wrapped by `read_entries`.
+        Parameters that are not in `settings` are taken from it. If it has been fitted, and there
+        are no settings, it is used as it is. A model of another library is wrapped by
+        `read_entries`.
     settings : mapping of str to sequences
         Values to try for each parameter, in all combinations.
     given : tuple of str
@@ -108,15 +113,17 @@ def read_entries(
         between alternatives: ``"ConvexLoss[measure=ndcg@10,C=0.1|1|10]"``. Parameters that are not
         named there are chosen from the learner's default grid, `settings`. A name alone also
         tries features scaled within queries and, where the measure has grades, graded labels:
-        `settings_for`. Instances of learners are used unchanged; in a mapping,
+        `settings_for`. Instances of learners keep their parameters; in a mapping,
         ``(learner, settings)`` adds the settings to choose from.
 
+        A learner or a model that has been fitted (by the conventions of scikit-learn), or has no
+        `fit`, is used as it is on every fold. One that has not, and one with settings, is copied
+        and fitted on every fold.
+
         A model of another library is any object with `predict`, which takes features and returns
-        one score per document. One that has been fitted (by the conventions of scikit-learn), or
-        has no `fit`, is used as it is on every fold. One that has not, and one with settings, is
-        copied and fitted on every fold: ``fit(X, y, group=sizes)`` as in LightGBM and XGBoost,
-        with ``qid=`` or ``group_id=`` where `fit` has that parameter, or else ``fit(X, y)``. X is
-        a data frame where the features have names.
+        one score per document. It is fitted by ``fit(X, y, group=sizes)`` as in LightGBM and
+        XGBoost, with ``qid=`` or ``group_id=`` where `fit` has that parameter, or else by
+        ``fit(X, y)``. X is a data frame where the features have names.
     measure : Measure, optional
         The one by which settings will be chosen.
 
@@ -142,7 +149,7 @@ def read_entries(
         elif isinstance(one, Ranker):
             found.append(Entry(name or str(one), one))
         elif isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], Ranker):
-            found.append(Entry(name or str(one[0]), one[0], dict(one[1] or {})))
+            found.append(Entry(name or str(one[0]), clone(one[0]), dict(one[1] or {})))
         elif isinstance(one, tuple) and len(one) == 2 and is_guest(one[0]):
             guest = as_guest(one[0], refit=True)
             found.append(Entry(name or str(guest), guest, dict(one[1] or {})))
@@ -182,7 +189,12 @@ def check_names(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _checked(entry: Entry) -> Entry:
-    """Check that the learner takes all values of its settings; return the entry with lists."""
+    """Check that the learner takes all values of its settings; return the entry with lists.
+
+    A learner that was fitted before, and has no settings, is used as it is.
+    """
+    if isinstance(entry.learner, Ranker) and not entry.settings and is_fitted(entry.learner):
+        return replace(entry, learner=Guest(entry.learner, ready=True))
     learner, known = entry.learner, entry.learner.get_params(deep=False)
     kind, settings = type(learner), dict[str, list[Any]]()
     for setting, values in entry.settings.items():
@@ -237,10 +249,45 @@ def _read(text: str, measure: Measure | None = None) -> Entry:
             if not equals or not values.strip():
                 raise ValueError(f"learners: expected setting=value, got {part!r} in {text!r}")
             given[setting.strip()] = [_value(value.strip()) for value in values.split("|")]
-    usual = dict(kinds[name].settings if given else kinds[name].settings_for(measure))
-    chosen = {**usual, **given}
+    chosen = {**_usual_settings(kinds[name], given, measure), **given}
     shown = name + (f"[{rest[:-1].strip()}]" if given else "")
     return Entry(shown, kinds[name](), chosen, tuple(given), by_name=True)
+
+
+def _usual_settings(
+    kind: type[Ranker], given: Iterable[str], measure: Measure | None
+) -> dict[str, Sequence[Any]]:
+    """Return the settings to try of parameters that are not given."""
+    usual = kind.settings if given else kind.settings_for(measure)
+    return {name: values for name, values in usual.items() if name not in given}
+
+
+def tuned_entry(learner: Ranker, measure: Measure) -> tuple[Entry, str]:
+    """Return a learner with its default settings of all parameters that have their default value.
+
+    Parameters
+    ----------
+    learner : Ranker
+    measure : Measure
+        The one by which settings will be chosen.
+
+    Returns
+    -------
+    Entry, str
+        The entry, and which parameters are tuned and which are kept.
+    """
+    kind, defaults = type(learner), inspect.signature(type(learner)).parameters
+    kept = {
+        name: value
+        for name, value in learner.get_params(deep=False).items()
+        if name not in UNTUNED and repr(value) != repr(defaults[name].default)
+    }
+    settings = _usual_settings(kind, tuple(kept), measure)
+    tried = [f"{one} ({len(values)} values)" for one, values in settings.items() if len(values) > 1]
+    told = f"{kind.__name__}: {', '.join(tried) or 'nothing'} tuned"
+    if kept:
+        told += f", kept as given: {setting_text(kept)}"
+    return Entry(str(learner), clone(learner), settings), told
 
 
 def _near(name: str, options: Sequence[str]) -> str:
@@ -326,10 +373,10 @@ def check_parts(where: str, parts: Mapping[str, Queries]) -> dict[str, dict[byte
         if not (part.n_relevant > 0).any():
             raise ValueError(f"{where}: its {name} part has no relevant document")
     train = parts["training"]
-    if not ((train.n_relevant > 0) & (train.n_relevant < train.sizes)).any():
+    if not teaching(train.y, train.ptr).any():
         raise ValueError(
-            f"{where}: no training query has both relevant and irrelevant documents, there is "
-            "nothing to learn from"
+            f"{where}: no training query has documents of different labels, there is nothing to "
+            "learn from"
         )
     widths = {part.n_features for part in parts.values()}
     if len(widths) > 1:

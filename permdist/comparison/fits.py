@@ -6,10 +6,13 @@ learner, so that further measures need no second fit, and is written whole or no
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
+import io
 import json
 import os
+import pickle
 import sys
 import tempfile
 import threading
@@ -17,8 +20,12 @@ import uuid
 import warnings
 import weakref
 from dataclasses import dataclass, field
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+import joblib
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -29,12 +36,13 @@ from permdist._extras import MissingExtraError
 from permdist._files import parse_json, write_atomically
 from permdist._kernels import seconds_without_compiling
 from permdist.comparison.guests import Guest
-from permdist.measures import Measure, evaluate
+from permdist.measures import Measure, evaluate, parse
 from permdist.models.files import from_dict, to_dict
+from permdist.models.rules import MeasureName
+from permdist.models.specs import SpecName
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from permdist.data import Queries
     from permdist.models import Ranker
@@ -42,12 +50,10 @@ if TYPE_CHECKING:
 FORMAT = 3
 # Parameters that do not change the result of a fit.
 INDIFFERENT = ("n_jobs", "verbose")
-# Packages whose classes are identified by the version of permdist.
-KNOWN = ("permdist", "sklearn", "builtins", "abc", "typing")
 # Warnings and the threads of linear algebra are global: fits in threads of a process take turns.
 ONE_AT_A_TIME = threading.RLock()
 HERE = threading.local()  # whether this thread is inside a fit
-_tokens: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
+_tokens: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ class Fit:
 
     @property
     def ready(self) -> bool:
-        """Whether there is nothing to fit: the model of another library is used as it is."""
+        """Whether there is nothing to fit: a model that was fitted before is used as it is."""
         return isinstance(self.learner, Guest) and self.learner.ready
 
     @property
@@ -96,9 +102,9 @@ class Outcome:
     source : {"fit", "model", "scores"}
         Whether the learner was fitted here, or before, or is known by its scores only.
     scores : list of lists
-        Of a model of another library: its scores of the validation and of the test part.
+        Of a `Guest`: its scores of the validation and of the test part.
     model : object
-        The fitted model of another library; not stored.
+        The fitted model of a `Guest`; not stored.
     """
 
     learner: dict[str, Any] = field(default_factory=dict)
@@ -132,25 +138,60 @@ def make_key(learner: Ranker | Guest, prints: Sequence[str]) -> str:
     >>> make_key(MLE(), ["a"]) == make_key(MLE(n_jobs=2), ["a"]) != make_key(MLE(C=2.0), ["a"])
     True
     """
-    if isinstance(learner, Guest):
-        return _guest_key(learner, prints)
-    kind = type(learner)
-    params = {
-        name: value for name, value in to_dict(learner)["params"].items() if name not in INDIFFERENT
-    }
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    return digest([__version__, name, params, list(prints), _code(kind)])
+    return digest([__version__, _made_of(learner), list(prints)])
 
 
-def _guest_key(guest: Guest, prints: Sequence[str]) -> str:
-    """Return the key of a model of another library; one that cannot be described is fitted anew."""
-    kind = type(guest.model)
-    params = repr(sorted(guest.get_params(deep=True).items()) or sorted(vars(guest.model).items()))
-    package = kind.__module__.partition(".")[0]
-    version = str(getattr(sys.modules.get(package), "__version__", ""))
-    own = guest.token if guest.ready or " at 0x" in params else ""
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    return digest([__version__, name, version, params, own, list(prints), _code(kind)])
+def _made_of(learner: Ranker | Guest) -> list[str]:
+    """Return digests of the values in a learner's parameters, and the code of all their classes.
+
+    A model with something that cannot be identified gets a token of its own: its fits are not
+    reused. Neither are those of a model that is used as it is.
+    """
+    guest = learner if isinstance(learner, Guest) else None
+    if guest is not None and guest.ready:
+        return [guest.token]
+    try:
+        kind = type(learner if guest is None else guest.model)
+        values = _values(learner) if guest is None else guest.get_params() or vars(guest.model)
+        parts = _Parts()
+        parts.dump(values)
+        return [joblib.hash(values), *sorted(map(_code, {*kind.__mro__, *parts.found}))]
+    except Exception:  # whatever the code of the parts raises
+        return [uuid.uuid4().hex if guest is None else guest.token]
+
+
+def _values(learner: Any) -> dict[str, Any]:
+    """Return the parameters of a learner that its fit depends on; named objects as they are."""
+    found = learner.get_params(deep=False)
+    for name, value in found.items():
+        rule = learner.rule(name)
+        if isinstance(rule, SpecName) and value is not None:
+            found[name] = rule.registry.parse(value)
+        elif isinstance(rule, MeasureName):
+            found[name] = parse(value)
+    return {name: value for name, value in found.items() if name not in INDIFFERENT}
+
+
+class _Parts(pickle.Pickler):
+    """Finds the classes and functions that an object is made of, however deep inside.
+
+    Attributes
+    ----------
+    found : set of classes and functions
+        With the bases of the classes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO())
+        self.found: set[Any] = set()
+
+    def reducer_override(self, one: Any) -> Any:
+        """Take note of an object on its way; it is pickled as usual."""
+        if isinstance(one, FunctionType):
+            self.found.add(one)
+        else:
+            self.found.update((one if isinstance(one, type) else type(one)).__mro__)
+        return NotImplemented
 
 
 def digest(facts: Any) -> str:
@@ -158,19 +199,42 @@ def digest(facts: Any) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def _code(kind: type) -> list[str]:
-    """Return the source of a user's own class, so that edits change the key.
+def _code(part: Any) -> str:
+    """Return the version of the package of a class or function, or the source of a user's own.
 
     A class that is made inside a function may depend on the function's arguments, and one typed at
     a prompt has no source: such a class gets a token of its own, and its fits are not reused.
     """
-    own = [base for base in kind.__mro__ if base.__module__.partition(".")[0] not in KNOWN]
+    name = f"{part.__module__}.{part.__qualname__}"
+    package = part.__module__.partition(".")[0]
+    version = _version(package)
+    if version is not None:
+        return f"{name} {package} {version}"
     try:
-        if any("<locals>" in base.__qualname__ for base in own):
+        if "<" in name:  # <locals> and <lambda>
             raise OSError
-        return [inspect.getsource(base) for base in own]
+        return f"{name} {inspect.getsource(part)}"
     except (OSError, TypeError):
-        return [_tokens.setdefault(kind, uuid.uuid4().hex)]
+        return f"{name} {_token(part)}"
+
+
+def _token(part: Any) -> str:
+    """Return a text that stands for a class or function of this process, and no other one."""
+    return _tokens.setdefault(part, uuid.uuid4().hex)
+
+
+@functools.cache
+def _version(package: str) -> str | None:
+    """Return the version of an installed package; None for code that may change without one."""
+    if package == "permdist":
+        return __version__
+    if package in sys.stdlib_module_names:
+        return sys.version
+    module = sys.modules.get(package)
+    if not {"site-packages", "dist-packages"} & set(Path(*getattr(module, "__path__", [""])).parts):
+        return None
+    known = packages_distributions().get(package)
+    return str(getattr(module, "__version__", "")) or (version(known[0]) if known else None)
 
 
 def fingerprint(queries: Queries) -> str:
@@ -252,6 +316,7 @@ def _fit(learner: Ranker | Guest, train: Queries, validation: Queries) -> Outcom
             learner={"params": {}, "state": {}},
             seconds=float("nan") if learner.ready else seconds,
             warnings=sorted(set(told)),
+            null=learner.ready and bool(getattr(learner.model, "null_", False)),
             source="model" if learner.ready else "fit",
             model=learner.model,
         )

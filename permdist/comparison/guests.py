@@ -1,4 +1,4 @@
-"""Models of other libraries in a comparison: anything with `predict`, fitted before or not."""
+"""Models of other libraries, and learners that were fitted before, in a comparison."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from permdist._check import finite
 from permdist._tables import listed_names
+from permdist.models import Ranker
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
@@ -24,7 +25,7 @@ GROUPS = ("group", "qid", "group_id")
 
 
 class Guest:
-    """A model of another library, in the place of a learner.
+    """A model of another library, or a learner that was fitted before, in the place of a learner.
 
     Parameters
     ----------
@@ -90,7 +91,8 @@ class Guest:
         ----------
         queries : Queries
         """
-        found = self.model.predict(_table(queries, self._columns(queries)))
+        ours = isinstance(self.model, Ranker)
+        found = self.model.predict(queries if ours else _table(queries, self._columns(queries)))
         scores = np.squeeze(finite(f"{self}.predict", found))
         if scores.shape != (queries.n_documents,):
             raise ValueError(
@@ -138,10 +140,10 @@ def as_guest(model: Any, *, refit: bool = False) -> Guest:
         if refit:
             raise ValueError(f"learners: {type(model).__name__} has no fit, but has settings")
         return Guest(model, ready=True)
-    return Guest(_copied(model) if refit else model, ready=not refit and _is_fitted(model))
+    return Guest(_copied(model) if refit else model, ready=not refit and is_fitted(model))
 
 
-def _is_fitted(model: Any) -> bool:
+def is_fitted(model: Any) -> bool:
     """Check whether a model was fitted, by the conventions of scikit-learn or by its own word."""
     for word in ("__sklearn_is_fitted__", "is_fitted"):
         told = getattr(model, word, None)

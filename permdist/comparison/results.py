@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from permdist.models import Ranker
 
 REGIONS = ("worse", "rope", "better")
+# By the source of an outcome.
+FITTED = {"fit": "here", "model": "before", "scores": "elsewhere"}
 # The columns that a narrow terminal omits, in this order.
 SPARED = ("p (rand.)", "p (Wilcoxon)", "rank", "mean rank", "interval")
 
@@ -84,8 +86,11 @@ class Comparison:
         The learners that could not be fitted, and why.
     notes : list of str
         Remarks about the fits.
+    edges : dict of str
+        By learner: the chosen settings that are at an end of the values tried, and on how many
+        folds; the tables mark them with an asterisk.
     kinds : dict of classes
-        By learner of this library: its class.
+        By learner of this library that was fitted here: its class.
     baseline : str or None
         The learner that the others are tested against; None is the best one by each measure.
     correction : str
@@ -112,6 +117,7 @@ class Comparison:
     varied: dict[str, tuple[str, ...]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    edges: dict[str, str] = field(default_factory=dict)
     kinds: dict[str, type[Ranker]] = field(default_factory=dict)
     baseline: str | None = None
     correction: str = "holm"
@@ -198,10 +204,12 @@ class Comparison:
             ``mean_rank`` (over queries), ``difference`` (from the baseline), adjusted p-values
             ``p_t``, ``p_wilcoxon`` and ``p_randomization`` (NaN for the baseline itself),
             ``seconds`` (per fit with the chosen setting), ``null`` (the number of folds on which
-            the chosen model is null) and ``mark`` (of the best three, of learners that are null on
-            every fold, and of references). With `rope`, the probabilities to be worse than the
-            baseline, equivalent and better (``signed_rank_worse``, ``signed_rank_rope``, ...,
-            ``hierarchical_better``), as in `bayes`.
+            the chosen model is null), ``fitted`` (``"here"``, ``"before"`` for a model that was
+            used as it is, or ``"elsewhere"`` where there are only scores), ``edge`` (chosen
+            settings at an end of the values tried) and ``mark`` (of the best three, of learners
+            that are null on every fold, and of references). With `rope`, the probabilities to be
+            worse than the baseline, equivalent and better (``signed_rank_worse``,
+            ``signed_rank_rope``, ..., ``hierarchical_better``), as in `bayes`.
         """
         import pandas as pd
 
@@ -230,7 +238,8 @@ class Comparison:
             for parts in self.references.values()
         ]
         frame = pd.DataFrame(found, index=pd.Index(self.references, name="learner"))
-        return frame.assign(difference=frame["mean"] - base, mark="reference")
+        difference = frame["mean"] - base
+        return frame.assign(difference=difference, fitted="", edge="", mark="reference")
 
     @cached_property
     def _frames(self) -> dict[str, pd.DataFrame]:
@@ -268,6 +277,8 @@ class Comparison:
                     np.mean([one.seconds for one in self.outcomes[name]]) for name in self.names
                 ],
                 "null": null,
+                "fitted": [FITTED[self.outcomes[name][0].source] for name in self.names],
+                "edge": [self.edges.get(name, "") for name in self.names],
                 "mark": [
                     "null"
                     if nulls == self.n_folds
@@ -370,17 +381,19 @@ class Comparison:
 
     def to_markdown(self, measure: str | Measure | None = None) -> str:
         """Return the table of a measure in Markdown, with the best three in bold."""
-        return markdown_table(*self.table(measure))
+        text = self.explain_marks()
+        return markdown_table(*self.table(measure)) + (f"\n\n{text}" if text else "")
 
     def to_latex(self) -> str:
         """Return all measures as one LaTeX table, with the best mean of each in bold.
 
-        A dagger marks means below the baseline's with p < 1 - level by the adjusted t-test.
+        A dagger marks means below the baseline's with p < 1 - level by the adjusted t-test, an
+        asterisk means with a chosen setting at an end of the values tried.
         """
         frames = {
             title(measure): self.to_frame(measure, references=True) for measure in self.measures
         }
-        return latex_table(frames, self.is_worse)
+        return latex_table(frames, self.is_worse, self.explain_marks())
 
     def is_worse(self, row: Any) -> bool:
         """Check whether a row of the table is significantly below the baseline (t-test)."""
@@ -398,13 +411,14 @@ class Comparison:
     def rows(self, measure: str | Measure | None = None) -> list[list[str]]:
         """Return the table of a measure as strings; the last item of a row is its mark.
 
-        The last two rows are the references.
+        The last two rows are the references. An asterisk marks the mean of a learner of which a
+        chosen setting is at an end of the values tried.
         """
         frame, base = self.to_frame(measure, references=True), self.tested_against(measure)
         return [
             [
                 str(name),
-                f"{row['mean']:.4f}",
+                f"{row['mean']:.4f}{'*' if row['edge'] else ''}",
                 f"{row['standard_error']:.4f}",
                 f"{row['low']:.3f} to {row['high']:.3f}",
                 *(
@@ -421,7 +435,7 @@ class Comparison:
                     ]
                 ),
                 *([] if self.rope is None else map(chances_text, _regions(row))),
-                "" if np.isnan(row["seconds"]) else f"{row['seconds']:.2f}",
+                _fit_text(row),
                 row["mark"],
             ]
             for name, row in frame.iterrows()
@@ -476,6 +490,19 @@ class Comparison:
             bayes_text(frame, base, self.rope) if bayes and self.rope is not None else ""
         )
 
+    def explain_marks(self) -> str:
+        """Return sentences about models fitted before, and about settings at an end; or nothing."""
+        before = [one for one in self.names if self.outcomes[one][0].source == "model"]
+        edges = [f"{name} ({text})" for name, text in self.edges.items()]
+        told = [
+            f"Fitted before, and used as they are: {', '.join(before)}." if before else "",
+            f"* A chosen setting is at an end of the values tried: {'; '.join(edges)}. Values "
+            "beyond it may be better."
+            if edges
+            else "",
+        ]
+        return " ".join(filter(None, told))
+
     def to_text(self, width: int | None = None) -> str:
         """Return one table per measure as plain text.
 
@@ -500,6 +527,8 @@ class Comparison:
         left = [
             wrapped(f"left out: {name}: {reason}", width) for name, reason in self.failures.items()
         ]
+        marks = self.explain_marks()
+        left += [wrapped(marks, width)] if marks else []
         return visible("\n\n".join([*parts, *(["\n".join(left)] if left else [])]))
 
     def __str__(self) -> str:
@@ -603,6 +632,13 @@ class Comparison:
 
     def _folds_text(self) -> str:
         return plural(self.n_folds, "fold")
+
+
+def _fit_text(row: Any) -> str:
+    """Return the seconds of a fit, or that there was none, in a row of a table."""
+    if row["fitted"] == "before":
+        return "before"
+    return "" if np.isnan(row["seconds"]) else f"{row['seconds']:.2f}"
 
 
 def _regions(row: Any) -> list[list[float]]:

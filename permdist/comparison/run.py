@@ -24,12 +24,14 @@ from permdist.comparison.entries import (
     check_options,
     check_parts,
     read_entries,
+    tuned_entry,
 )
 from permdist.comparison.fits import Fit, Outcome, Store, fingerprint, in_fit, make_key, run_fit
 from permdist.comparison.scores import DEFAULT, as_entries, named_scores
 from permdist.comparison.workers import make_pool
 from permdist.data import Fold, Queries
 from permdist.measures.evaluation import several
+from permdist.models import Ranker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -72,8 +74,9 @@ def compare(
         No query may be in two test parts.
     learners : str, learners, or a mapping of names to learners
         See `read_entries`; all learners by default. Models of other libraries take part if they
-        have `predict`, such as an ``LGBMRanker``: one that has been fitted is used as it is, others
-        are fitted on every fold. None compares `scores` only.
+        have `predict`, such as an ``LGBMRanker``. Learners and models that have been fitted are
+        used as they are, which the tables say; others are fitted on every fold. None compares
+        `scores` only.
     scores : mapping of names to arrays, or data frame, optional
         Scores of other tools, to be compared with the learners: of the documents of all test
         parts, fold after fold, or a list with one array per fold. They must come from models that
@@ -168,12 +171,15 @@ def tune(
     """Fit one learner with each of its settings and keep the best one on validation queries.
 
     A null model, which ranks no better than its ties, is kept only where all settings are null.
+    The notes name chosen values at an end of the values tried.
 
     Parameters
     ----------
     learner : str, Ranker, Entry, or (learner, settings)
         One learner, with the settings to choose from, or a model of another library; see
-        `read_entries`.
+        `read_entries`. Of an instance of a learner all parameters with their default values are
+        tuned by the learner's default grid, `settings`, and all others are kept; whether it has
+        been fitted makes no difference. The notes say which.
     train, validation : Queries
         Without a query in common.
     measure : Measure or str
@@ -198,7 +204,9 @@ def tune(
     >>> sorted(tune("MLE[C=1e-6|10]", train, validation, "map").setting)
     ['C']
     """
-    by = several(measure, ties)[0]
+    by, told = several(measure, ties)[0], ""
+    if isinstance(learner, Ranker):
+        learner, told = tuned_entry(learner, by)
     entries = read_entries([learner] if isinstance(learner, tuple) else learner, by)
     if len(entries) != 1:
         raise ValueError(f"learner: expected one, got {len(entries)}")
@@ -210,7 +218,15 @@ def tune(
     outcomes = _run(fits, parts, Store(None), (by,), n_jobs, progress)
     found = assemble(entries, fits, outcomes, parts, measures=(by,), select=by, ties=ties)
     name = entries[0].name
-    return Tuned(found.learners(name)[0], found.chosen[name][0], found.notes)
+    if not told and len(fits) == 1:
+        told = f"{name}: there are no values to choose from, nothing was tuned"
+    notes = [told] * bool(told) + found.notes
+    if name in found.edges:
+        notes.append(
+            f"{name}: {found.edges[name]} is at an end of the values tried; values beyond it may "
+            "be better"
+        )
+    return Tuned(found.learners(name)[0], found.chosen[name][0], notes)
 
 
 class Tuned(NamedTuple):

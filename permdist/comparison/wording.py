@@ -97,6 +97,7 @@ def comparison_html(comparison: Comparison) -> str:
         head = (*comparison.headings, "")
         parts += [table(head, rows, title(measure)), note(comparison.explain(measure))]
     left = [note(f"Left out: {name}: {reason}") for name, reason in comparison.failures.items()]
+    left += [note(one) for one in [comparison.explain_marks()] if one]
     queries = plural(len(comparison.qids), "test query", "test queries")
     sizes = f"{plural(len(comparison.names), 'learner')}, {queries}"
     return block(f"{sizes}, {plural(comparison.n_folds, 'fold')}", *parts, *left)
@@ -242,8 +243,13 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def latex_table(frames: Mapping[str, pd.DataFrame], is_worse: Callable[[Any], bool]) -> str:
-    """Return the tables of several measures, by their names, as one LaTeX table."""
+def latex_table(
+    frames: Mapping[str, pd.DataFrame], is_worse: Callable[[Any], bool], marks: str = ""
+) -> str:
+    """Return the tables of several measures, by their names, as one LaTeX table.
+
+    Below it, `marks` explains the asterisks.
+    """
     head = " & ".join(["learner", *(f"{to_tex(name)} & s.e." for name in frames)])
     lines = [r"\begin{tabular}{l" + "rr" * len(frames) + "}", r"\hline", head + r" \\", r"\hline"]
     first = next(iter(frames.values()))
@@ -256,7 +262,11 @@ def latex_table(frames: Mapping[str, pd.DataFrame], is_worse: Callable[[Any], bo
             row = frame.loc[name]
             text = f"{row['mean']:.4f}"
             text = rf"\textbf{{{text}}}" if row["mark"] == "first" else text
-            cells += [text + (r"$^\dagger$" if is_worse(row) else "")]
+            marked = (r"\dagger" if is_worse(row) else "") + ("*" if row["edge"] else "")
+            cells += [text + (f"$^{{{marked}}}$" if marked else "")]
             cells += [f"{row['standard_error']:.4f}"]
         lines.append(" & ".join(cells) + r" \\")
+    if marks:
+        width = rf"\multicolumn{{{1 + 2 * len(frames)}}}{{p{{0.95\linewidth}}}}"
+        lines += [r"\hline", rf"{width}{{\footnotesize {to_tex(marks)}}} \\"]
     return "\n".join([*lines, r"\hline", r"\end{tabular}"])

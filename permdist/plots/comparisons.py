@@ -135,10 +135,12 @@ def learning_curves(
         params = comparison.outcomes[name][fold].learner["params"]
         color, style = f"C{number % 10}", "-" if number < 10 else "--"
         values = np.array(history["objective"], dtype=float)
-        spread = values[0] - values.min() if values.size else 0.0
+        known = ~np.isnan(values)  # that of a start that was kept is not
+        lowest = values[known].min(initial=np.inf)
+        spread = values[known][0] - lowest if known.any() else 0.0
         if spread > 0:
             steps = np.arange(1, len(values) + 1)
-            left.plot(steps, (values - values.min()) / spread, style, color=color, label=name)
+            left.plot(steps, (values - lowest) / spread, style, color=color, label=name)
         measured = np.array(history.get("measure", []), dtype=float)
         steps = np.arange(1, len(measured) + 1)
         text = as_text(f"{name}: {params.get('measure', '')}")

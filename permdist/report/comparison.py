@@ -108,7 +108,8 @@ def results_section(report: Report, comparison: Comparison, *_: object) -> None:
             + (f", adjusted for multiple comparisons{corrected}." if corrected else ".")
             + ("" if comparison.rope is None else BAYES)
             + " Two rows are references without a learner: the order of the documents in the file, "
-            "and the expectation of a random order. They have no rank and are not tested.",
+            "and the expectation of a random order. They have no rank and are not tested. "
+            + comparison.explain_marks(),
         )
         if number == 0 and comparison.baseline is None and len(comparison.names) > 2:
             report.note(
@@ -191,7 +192,7 @@ def _table(comparison: Comparison, measure: Measure) -> tuple[list[str], list[li
         tests = [f"p_{test}" for test in TESTS]
         values = [float(row[key]) for key in (*keys, *tests, *bayes, "seconds")]
         cells = [
-            Cell(text, value if text else None)
+            Cell(text, value if text and value == value else None)
             for text, value in zip(texts[1:-1], values, strict=False)
         ]
         cells[0] = Cell(texts[1], values[0], mark=mark or ("worse" if worse else ""))
