@@ -50,6 +50,16 @@ def test_left_out_ballots_are_scored_by_fits_to_the_others():
     assert found.error[worse] == pytest.approx(signed.std(ddof=1) / 20**0.5)
 
 
+def test_errors_do_not_depend_on_the_unit_of_weights():
+    ballots = Mallows([1, 0, 2], 0.8).sample(40, rng=0)
+    one, half = (
+        compare_families(ballots, ["mallows", "uniform"], prior=0.0, weights=weights, rng=3)
+        for weights in (None, np.full(40, 0.5))
+    )
+    np.testing.assert_allclose(half.behind, one.behind, atol=1e-9)
+    np.testing.assert_allclose(half.error, one.error, atol=1e-9)
+
+
 def test_first_places_and_ties():
     ballots = Mallows([2, 0, 3, 1], 1.2).sample(300, rng=1)
     tops = compare_families(ballots[:, :2], subset=False, n_items=4, rng=0)

@@ -176,9 +176,10 @@ def compare_families(
     data = Ballots.of(ballots, n_items=n_items, subset=subset, names=names, weights=weights)
     check_independent(data, "a comparison of families")
     kinds = _families(data, families, distances, prior)
-    counts = next(iter(kinds.values())).counts
-    total = float(counts.sum())
-    parts = folds_of(next(iter(kinds.values())).ballots, folds, as_rng(rng))
+    merged = next(iter(kinds.values())).ballots
+    counts, (casts, unit) = merged.weights, merged.units()
+    total, number_cast = float(counts.sum()), float(casts.sum())
+    parts = folds_of(merged, folds, as_rng(rng))
     models, rows, left_out = [], [], []
     for kind in kinds.values():
         models.append(kind.fit(counts, None))
@@ -190,7 +191,8 @@ def compare_families(
     means = (each * votes).sum(axis=(1, 2)) / total
     gaps = each[int(means.argmax())] - each
     behind = (gaps * votes).sum(axis=(1, 2)) / total
-    squares = ((gaps - behind[:, None, None]) ** 2 * votes).sum(axis=(1, 2)) / total
+    # The variance of a mean of ballots, each with its weight.
+    squares = ((gaps - behind[:, None, None]) ** 2 * votes * unit).sum(axis=(1, 2)) / total**2
     return FamilyComparison(
         families=tuple(kinds),
         models=tuple(models),
@@ -199,7 +201,7 @@ def compare_families(
         bic=bics,
         left_out=means,
         behind=behind,
-        error=np.sqrt(squares / max(total - 1.0, 1.0)),
+        error=np.sqrt(squares * number_cast / max(number_cast - 1.0, 1.0)),
         n_ballots=total,
         folds=folds,
     )

@@ -90,11 +90,11 @@ class MixturePosterior(Problem):
         self.alpha = float(finite("alpha", alpha, ndim=0))
         if self.alpha <= 0.0:
             raise ValueError(f"alpha: expected a positive number, got {self.alpha:g}")
-        weights = data.weights
-        if (weights != np.rint(weights)).any():
+        unit = data.units()[1]
+        if (unit != 1.0).any():
             raise ValueError(
                 "data: every voter belongs to one component, expected weights that are whole "
-                f"numbers, got {weights[weights != np.rint(weights)][0]:g}"
+                f"numbers, got {unit[unit != 1.0][0]:g}"
             )
         if data.features is not None:
             raise ValueError("data: covariates have no coefficients in a mixture")
