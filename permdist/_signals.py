@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import signal
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import FrameType
 
 AGAIN = 0.01  # seconds
 
@@ -36,17 +35,27 @@ def handled(number: signal.Signals, handler: Any) -> Iterator[None]:
         signal.signal(number, signal.SIG_DFL if before is None else before)
 
 
-def interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, as a handler of signals; a little later if it would be lost now.
+@contextlib.contextmanager
+def kept_interrupts() -> Iterator[None]:
+    """Inside a block, interrupt again if Python has discarded a KeyboardInterrupt.
 
-    Python discards what is raised in a callback of the garbage collector, as other libraries have.
+    It does so in callbacks of the garbage collector, which other libraries have, and of weak
+    references, and in ``__del__``.
     """
-    callbacks = {getattr(one, "__code__", None) for one in gc.callbacks}
-    while frame is not None:
-        if frame.f_code in callbacks:
-            again = threading.Timer(AGAIN, signal.raise_signal, [number])
-            again.daemon = True
-            again.start()
+    before = sys.unraisablehook
+
+    def hook(lost: Any) -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            before(lost)
             return
-        frame = frame.f_back
-    raise KeyboardInterrupt
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        number = next((one for one in numbers if callable(signal.getsignal(one))), numbers[0])
+        again = threading.Timer(AGAIN, signal.raise_signal, [number])
+        again.daemon = True
+        again.start()
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before

@@ -15,7 +15,7 @@ import pytest
 
 from permdist import GoodBad, PlackettLuce
 from permdist._interrupts import LONG, parts, patiently
-from permdist._signals import handled, interrupt
+from permdist._signals import handled, kept_interrupts
 
 # Each takes far longer than the second after which it is interrupted; a small one before it makes
 # sure that the kernels are compiled.
@@ -173,7 +173,7 @@ def test_work_in_parts_has_the_same_bits(monkeypatch):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_in_a_callback_of_the_garbage_collector_is_not_lost(number):
+def test_an_interrupt_that_python_discards_comes_again(number):
     sent = []
 
     def callback(phase, info):
@@ -181,16 +181,41 @@ def test_an_interrupt_in_a_callback_of_the_garbage_collector_is_not_lost(number)
             sent.append(phase)
             signal.raise_signal(number)
 
+    class Last:
+        def __del__(self):
+            signal.raise_signal(number)
+
     def collect_and_wait():
         gc.collect()
         time.sleep(10.0)
 
+    def delete_and_wait():
+        Last()
+        time.sleep(10.0)
+
     gc.callbacks.append(callback)
     try:
-        with handled(number, interrupt), pytest.raises(KeyboardInterrupt):
-            collect_and_wait()
-        assert sent == ["start"]
-        with handled(number, interrupt), pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(number)
+        for call in (collect_and_wait, delete_and_wait):
+            with (
+                handled(number, signal.default_int_handler),
+                kept_interrupts(),
+                pytest.raises(KeyboardInterrupt),
+            ):
+                call()
     finally:
         gc.callbacks.remove(callback)
+    assert sent
+
+
+def test_other_errors_that_python_discards_are_told_as_before(monkeypatch):
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+
+    class Bad:
+        def __del__(self):
+            raise ValueError("told")
+
+    with kept_interrupts():
+        Bad()
+    assert [one.exc_type for one in told] == [ValueError]
+    assert sys.unraisablehook == told.append

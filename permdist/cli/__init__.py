@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from permdist import __version__
-from permdist._signals import handled, interrupt
+from permdist._signals import handled, kept_interrupts
 from permdist.cli._errors import echo, let_go_of_output, tell, without_debug
 from permdist.cli._shared import expanded, guarded
 from permdist.cli.compare import compare
@@ -115,7 +115,7 @@ def main() -> None:
             with (
                 warnings.catch_warnings(),
                 _ended_by(signal.SIGTERM),
-                _ended_by(signal.SIGINT),
+                kept_interrupts(),
             ):
                 warnings.showwarning = _show_warning
                 app(arguments)
@@ -129,10 +129,10 @@ def main() -> None:
 
 
 def _ended_by(number: signal.Signals) -> contextlib.AbstractContextManager[None]:
-    """End a command on a signal: Ctrl-C, or that of batch systems.
+    """Treat a signal by which batch systems end a command like Ctrl-C.
 
     A signal that the parent ignores (`nohup`, a background job) stays ignored.
     """
     if signal.getsignal(number) is signal.SIG_IGN:
         return contextlib.nullcontext()
-    return handled(number, interrupt)
+    return handled(number, signal.default_int_handler)
