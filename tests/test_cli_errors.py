@@ -205,14 +205,15 @@ def test_signals_end_a_command_unless_the_parent_ignores_them(files, name, ignor
 
 
 def test_the_first_interrupt_of_a_command_is_enough(monkeypatch):
-    sent = []
+    begun, sent = [], []
 
     def callback(phase, info):
-        if not sent:
+        if begun and not sent:
             sent.append(phase)
             signal.raise_signal(signal.SIGINT)
 
     def check_all(*_, **__):
+        begun.append(True)
         gc.collect()
         time.sleep(10.0)
 

@@ -15,7 +15,7 @@ import pytest
 
 from permdist import GaussianScores, GoodBad, PlackettLuce, WeightedOrders, rankings
 from permdist._threads import run_interruptible
-from permdist.cli._errors import interrupt
+from permdist.cli._errors import kept_interrupts
 
 # Each takes far longer than the second after which it is interrupted; a small one before it makes
 # sure that the kernels are compiled.
@@ -127,7 +127,7 @@ def test_a_batch_drawn_in_blocks_has_the_same_bits(monkeypatch):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_in_a_callback_of_the_garbage_collector_is_not_lost(number):
+def test_an_interrupt_that_python_discards_comes_again(number):
     sent = []
 
     def callback(phase, info):
@@ -135,18 +135,39 @@ def test_an_interrupt_in_a_callback_of_the_garbage_collector_is_not_lost(number)
             sent.append(phase)
             signal.raise_signal(number)
 
+    class Last:
+        def __del__(self):
+            signal.raise_signal(number)
+
     def collect_and_wait():
         gc.collect()
         time.sleep(10.0)
 
-    before = signal.signal(number, interrupt)
+    def delete_and_wait():
+        Last()
+        time.sleep(10.0)
+
+    before = signal.signal(number, signal.default_int_handler)
     gc.callbacks.append(callback)
     try:
-        with pytest.raises(KeyboardInterrupt):
-            collect_and_wait()
-        assert sent == ["start"]
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(number)
+        for call in (collect_and_wait, delete_and_wait):
+            with kept_interrupts(), pytest.raises(KeyboardInterrupt):
+                call()
     finally:
         gc.callbacks.remove(callback)
         signal.signal(number, before)
+    assert sent
+
+
+def test_other_errors_that_python_discards_are_told_as_before(monkeypatch):
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+
+    class Bad:
+        def __del__(self):
+            raise ValueError("told")
+
+    with kept_interrupts():
+        Bad()
+    assert [one.exc_type for one in told] == [ValueError]
+    assert sys.unraisablehook == told.append

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from permdist import __version__
-from permdist.cli._errors import echo, interrupt, let_go_of_output, tell, without_debug
+from permdist.cli._errors import echo, kept_interrupts, let_go_of_output, tell, without_debug
 from permdist.cli._shared import expanded, guarded
 from permdist.cli.compare import compare
 from permdist.cli.consensus import consensus
@@ -109,11 +109,10 @@ def main() -> None:
     """
     with without_debug(sys.argv[1:]) as arguments:
         try:
-            # Batch systems end commands by SIGTERM; a signal that the parent ignores stays ignored.
-            for number in (signal.SIGINT, signal.SIGTERM):
-                if signal.getsignal(number) is not signal.SIG_IGN:
-                    signal.signal(number, interrupt)
-            with warnings.catch_warnings():
+            # Batch systems end commands by SIGTERM; one that the parent ignores stays ignored.
+            if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
+                signal.signal(signal.SIGTERM, signal.default_int_handler)
+            with warnings.catch_warnings(), kept_interrupts():
                 warnings.showwarning = _show_warning
                 app(arguments)
         except KeyboardInterrupt:

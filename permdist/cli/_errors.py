@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import gc
 import os
 import signal
 import sys
 import threading
 import traceback
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -20,7 +19,6 @@ from permdist._text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import FrameType
 
 VARIABLE = "PERMDIST_DEBUG"
 _DEBUG = ContextVar("debug", default=False)
@@ -137,17 +135,27 @@ def let_go_of_output() -> None:
             pass
 
 
-def interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, as a handler of signals; a little later if it would be lost now.
+@contextlib.contextmanager
+def kept_interrupts() -> Iterator[None]:
+    """Inside a block, interrupt again if Python has discarded a KeyboardInterrupt.
 
-    Python discards what is raised in a callback of the garbage collector, as other libraries have.
+    It does so in callbacks of the garbage collector, which other libraries have, and of weak
+    references, and in ``__del__``.
     """
-    callbacks = {getattr(one, "__code__", None) for one in gc.callbacks}
-    while frame is not None:
-        if frame.f_code in callbacks:
-            again = threading.Timer(AGAIN, signal.raise_signal, [number])
-            again.daemon = True
-            again.start()
+    before = sys.unraisablehook
+
+    def hook(lost: Any) -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            before(lost)
             return
-        frame = frame.f_back
-    raise KeyboardInterrupt
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        number = next((one for one in numbers if callable(signal.getsignal(one))), numbers[0])
+        again = threading.Timer(AGAIN, signal.raise_signal, [number])
+        again.daemon = True
+        again.start()
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
