@@ -137,7 +137,8 @@ class _Exact:
         # matter, so that gaps of any size leave all digits.
         better = np.maximum(scores[:, None] - scores[None, :], 0.0)
         left = 1.0 - self.shapes[n].counts
-        lattice = Lattice(self.shapes[n], -4.0 / max(1, n * (n - 1)) * (left @ better))
+        costs = np.asarray(4.0 / max(1, n * (n - 1)) * (left @ better), dtype=np.float64)
+        lattice = Lattice(self.shapes[n], -costs)
         return lattice, (lattice.flows * self.places[n][:, None]).sum(axis=0)
 
     def __call__(self, scores: FloatArray, n_jobs: int | None) -> Sums:
