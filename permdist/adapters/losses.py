@@ -82,18 +82,6 @@ class GroupedLoss:
             How many documents each query has.
         weights : array of float, shape (queries,) or (documents,), optional
         """
-        return self.evaluate(scores, labels, group, weights)[1:]
-
-    def evaluate(
-        self, scores: FloatArray, labels: Any, group: Any, weights: Any = None
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the value of each query, shape (queries,), gradient and curvature.
-
-        Parameters
-        ----------
-        scores, labels, group, weights
-            As in `derivatives`.
-        """
         ready = self._find(labels, group, weights)
         found = ready.derive(np.asarray(scores, dtype=np.float64))
         gradient, curvature = found.gradient, found.curvature
@@ -104,7 +92,7 @@ class GroupedLoss:
         factor = 1.0
         if self.unit:
             factor = self._factors.setdefault(id(ready.derive), 1.0 / mean if mean > 0.0 else 1.0)
-        return found.values, factor * gradient, factor * curvature
+        return factor * gradient, factor * curvature
 
     def _find(self, labels: Any, group: Any, weights: Any) -> Ready:
         """Return the objective ready for a data set, which is known by what it holds."""

@@ -26,7 +26,6 @@ from threadpoolctl import threadpool_limits
 
 from permdist import __version__
 from permdist._compiling import seconds_without_compiling
-from permdist._extras import MissingExtraError
 from permdist._files import write_atomically
 from permdist.comparison.guests import Guest
 from permdist.measures import Measure, evaluate
@@ -225,7 +224,7 @@ def run_fit(
                 outcome.test[one.name] = tested[one.name].tolist()
         except Exception as error:  # the fits of the other learners go on
             text = " ".join(str(error).split())
-            usual = isinstance(error, ValueError | TypeError | MissingExtraError) and text
+            usual = isinstance(error, ValueError | TypeError) and text
             return number, Outcome(error=text if usual else f"{type(error).__name__}: {text}")
         finally:
             HERE.in_fit = before
