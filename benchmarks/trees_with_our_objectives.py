@@ -49,11 +49,11 @@ OBJECTIVES = {
 class Constant(LightGBMObjective):
     """An objective whose curvature is the same for all documents: plain gradient boosting."""
 
-    def evaluate(self, scores, labels, group, weights=None):
-        """Return values and gradient as they are; see `GroupedLoss.evaluate`."""
-        values, gradient, curvature = super().evaluate(scores, labels, group, weights)
+    def derivatives(self, scores, labels, group, weights=None):
+        """Return the gradient as it is; see `GroupedLoss.derivatives`."""
+        gradient, curvature = super().derivatives(scores, labels, group, weights)
         useful = curvature > 0.0
-        return values, gradient, np.where(useful, np.abs(gradient)[useful].mean(), 0.0)
+        return gradient, np.where(useful, np.abs(gradient)[useful].mean(), 0.0)
 
 
 def bent(_folder, draw=0):

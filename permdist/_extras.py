@@ -6,10 +6,6 @@ import importlib
 from typing import Any
 
 
-class MissingExtraError(ImportError):
-    """A package that an extra installs is not there."""
-
-
 def need_extra(name: str, what: str) -> Any:
     """Import a package that is an optional dependency, and return it.
 
@@ -22,19 +18,18 @@ def need_extra(name: str, what: str) -> Any:
 
     Raises
     ------
-    MissingExtraError
-        An ImportError in one line, with the command that installs the package.
+    ImportError
+        In one line, with the command that installs the package.
 
     Examples
     --------
     >>> need_extra("nosuchbooster", "trees")
     Traceback (most recent call last):
-    permdist._extras.MissingExtraError: trees: requires nosuchbooster; pip install nosuchbooster
+    ImportError: trees: requires nosuchbooster; pip install nosuchbooster
     """
     try:
         return importlib.import_module(name)
     except ImportError as error:
         if error.name is not None and error.name.partition(".")[0] != name:
             raise  # it is there, and something of its own is missing
-        text = f"{what}: requires {name}; pip install {name}"
-        raise MissingExtraError(text) from None
+        raise ImportError(f"{what}: requires {name}; pip install {name}") from None

@@ -83,24 +83,12 @@ class GroupedLoss:
             How many documents each query has.
         weights : array of float, shape (queries,) or (documents,), optional
         """
-        return self.evaluate(scores, labels, group, weights)[1:]
-
-    def evaluate(
-        self, scores: FloatArray, labels: Any, group: Any, weights: Any = None
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the value of each query, shape (queries,), gradient and curvature.
-
-        Parameters
-        ----------
-        scores, labels, group, weights
-            As in `derivatives`.
-        """
         ready = self._find(labels, group, weights)
         found = ready.derive(np.asarray(scores, dtype=np.float64))
         curvature, mean = found.curvature, _mean_of_positive(found.curvature)
         if self.floor and mean > 0.0:
             curvature = np.where(curvature > 0.0, np.maximum(curvature, self.floor * mean), 0.0)
-        return found.values, ready.factor * found.gradient, ready.factor * curvature
+        return ready.factor * found.gradient, ready.factor * curvature
 
     def _find(self, labels: Any, group: Any, weights: Any) -> Ready:
         """Return the objective ready for a data set, which is known by what it holds."""

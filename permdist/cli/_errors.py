@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from permdist._extras import MissingExtraError
 from permdist._text import visible
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def explain(error: BaseException) -> tuple[str, int]:
             text = f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}"
         lost = isinstance(error, ConnectionError) or error.errno in FAILURES
         return text, 1 if lost else 2
-    if isinstance(error, ValueError | TypeError | MissingExtraError):
+    if isinstance(error, ValueError | TypeError):
         return text or type(error).__name__, 2
     if isinstance(error, MemoryError):
         return f"not enough memory{': ' if text else ''}{text}", 1

@@ -32,7 +32,6 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from permdist import __version__
-from permdist._extras import MissingExtraError
 from permdist._files import parse_json, write_atomically
 from permdist._kernels import seconds_without_compiling
 from permdist.comparison.guests import Guest
@@ -289,7 +288,7 @@ def run_fit(
                 outcome.test[one.name] = tested[one.name].tolist()
         except Exception as error:  # the fits of the other learners go on
             text = " ".join(str(error).split())
-            usual = isinstance(error, ValueError | TypeError | MissingExtraError) and text
+            usual = isinstance(error, ValueError | TypeError) and text
             return number, Outcome(error=text if usual else f"{type(error).__name__}: {text}")
         finally:
             HERE.in_fit = before
