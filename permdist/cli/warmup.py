@@ -6,43 +6,28 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from permdist.cli._errors import echo
-from permdist.cli._shared import AsJson, print_json
-
-SCORES, LABELS = [0.9, 0.4, 0.1, -0.3, -0.8], [1, 0, 1, 0, 0]
+from permdist.cli._shared import AsJson, Jobs, print_json
 
 
-def warmup(
-    jobs: Annotated[
-        int,
-        typer.Option(
-            "--jobs", "-j", help="Number of processes; -1 uses one per core.", min=-1024, max=1024
-        ),
-    ] = -1,
-    as_json: AsJson = False,
-) -> None:
+def warmup(jobs: Jobs = -1, as_json: AsJson = False) -> None:
     """Compile the kernels of common calls, so that nothing has to wait for them later.
 
     Kernels are otherwise compiled by the first call that needs them, once per installation.
     """
-    from joblib import Parallel, delayed
+    from joblib import delayed
 
-    from permdist._kernels import cache_stamp
-    from permdist._loops import copy
     from permdist._text import plural
+    from permdist.comparison.workers import make_pool
 
     if jobs == 0:
         raise ValueError("--jobs: expected a number of processes or -1, got 0")
-    if cache_stamp(copy) is None:
-        raise OSError(
-            "compiled kernels cannot be kept: no folder can be written; set NUMBA_CACHE_DIR to one"
-        )
     begin = time.perf_counter()
-    kernels = sum(Parallel(jobs, batch_size=1)(delayed(warm)(call) for call in calls()))
+    kernels = sum(make_pool(jobs, batch_size=1)(delayed(warm)(call) for call in calls()))
     seconds = time.perf_counter() - begin
     if as_json:
         print_json({"kernels": kernels, "seconds": round(seconds, 3)})
@@ -54,8 +39,7 @@ def calls() -> list[Callable[[], None]]:
     """Return the calls that kernels are compiled for."""
     from permdist.models import all_learners
 
-    fits = [partial(warm_learner, kind) for kind in all_learners()]
-    return [warm_distributions, warm_files, *fits]
+    return [warm_distributions, warm_data, *(partial(warm_learner, one) for one in all_learners())]
 
 
 def warm(call: Callable[[], None]) -> int:
@@ -78,30 +62,28 @@ def warm_learner(kind: Callable[[], Any]) -> None:
 
 
 def warm_distributions() -> None:
-    """Draw, expect, fit and run chains."""
+    """Draw, expect and run chains."""
     from permdist import GaussianScores, GoodBad, Mallows, PlackettLuce, samplers
 
-    tilted = GoodBad(SCORES, LABELS, tilt="ap")
-    for model in (PlackettLuce(SCORES), GaussianScores(SCORES), Mallows(range(5), 0.5), tilted):
+    scores, labels = [0.9, 0.4, 0.1, -0.3, -0.8], [1, 0, 1, 0, 0]
+    tilted = GoodBad(scores, labels, tilt="ap")
+    for model in (PlackettLuce(scores), GaussianScores(scores), Mallows(range(5), 0.5), tilted):
         model.log_prob(model.sample(3, rng=0))
-        model.expect("ndcg@10", LABELS)
+        model.expect("ndcg@10", labels)
         model.rank_marginals()
         model.pairwise()
     samplers.run_chains(tilted, draws=100, chains=2, rng=0, progress=False).summary()
-    orders = PlackettLuce(SCORES).sample(40, rng=0)
-    PlackettLuce.fit(orders)
-    Mallows.fit(orders)
 
 
-def warm_files() -> None:
-    """Evaluate scores, read a file of features, rate battles and find a consensus."""
+def warm_data() -> None:
+    """Read a file, evaluate scores, rate battles and find a consensus."""
     from permdist import consensus, data, measures, rating
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.txt"
         data.save_letor(data.make_letor(40, rng=0), path)
         queries = data.load_letor(path)
-    wanted = ["map", "ndcg@10", "mrr", "p@10", "auc", "err", "rbp"]
+    wanted = ["map", "ndcg@10", "mrr", "p@10", "auc", "err"]
     measures.evaluate(queries.X[:, 0], queries.y, queries.qid, wanted)
     battles = data.load_battles(data.make_battles(300, 5, rng=0))
     rating.rate(battles)
