@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from permdist.cli._errors import echo
 from permdist.cli._shared import AsJson, Jobs, print_json
 
