@@ -50,7 +50,6 @@ LAYERS: dict[str, list[dict[str, str]]] = {
             "comparison": "learners compared\non folds",
             "identities": "mathematical claims,\nto be checked",
             "strategies": "Hypothesis\nstrategies",
-            "inspection": "one query\nclosely",
         },
         {
             "posterior": "posterior draws\nof parameters",

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from permdist import data, plots
 from permdist.comparison import compare
-from permdist.inspection import DISTRIBUTIONS, inspect_query
+from permdist.report.inspection import DISTRIBUTIONS, inspect_query
 
 LEARNERS = {
     "ConvexLoss": "ConvexLoss[C=1|10|100,kappa=1|10,scale=true]",

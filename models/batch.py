@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist import _ragged
+from permdist import _parallel
 from permdist._check import as_rng
-from permdist._inversions import different_pairs
-from permdist._threads import in_threads as in_threads
-from permdist._threads import map_blocks as map_blocks
-from permdist._threads import n_threads as n_threads
+from permdist._parallel import in_threads as in_threads
+from permdist._parallel import map_blocks as map_blocks
+from permdist._parallel import n_threads as n_threads
 from permdist.measures.placements import place_by_scores
+from permdist.rankings.sorting import different_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,12 +77,12 @@ class Batch:
     @cached_property
     def query_of(self) -> IntArray:
         """The query of each document."""
-        return _ragged.rows_of(self.ptr)
+        return _parallel.rows_of(self.ptr)
 
     @cached_property
     def bounds(self) -> list[tuple[int, int]]:
         """The first document of each query and the one after its last."""
-        return _ragged.bounds(self.ptr)
+        return _parallel.bounds(self.ptr)
 
     @cached_property
     def sizes(self) -> FloatArray:
@@ -108,13 +108,13 @@ class Batch:
     @cached_property
     def levels(self) -> IntArray:
         """The labels of each query, numbered from 0 without gaps."""
-        first = _ragged.pointers(self.n_levels)[:-1]
+        first = _parallel.pointers(self.n_levels)[:-1]
         return self._classes[2] - first[self.query_of]
 
     @cached_property
     def n_pairs(self) -> FloatArray:
         """The number of pairs of documents with different labels, of each query."""
-        classes = _ragged.bounds(_ragged.pointers(self.n_levels))
+        classes = _parallel.bounds(_parallel.pointers(self.n_levels))
         return np.array([different_pairs(self._classes[1][a:b]) for a, b in classes], dtype=float)
 
     def measured(self, measure: Measure, scores: FloatArray, n_jobs: int | None = 1) -> FloatArray:

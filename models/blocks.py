@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from permdist._check import frozen
-from permdist._ragged import pointers
+from permdist._parallel import pointers
 from permdist.data.missing import fill
 from permdist.data.normalize import normalize_rows, pieces_of
 from permdist.models.batch import map_blocks

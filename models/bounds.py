@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._check import check_scores, choice, finite, grades
-from permdist._groups import group_queries
-from permdist._inversions import different_pairs
+from permdist._check import check_scores, choice, finite, grades, group_queries
 from permdist._kernels import kernel
 from permdist.measures import AP, AUC, NDCG, Measure, parse
+from permdist.rankings.sorting import different_pairs
 from permdist.sums.lattice import Lattice
 from permdist.sums.levels import layout
 from permdist.sums.shape import MAX_CELLS, Shape, cells_of, fits, level_steps

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._records import RecordFile
+from permdist._journal import Journal
 from permdist.models.solvers.growing import Blocks
 from permdist.models.solvers.total import Evaluation
 from permdist.models.totals import SumOverBlocks, changes_objective
@@ -57,7 +57,7 @@ class Checkpoint:
 
     def __init__(self, path: str | Path, facts: dict[str, Any]) -> None:
         facts = json.loads(json.dumps({"kind": KIND, **facts}))  # as it is read back
-        self._file = RecordFile(path, facts, "checkpoint")
+        self._file = Journal(path, facts, "checkpoint")
         try:
             _need_same(path, self._file.header, facts)
             self._known = dict(map(_unpack, self._file.records))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._ragged import pointers
+from permdist._parallel import pointers
 from permdist.models.blocks import squares_of_block
 from permdist.models.crew import Crew, n_parts, on_workers
 from permdist.models.objectives.base import Objective

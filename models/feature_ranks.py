@@ -11,11 +11,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from permdist._kernels import kernel
-from permdist._loops import ascending as stable_order
-from permdist._loops import copy, members_by, sort
-from permdist._ragged import pack
+from permdist._parallel import pack
 from permdist.models.batch import in_threads
 from permdist.models.blocks import columns_of
+from permdist.rankings.sorting import ascending as stable_order
+from permdist.rankings.sorting import copy, members_by, sort
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,17 +10,10 @@ import numpy as np
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 
-from permdist._check import pieces
-from permdist._tables import (
-    as_frame,
-    column_names,
-    dense,
-    differing_columns,
-    refuse_masks,
-    refuse_texts,
-)
+from permdist._check import check_masks, dense, pieces
 from permdist._text import hint
 from permdist.data import Queries
+from permdist.data.tables import as_frame, check_no_texts, column_names, differing_columns
 from permdist.models.rules import LARGEST, SMALLEST
 
 if TYPE_CHECKING:
@@ -162,9 +155,9 @@ def as_table(name: str, values: Any) -> Any:
     Whatever else may be a table is returned as it is. Texts that numpy would read as numbers are
     refused, and so are masked entries.
     """
-    refuse_masks(name, values)
+    check_masks(name, values)
     values = as_frame(name, dense(values))
-    refuse_texts(name, values)
+    check_no_texts(name, values)
     if hasattr(values, "dtypes") and hasattr(values, "columns"):
         return values
     try:

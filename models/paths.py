@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from permdist._check import finite
-from permdist._html import Shown
+from permdist._result import Result
 from permdist._text import text_table
 from permdist.measures import Measure, parse
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class KappaPath(Shown):
+class KappaPath(Result):
     """Learners fitted one after the other, by growing `kappa`; prints as a table.
 
     Attributes

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._loops import copy, members_by
-from permdist._ragged import pack
+from permdist._parallel import pack
 from permdist.measures import Measure, parse
 from permdist.measures.placements import place_by_orders
 from permdist.models.batch import Batch
+from permdist.rankings.sorting import copy, members_by
 
 if TYPE_CHECKING:
     from permdist._typing import BoolArray, FloatArray, IntArray

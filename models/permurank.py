@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from permdist._check import as_rng
 from permdist._kernels import kernel
-from permdist._ragged import pointers
+from permdist._parallel import pointers
 from permdist._text import plural
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.batch import with_shared_ties

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._ragged import pack
+from permdist._parallel import pack
 from permdist.models.attributes import Columns, Numbers, Table
 from permdist.models.base import Card, Ranker, Settings
 from permdist.models.batch import Batch, in_threads

@@ -8,7 +8,7 @@ import numpy as np
 
 from permdist._check import PIECE, frozen
 from permdist._kernels import kernel
-from permdist._ragged import rows_of
+from permdist._parallel import rows_of
 from permdist.data.normalize import pieces_of
 
 if TYPE_CHECKING:

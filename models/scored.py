@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from permdist._check import pieces
-from permdist._groups import group_queries
-from permdist._tables import need_same_rows
+from permdist._check import check_same_rows, group_queries, pieces
 from permdist.data import Queries
 from permdist.data.missing import has_missing
 from permdist.measures import Measure, evaluate, parse
@@ -80,7 +78,7 @@ class Scored(Prepared):
         if paths is not None:
             return predict_stores(self, paths, client)
         filling = self.filling
-        need_same_rows(X=X, qid=qid)
+        check_same_rows(X=X, qid=qid)
         features = read_features(self, X, reset=False)
         views = tuple(self.views_)
         known = X.has_missing if isinstance(X, Queries) else has_missing(features)
@@ -186,7 +184,7 @@ class Scored(Prepared):
                 "set_score_request(qid=True)"
             )
         chosen = self.judge if measure is None else parse(measure)
-        need_same_rows(X=X, y=y, qid=qid)
+        check_same_rows(X=X, y=y, qid=qid)
         scores = self.predict(X, qid, regroup=regroup)
         if isinstance(X, Queries):
             queries = as_queries(X, y, qid)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._ragged import pointers
+from permdist._parallel import pointers
 from permdist.data.normalize import pieces_of
 from permdist.models.blocks import block_documents
 from permdist.models.checkpoints import fingerprint

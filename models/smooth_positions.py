@@ -13,8 +13,8 @@ import numpy as np
 
 from permdist._check import check_scores, choice, finite
 from permdist._kernels import exp_down, kernel
-from permdist._loops import descending
 from permdist.measures import AP, NDCG, RR, KendallTau, Measure, Precision
+from permdist.rankings.sorting import descending
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from permdist._tables import need_same_rows
+from permdist._check import check_same_rows
 from permdist.data import Queries, open_store
 from permdist.models.checkpoints import fingerprint
 from permdist.models.cluster import ClusterTable
@@ -81,7 +81,7 @@ class Source:
     ) -> None:
         self.regroup = bool(regroup)
         if not isinstance(X, Queries):
-            need_same_rows(X=X, y=y, qid=qid)
+            check_same_rows(X=X, y=y, qid=qid)
             X = as_table("X", X)
         width = X.n_features if isinstance(X, Queries) else np.shape(X)[1] if np.ndim(X) == 2 else 0
         learner.check_width(width, names_of(X), warm=warm)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from permdist._html import Shown
 from permdist._registry import Registry
+from permdist._result import Result
 from permdist.models.base import Card, Ranker
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Learners(Shown, Sequence[type[Ranker]]):
+class Learners(Result, Sequence[type[Ranker]]):
     """All learners; prints as a table.
 
     ``learners.cards`` maps names to what each learner is about.

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import functools
 import gzip
+import hashlib
 import json
 import math
 import os
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 PIECE = 2**22
 MARK = b"\xef\xbb\xbf"
+_CHECKSUM = b"\npermdist sha256 "
+_CHECKSUM_LENGTH = len(_CHECKSUM) + 64 + 1
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
@@ -256,3 +259,44 @@ def _flush_folder(folder: str) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def add_checksum(data: bytes) -> bytes:
+    r"""Append a line with the checksum of what stands before it.
+
+    Examples
+    --------
+    >>> add_checksum(b"tea")[:20]
+    b'tea\npermdist sha256 '
+    >>> strip_checksum(add_checksum(b"tea"))
+    b'tea'
+    """
+    return data + _CHECKSUM + hashlib.sha256(data).hexdigest().encode() + b"\n"
+
+
+def strip_checksum(data: bytes) -> bytes:
+    """Return what was sealed.
+
+    Raises
+    ------
+    ValueError
+        Saying what is wrong: there is no checksum, or it is another one.
+
+    Examples
+    --------
+    >>> strip_checksum(add_checksum(b"tea").replace(b"tea", b"sea"))
+    Traceback (most recent call last):
+    ...
+    ValueError: the contents do not match their checksum
+    """
+    if not has_checksum(data):
+        raise ValueError("the checksum at its end is missing: it was cut or edited")
+    body = data[:-_CHECKSUM_LENGTH]
+    if data[len(body) + len(_CHECKSUM) : -1] != hashlib.sha256(body).hexdigest().encode():
+        raise ValueError("the contents do not match their checksum")
+    return body
+
+
+def has_checksum(data: bytes) -> bool:
+    """Return whether there is a checksum at the end, right or wrong."""
+    return data[-_CHECKSUM_LENGTH:].startswith(_CHECKSUM) and data.endswith(b"\n")

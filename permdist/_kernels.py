@@ -38,7 +38,6 @@ TESTED = (0, 65), (0, 68)
 HAS_PARTS = TESTED[0] <= numba.version_info[:2] <= TESTED[1]
 
 
-
 class Compiling(event.Listener):
     """Listens to the beginning and the end of compilations, which may be inside each other.
 

@@ -1,13 +1,17 @@
-"""Tables of named things that users can add to: kernels, spaces, objectives, learners, sections.
+"""Named things that users can add to (kernels, spaces, learners, ...), and their text form.
 
 A module that adds to a table is loaded before the table is first searched by name if it is listed
 as an entry point of the group ``permdist.plugins``, or in the environment variable
 ``PERMDIST_PLUGINS`` (module names with commas between them): so the command line finds it, too.
+
+In texts, a thing with options is ``name[option=value,...]``.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -105,3 +109,91 @@ def load_plugins() -> None:
         entry.load()
     for name in filter(None, map(str.strip, os.environ.get(VARIABLE, "").split(","))):
         importlib.import_module(name)
+
+
+# ---- the text form name[option=value,...] ------------------------------------------------------
+
+_WORDS = {"none": None, "true": True, "false": False}
+
+
+def split_list(text: str, what: str) -> list[str]:
+    """Split a text at commas outside brackets and quotation marks; empty parts are left out.
+
+    Parameters
+    ----------
+    text : str
+    what : str
+        The argument, for error messages.
+
+    Examples
+    --------
+    >>> split_list("MLE, L3[C=1,scale=false],", "learners")
+    ['MLE', 'L3[C=1,scale=false]']
+    """
+    parts, depth, start, quoted = [], 0, 0, False
+    for place, letter in enumerate(text):
+        if letter == '"' and text[place - 1 : place] != "\\":
+            quoted = not quoted
+        elif not quoted:
+            depth += (letter in "[(") - (letter in "])")
+            if letter == "," and depth == 0:
+                parts.append(text[start:place])
+                start = place + 1
+    if depth or quoted:
+        odd = "quotation marks" if quoted else "brackets"
+        raise ValueError(f"{what}: unbalanced {odd} in {text!r}")
+    return [part.strip() for part in (*parts, text[start:]) if part.strip()]
+
+
+def split_spec(text: str, what: str) -> tuple[str, dict[str, str]]:
+    """Return the name and the options, as texts, of a text form.
+
+    Parameters
+    ----------
+    text : str
+    what : str
+        The argument, for error messages.
+
+    Examples
+    --------
+    >>> split_spec("ndcg@10[gain=linear]", "measure")
+    ('ndcg@10', {'gain': 'linear'})
+    """
+    name, bracket, rest = text.strip().partition("[")
+    if bracket and not rest.endswith("]"):
+        raise ValueError(f"{what}: cannot read {text!r}, expected 'name' or 'name[option=value]'")
+    options: dict[str, str] = {}
+    for part in split_list(rest[:-1], what):
+        key, sign, value = (piece.strip() for piece in part.partition("="))
+        if not sign or not value or not key.isidentifier():
+            raise ValueError(
+                f"{what}: cannot read option {part!r} of {text!r}, expected option=value"
+            )
+        options[key] = value
+    return name.strip(), options
+
+
+def read_value(text: str) -> Any:
+    """Return the value that a text stands for: a number, a constant, a text, a list or a word.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> [read_value(text) for text in ("1e-3", "8", "none", "linear", '"A, b"', "(1, 2)")]
+    [0.001, 8, None, 'linear', 'A, b', (1, 2)]
+    """
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if text[:1] == '"':
+        return json.loads(text)
+    if text[:1] in "([{'":
+        return ast.literal_eval(text)
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text

@@ -145,25 +145,6 @@ def _one_line_each(head: Sequence[str], rows: Sequence[Sequence[str]], left: Seq
     return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
 
-def split_list(text: str, what: str) -> list[str]:
-    """Split a string at commas outside brackets; `what` starts the message of an error.
-
-    Examples
-    --------
-    >>> split_list("MLE, L3[C=1,scale=false],", "learners")
-    ['MLE', 'L3[C=1,scale=false]']
-    """
-    parts, depth, start = [], 0, 0
-    for place, letter in enumerate(text):
-        depth += (letter in "[(") - (letter in "])")
-        if letter == "," and depth == 0:
-            parts.append(text[start:place])
-            start = place + 1
-    if depth:
-        raise ValueError(f"{what}: unbalanced brackets in {text!r}")
-    return [part.strip() for part in (*parts, text[start:]) if part.strip()]
-
-
 def to_tex(text: str) -> str:
     """Escape a string for LaTeX."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}

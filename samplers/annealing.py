@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from permdist._check import as_rng, count
-from permdist._html import Shown, record_frame
+from permdist._result import Result, record_frame
 from permdist.distributions import Distribution
 from permdist.rankings import random_orders
 from permdist.samplers.auto import applicable, default_thin
@@ -34,7 +34,7 @@ TOO_FEW = 0.1  # effective draws per draw, below which the standard error cannot
 
 
 @dataclass(frozen=True)
-class LogPartition(Shown):
+class LogPartition(Result):
     """An estimate of a log-partition function.
 
     Attributes

@@ -80,9 +80,7 @@ class Chain(ABC):
         self._began, self._saved_at = seconds_without_compiling(), time.perf_counter()
 
     @abstractmethod
-    def advance(
-        self, draws: NDArray[Any], values: FloatArray, stopped: Callable[[], bool]
-    ) -> bool:
+    def advance(self, draws: NDArray[Any], values: FloatArray, stopped: Callable[[], bool]) -> bool:
         """Make the next draws; return False to give them up, because `stopped` returned True."""
 
     @abstractmethod

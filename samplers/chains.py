@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import choice
-from permdist._html import Shown, block, facts, note
+from permdist._result import Result, block, facts, note
 from permdist.distributions.drawn import pairs_counted, positions_counted, shares_of_chains
 from permdist.distributions.estimates import Estimates
 from permdist.rankings import order_to_ranks
@@ -32,7 +32,7 @@ MOST_ITEMS, MOST_ENTRIES = 1000, 5_000_000
 
 
 @dataclass(frozen=True, repr=False)
-class Chains(Shown):
+class Chains(Result):
     """Draws of several Markov chains.
 
     Attributes

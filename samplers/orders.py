@@ -79,9 +79,7 @@ class OrderChain(Chain):
             arrays |= {f"moments {name}": array for name, array in vars(self.moments).items()}
         return arrays
 
-    def advance(
-        self, draws: NDArray[Any], values: FloatArray, stopped: Callable[[], bool]
-    ) -> bool:
+    def advance(self, draws: NDArray[Any], values: FloatArray, stopped: Callable[[], bool]) -> bool:
         """Make the next draws; give up a single one that takes long once `stopped` returns True."""
         if self.exact:
             # Each block has a generator of its own, so that the bits do not depend on the slices.
@@ -99,9 +97,7 @@ class OrderChain(Chain):
             self.moments.add(draws, values)
         return True
 
-    def _walk(
-        self, draws: NDArray[Any], values: FloatArray, stopped: Callable[[], bool]
-    ) -> bool:
+    def _walk(self, draws: NDArray[Any], values: FloatArray, stopped: Callable[[], bool]) -> bool:
         """Take the steps of some draws; return whether all of them were taken."""
         inputs = self._mixture, self.target.constants, self._state, self.rng
         outputs = draws, values, self.tuned if self.tuning else self.moved

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, count, finite, grades
-from permdist._html import Shown, block, facts, note
 from permdist._kernels import kernel
+from permdist._result import Result, block, facts, note
 from permdist._text import aligned
 from permdist.measures import Measure, parse
 from permdist.samplers.kernels.randomness import pick, weigh
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class RestartSample(Shown):
+class RestartSample(Result):
     """A fixed sample of rankings of one query.
 
     Attributes

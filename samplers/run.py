@@ -164,9 +164,7 @@ def run_chains(
     )
 
 
-def _check(
-    dist: Any, draws: Any, tune: Any, chains: Any, thin: Any, keep: Any, n_jobs: Any
-) -> int:
+def _check(dist: Any, draws: Any, tune: Any, chains: Any, thin: Any, keep: Any, n_jobs: Any) -> int:
     """Check the arguments of `run_chains`; return the number of threads."""
     if not isinstance(dist, Distribution):
         raise TypeError(f"dist: expected a Distribution, got {type(dist).__name__}")

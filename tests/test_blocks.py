@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from permdist import objectives
-from permdist._ragged import pointers
+from permdist._parallel import pointers
 from permdist.data import Queries
 from permdist.models import MLE, ConvexLoss, ListNet, RankBoost, RankSVM, SVMMap, blocks, solvers
 from permdist.models.batch import Batch

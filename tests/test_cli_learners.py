@@ -17,8 +17,8 @@ from test_cli import Page, permdist
 
 from permdist import GoodBad, data, measures, models
 from permdist.comparison import read_entries
-from permdist.inspection import DISTRIBUTIONS, inspect_query, make_distribution
 from permdist.models.files import to_dict
+from permdist.report.inspection import DISTRIBUTIONS, inspect_query, make_distribution
 
 
 @pytest.fixture(scope="module")

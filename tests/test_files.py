@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from permdist import _files
-from permdist._files import check_place, read_bytes, write_atomically
-from permdist._seals import seal, unseal
+from permdist._files import add_checksum, check_place, read_bytes, strip_checksum, write_atomically
 
 needs_devices = pytest.mark.skipif(
     not Path("/dev/full").exists(), reason="this system has no /dev/full"
@@ -245,12 +244,12 @@ def test_nothing_in_the_library_writes_files_by_another_way():
 
 def test_seals():
     for data in (b"", b"tea", bytes(1000)):
-        sealed = seal(data)
-        assert unseal(sealed) == data
+        sealed = add_checksum(data)
+        assert strip_checksum(sealed) == data
         for at in range(len(sealed)):
             damaged = bytearray(sealed)
             damaged[at] ^= 1
             with pytest.raises(ValueError, match="checksum"):
-                unseal(bytes(damaged))
+                strip_checksum(bytes(damaged))
             with pytest.raises(ValueError, match="checksum"):
-                unseal(sealed[:at])
+                strip_checksum(sealed[:at])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from permdist import Ballots, Mallows, _ragged, rating
+from permdist import Ballots, Mallows, _parallel, rating
 from permdist._registry import Registry, load_plugins
 from permdist._text import aligned, csv_text, text_table, to_tex, visible
 from permdist.consensus import consensus
@@ -20,9 +20,9 @@ from permdist.data import load_battles
 
 @given(st.lists(st.lists(st.integers(-5, 5), max_size=4), max_size=6))
 def test_rows_are_found_again(rows):
-    flat, ptr = _ragged.pack([np.array(row, dtype=np.int64) for row in rows])
-    assert [flat[a:b].tolist() for a, b in _ragged.bounds(ptr)] == rows
-    assert _ragged.rows_of(ptr).tolist() == [r for r, row in enumerate(rows) for _ in row]
+    flat, ptr = _parallel.pack([np.array(row, dtype=np.int64) for row in rows])
+    assert [flat[a:b].tolist() for a, b in _parallel.bounds(ptr)] == rows
+    assert _parallel.rows_of(ptr).tolist() == [r for r, row in enumerate(rows) for _ in row]
 
 
 def test_a_name_can_be_taken_once():

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from permdist import GaussianScores, GoodBad, PlackettLuce, WeightedOrders, rankings
-from permdist._threads import run_interruptible
+from permdist._parallel import run_interruptible
 from permdist.cli._errors import kept_interrupts
 
 # Each takes far longer than the second after which it is interrupted; a small one before it makes
@@ -117,7 +117,7 @@ def test_a_batch_drawn_in_blocks_has_the_same_bits(monkeypatch):
     whole = [model.sample((7, 3), rng=1) for model in models]
     tops = models[0].sample_top_k(2, 21, rng=1)
     everything = rankings.random_orders(5, 21, rng=1)
-    monkeypatch.setattr("permdist._ragged.BLOCK", 20)
+    monkeypatch.setattr("permdist._parallel.BLOCK", 20)
     monkeypatch.setattr("permdist.distributions.base.FEW_ENTRIES", 0)
     monkeypatch.setattr("permdist.rankings.orders.FEW_ENTRIES", 0)
     for model, expected in zip(models, whole, strict=True):

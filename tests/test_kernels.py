@@ -14,9 +14,16 @@ from hypothesis import strategies as st
 from numba.core import event
 
 import permdist
-from permdist._inversions import count_inversions, weigh_inversions
 from permdist._kernels import COMPILING, NOTICE, TOKEN, Compiling, kernel
-from permdist._loops import ascending, count_below, descending, members_by, sort
+from permdist.rankings.sorting import (
+    ascending,
+    count_below,
+    count_inversions,
+    descending,
+    members_by,
+    sort,
+    weigh_inversions,
+)
 
 
 @given(st.lists(st.integers(0, 30), max_size=400))
@@ -260,7 +267,7 @@ def _is_slice(node):
 
 
 def test_kernels_do_without_what_is_slow_to_compile():
-    """Use `permdist._loops` instead; it is compiled once, and quickly."""
+    """Use `permdist.rankings.sorting` instead; it is compiled once, and quickly."""
     root = Path(permdist.__file__).parents[1]
     files = [
         path for name in ("permdist", "samplers", "models") for path in (root / name).rglob("*.py")
@@ -294,11 +301,11 @@ from permdist._kernels import kernel
 def double(x):
     return 2.0 * x
 
-from permdist import _compiling
-_compiling.PATIENCE = 0.0
+from permdist import _kernels
+_kernels.PATIENCE = 0.0
 double.py_func.__module__ = "permdist.own"
 for x in (1, 1.0, 1j):  # one compilation each
-    listener = _compiling.COMPILING
+    listener = _kernels.COMPILING
     class Event:
         data = {"dispatcher": double}
     listener.on_start(Event)
@@ -340,11 +347,11 @@ def test_one_of_all_workers_announces_it(tmp_path):
 
 
 def test_what_workers_get_to_know(monkeypatch):
-    from permdist import _compiling
+    from permdist import _kernels
 
     listener = Compiling()
     assert not os.path.exists(listener.workers_environment()[TOKEN])  # nobody watches
-    monkeypatch.setattr(_compiling, "_somebody_watches", lambda: True)
+    monkeypatch.setattr(_kernels, "_somebody_watches", lambda: True)
     path = listener.workers_environment()[TOKEN]
     assert os.path.exists(path)
     assert listener.workers_environment()[TOKEN] == path

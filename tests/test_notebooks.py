@@ -33,14 +33,14 @@ from permdist import (
     posterior,
     rankings,
 )
-from permdist._html import Shown, block, facts, frame_cells, shown, table
+from permdist._result import Result, block, facts, frame_cells, shown, table
 from permdist.data.trec import Qrels, Run
 from permdist.distributions import Distribution, compare_families
 from permdist.distributions.items import Items
-from permdist.inspection import inspect_query
 from permdist.models import ConvexLoss, ListNet, all_learners
 from permdist.models.paths import KappaPath
 from permdist.rating import rate
+from permdist.report.inspection import inspect_query
 from permdist.samplers import Chains, LogPartition, RestartSampler, run_chains
 
 EVIL = '<b>&"'
@@ -239,7 +239,7 @@ def test_results_are_shown_and_are_frames(name):
     cells = [cell for _, row in frame.reset_index().iterrows() for cell in row]
     if name not in ("RunEvaluation", "RunOverlap"):  # they show means, not queries
         assert (EVIL in text) or not any(EVIL in str(cell) for cell in cells)
-    assert type(found).__name__ == name or isinstance(found, Shown)
+    assert type(found).__name__ == name or isinstance(found, Result)
 
 
 def subclasses(kind):
@@ -255,7 +255,7 @@ def test_nothing_is_missing_here():
             if not entry.name.startswith(ELSEWHERE):
                 importlib.import_module(entry.name)
     parts = {"FitTable", "QueriesView", "BattlesView", "BallotsView", "LargeFit"}
-    ours = {kind for kind in subclasses(Shown) if kind.__module__.startswith("permdist")}
+    ours = {kind for kind in subclasses(Result) if kind.__module__.startswith("permdist")}
     assert {kind.__name__ for kind in ours} - parts <= set(RESULTS)
     abstract = {
         "Distribution",

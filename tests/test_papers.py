@@ -168,9 +168,7 @@ def test_strict_lists_with_labels_from_1(monkeypatch):
     assert table.to_frame()["here"].notna().all()
     assert "SVMmap learns from labels above the median as good." in table.notes
     # A learner that could not be fitted is left out, and named.
-    monkeypatch.setattr(
-        published, "PAPERS", {"wang": published.PAPERS["wang"]._replace(halves=())}
-    )
+    monkeypatch.setattr(published, "PAPERS", {"wang": published.PAPERS["wang"]._replace(halves=())})
     table = paper_table("wang", folds)
     assert table.to_frame()["here"].notna().to_dict() == {"FeatureRank": True, "SVMmap": False}
     assert "Left out: SVMmap: " in str(table)

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from permdist._check import check_scores, finite, grades
-from permdist._groups import group_queries
-from permdist._ragged import pointers
+from permdist._check import check_scores, finite, grades, group_queries
+from permdist._parallel import pointers
 from permdist._typing import FloatArray
 from permdist.models.batch import Batch, teaching
 from permdist.models.objectives.curvature import by_gradient

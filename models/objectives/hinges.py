@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._loops import ascending
 from permdist.measures import Measure, parse
 from permdist.models.batch import NO_CURVATURE, derivatives_in_threads, sums_in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 from permdist.models.rules import Flag, MeasureName, Number, OneOf
 from permdist.models.spaces import StructuredHinge
+from permdist.rankings.sorting import ascending
 from permdist.sums.thresholds import GRADES, choose_grades
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from permdist._kernels import exp_down, kernel
-from permdist._loops import descending
-from permdist._ragged import pointers
+from permdist._parallel import pointers
 from permdist.measures import NDCG, Measure, parse
 from permdist.models.batch import derivatives_in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 from permdist.models.rules import Number, OneOf, Seed, Whole
+from permdist.rankings.sorting import descending
 from permdist.sums.exchanges import BatchExchanges
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from permdist._check import finite
 from permdist._kernels import kernel
-from permdist._ragged import pointers
+from permdist._parallel import pointers
 from permdist.models.batch import derivatives_in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 from permdist.models.rules import OneOf, Whole

@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._check import as_array, check_scores, finite, first_index, grades
-from permdist._groups import group_queries
-from permdist._ragged import pointers
-from permdist._tables import refuse_masks
+from permdist._check import (
+    as_array,
+    check_masks,
+    check_scores,
+    finite,
+    first_index,
+    grades,
+    group_queries,
+)
+from permdist._parallel import pointers
 from permdist.models.batch import teaching
 
 if TYPE_CHECKING:
@@ -164,7 +170,7 @@ def _lay_out(
 
 
 def _check_mask(mask: ArrayLike, shape: tuple[int, ...]) -> BoolArray:
-    refuse_masks("mask", mask)
+    check_masks("mask", mask)
     here = np.asarray(mask)
     if here.dtype.kind != "b":
         raise TypeError(f"mask: expected booleans, True where a document is, got {here.dtype}")

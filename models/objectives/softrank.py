@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from permdist._ragged import pointers
+from permdist._parallel import pointers
 from permdist.measures import Measure, parse
 from permdist.models.batch import sums_in_threads
 from permdist.models.objectives.base import Bound, BoundDerivatives, Objective

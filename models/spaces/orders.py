@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from permdist._ragged import pack, pointers, rows_of
+from permdist._parallel import pack, pointers, rows_of
 from permdist.models.batch import Batch
 from permdist.models.rules import Seed, Whole
 from permdist.models.spaces.base import Space, Sums, register_space

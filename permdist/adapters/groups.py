@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import finite
-from permdist._ragged import pointers
+from permdist._parallel import pointers
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray

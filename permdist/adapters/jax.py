@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._check import as_array, choice
-from permdist._extras import need_extra
-from permdist._groups import group_queries
-from permdist._ragged import rows_of
+from permdist._check import as_array, choice, group_queries, import_extra
+from permdist._parallel import rows_of
 from permdist.models.objectives import parse_objective
 
 if TYPE_CHECKING:
@@ -49,7 +47,7 @@ class JaxLoss:
         reduction: str = "mean",
         n_jobs: int | None = None,
     ) -> None:
-        need_extra("jax", "jax()")
+        import_extra("jax", "jax()")
         self.objective: Objective = parse_objective(objective)
         self.reduction = choice("reduction", reduction, REDUCTIONS)
         self.n_jobs = n_jobs
@@ -85,7 +83,7 @@ class JaxLoss:
         mask : array of bool, shape (queries, n), optional
             True where padded scores have a document.
         """
-        jax = need_extra("jax", "jax()")
+        jax = import_extra("jax", "jax()")
         if labels is None:
             raise TypeError("labels: expected relevance labels, got none")
         scores = jax.numpy.asarray(scores)
@@ -155,7 +153,7 @@ def _readable(jax: Any, name: str, value: Any) -> Any:
 
 def _with_gradient(on_host: Any) -> Any:
     """Return the function of scores whose gradient is that which the host computes."""
-    jax = need_extra("jax", "jax()")
+    jax = import_extra("jax", "jax()")
 
     def call(scores: Any, labels: Any, groups: Any, weights: Any, mask: Any) -> Any:
         shapes = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from permdist._extras import need_extra
+from permdist._check import import_extra
 from permdist.adapters.losses import GroupedLoss
 from permdist.adapters.measuring import GroupedMeasures
 
@@ -52,7 +52,7 @@ class LightGBMObjective(GroupedLoss):
         floor: float = 0.1,
         n_jobs: int | None = None,
     ) -> None:
-        need_extra("lightgbm", "lightgbm()")
+        import_extra("lightgbm", "lightgbm()")
         super().__init__(objective, unit=unit, floor=floor, n_jobs=n_jobs)
 
     def __call__(
@@ -86,7 +86,7 @@ class LightGBMMeasure(GroupedMeasures):
     """
 
     def __init__(self, *measures: Measure | str) -> None:
-        need_extra("lightgbm", "LightGBMMeasure")
+        import_extra("lightgbm", "LightGBMMeasure")
         super().__init__(*measures)
 
     def __call__(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import grades
-from permdist._ragged import pointers, rows_of
+from permdist._parallel import pointers, rows_of
 from permdist.adapters.groups import query_weights, sizes_of
 from permdist.measures import Measure, evaluate, parse
 

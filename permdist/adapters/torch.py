@@ -5,10 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from permdist._check import as_array, choice
-from permdist._extras import need_extra
-from permdist._groups import group_queries
-from permdist._ragged import rows_of
+from permdist._check import as_array, choice, group_queries, import_extra
+from permdist._parallel import rows_of
 from permdist.models.objectives import parse_objective
 
 if TYPE_CHECKING:
@@ -51,7 +49,7 @@ class TorchLoss:
         reduction: str = "mean",
         n_jobs: int | None = None,
     ) -> None:
-        need_extra("torch", "torch()")
+        import_extra("torch", "torch()")
         self.objective: Objective = parse_objective(objective)
         self.reduction = choice("reduction", reduction, REDUCTIONS)
         self.n_jobs = n_jobs
@@ -83,7 +81,7 @@ class TorchLoss:
         tensor
             A number; of shape (queries,) with ``reduction="none"``.
         """
-        torch = need_extra("torch", "torch()")
+        torch = import_extra("torch", "torch()")
         _need_scores(torch, scores)
         given = {"labels": labels, "qid": qid, "weights": weights, "mask": mask}
         if labels is None:
@@ -148,7 +146,7 @@ def _array(torch: Any, name: str, value: Any) -> Any:
 @cache
 def _function() -> Any:
     """Make the autograd function."""
-    torch = need_extra("torch", "torch()")
+    torch = import_extra("torch", "torch()")
 
     class Values(torch.autograd.Function):  # type: ignore[misc, name-defined]
         """The value of each query, with the gradient by all scores."""
@@ -176,7 +174,7 @@ def _function() -> Any:
 @cache
 def _once() -> Any:
     """Make the function whose own gradient is refused."""
-    torch = need_extra("torch", "torch()")
+    torch = import_extra("torch", "torch()")
 
     class Once(torch.autograd.Function):  # type: ignore[misc, name-defined]
         """The gradient at scores; to differentiate it is an error."""

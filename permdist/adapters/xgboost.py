@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._extras import need_extra
+from permdist._check import import_extra
 from permdist.adapters.losses import GroupedLoss
 from permdist.adapters.measuring import GroupedMeasures
 
@@ -57,7 +57,7 @@ class XGBoostObjective(GroupedLoss):
         floor: float = 0.1,
         n_jobs: int | None = None,
     ) -> None:
-        need_extra("xgboost", "xgboost()")
+        import_extra("xgboost", "xgboost()")
         super().__init__(objective, unit=unit, floor=floor, n_jobs=n_jobs)
 
     def __call__(self, scores: FloatArray, data: Any) -> tuple[FloatArray, FloatArray]:
@@ -102,7 +102,7 @@ class XGBoostMeasure(GroupedMeasures):
     """
 
     def __init__(self, *measures: Measure | str) -> None:
-        need_extra("xgboost", "XGBoostMeasure")
+        import_extra("xgboost", "XGBoostMeasure")
         super().__init__(*measures)
 
     def __call__(self, scores: FloatArray, data: Any) -> list[tuple[str, float]]:
@@ -125,7 +125,7 @@ def _unpacked(scores: Any, data: Any) -> tuple[Any, Any, Any, Any]:
 @cache
 def _ranker_class() -> Any:
     """Make the class of rankers, which has XGBoost's own as its base."""
-    xgboost = need_extra("xgboost", "ranker")
+    xgboost = import_extra("xgboost", "ranker")
 
     class Ranker(xgboost.XGBRanker):  # type: ignore[misc, name-defined]
         """An ``XGBRanker`` that takes objectives of permdist."""

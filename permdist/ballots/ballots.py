@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from permdist._check import finite, frozen
-from permdist._ragged import pointers, rows_of
+from permdist._parallel import pointers, rows_of
 from permdist._text import aligned, as_text, hint, plural
 from permdist.ballots import reading
 from permdist.ballots.blocks import joint_names, merge_blocks, whole

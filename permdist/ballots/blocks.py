@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._loops import sort
-from permdist._ragged import pointers
+from permdist._parallel import pointers
+from permdist.rankings.sorting import sort
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._ragged import rows_of
+from permdist._parallel import rows_of
 
 if TYPE_CHECKING:
     from permdist._typing import BoolArray, FloatArray, IntArray

@@ -10,13 +10,13 @@ from scipy.sparse import csgraph
 
 from permdist._check import as_array, check_size, count, finite, integers
 from permdist._kernels import kernel
-from permdist._loops import ascending, sort
-from permdist._ragged import pointers
+from permdist._parallel import pointers
 from permdist._text import visible
 from permdist.ballots.makers import Makers
 from permdist.rankings import BucketOrder, TopK
 from permdist.rankings.orders import first_fault
 from permdist.rankings.partial import check_subset, refuse_short, refuse_top_as_subset
+from permdist.rankings.sorting import ascending, sort
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from permdist._html import Shown, block, frame_cells, note, table
+from permdist._result import Result, block, frame_cells, note, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 10
 
 
-class BallotsView(Shown):
+class BallotsView(Result):
     """What `Ballots` has for notebooks and data frames."""
 
     def to_frame(self: Any) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from permdist._text import split_list
+from permdist._registry import split_list
 
 if TYPE_CHECKING:
     from permdist.data import Battles

@@ -131,7 +131,7 @@ class ScoredQueries(NamedTuple):
 
     def pick(self, query: str | None) -> OneQuery:
         """Return one query by its id; see `query_number`."""
-        from permdist.inspection import document_names, standardized
+        from permdist.report.inspection import document_names, standardized
 
         queries, number = self.queries, query_number(self.queries, query)
         rows = slice(queries.ptr[number], queries.ptr[number + 1])
@@ -212,7 +212,7 @@ class QueryChoice:
     def check(self, known: Iterable[str] | None = None) -> None:
         """Check the options that need no file; `known` are the distributions, if not the usual."""
         from permdist._check import choice
-        from permdist.inspection import DISTRIBUTIONS
+        from permdist.report.inspection import DISTRIBUTIONS
 
         choice("--distribution", self.distribution, known or DISTRIBUTIONS)
         if sum(one is not None for one in (self.scores, self.feature, self.model)) > 1:
@@ -235,7 +235,7 @@ class QueryChoice:
 
     def describe(self, one: OneQuery, dist: "Distribution") -> str:
         """Return a sentence about the query, the source of its scores, and the distribution."""
-        from permdist.inspection import describe_space
+        from permdist.report.inspection import describe_space
 
         text = f"Query {one.qid}, scored by {one.scored_by}; {self.distribution}"
         text += f", noise {self.noise:g}"
@@ -307,7 +307,7 @@ def read_measures(
 ) -> Any:
     """Read measures as typed by the user, with the conventions of a preset if there is one."""
     from permdist._check import choice
-    from permdist._text import split_list
+    from permdist._registry import split_list
     from permdist.measures import PRESETS, parse
 
     if preset is not None:

@@ -244,7 +244,7 @@ def _test_scores(
     """
     import numpy as np
 
-    from permdist._ragged import bounds, pointers
+    from permdist._parallel import bounds, pointers
     from permdist.data import Queries, is_run, load_run, load_scores
 
     if not files:

@@ -127,7 +127,7 @@ def _ballots(
     voter: str | None,
 ) -> Any:
     """Read ballots from a file of either kind."""
-    from permdist._text import split_list
+    from permdist._registry import split_list
     from permdist.ballots import Ballots
     from permdist.data import load_orders, load_preflib
     from permdist.data.preflib import FILE_TYPES

@@ -41,8 +41,8 @@ def inspect(
     scale. Default measures: ndcg, ndcg@10, ap, rr and auc.
     """
     from permdist._text import wrapped
-    from permdist.inspection import MEASURES, inspect_query
     from permdist.report import Report
+    from permdist.report.inspection import MEASURES, inspect_query
     from permdist.report.query import inspection_section
 
     asked.check()

@@ -142,7 +142,7 @@ def rate(
     Ties are modeled as Davidson's (1970). Ballots of a PrefLib file are rated by the same model.
     """
     from permdist import rating
-    from permdist._text import split_list
+    from permdist._registry import split_list
     from permdist.data.preflib import FILE_TYPES
     from permdist.rating.notes import text_of
 

@@ -65,7 +65,7 @@ def sample(
     from permdist._files import write_atomically
     from permdist._text import visible
     from permdist.diagnostics import save
-    from permdist.inspection import make_distribution
+    from permdist.report.inspection import make_distribution
     from permdist.samplers import run_chains
 
     asked.check()

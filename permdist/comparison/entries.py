@@ -14,12 +14,13 @@ import numpy as np
 from sklearn.base import clone
 
 from permdist._check import choice, count, finite
-from permdist._tables import differing_columns
-from permdist._text import hint, split_list
+from permdist._registry import split_list
+from permdist._text import hint
 from permdist.comparison.guests import Guest, as_guest, is_fitted, is_guest
 from permdist.comparison.statistics import CORRECTIONS
 from permdist.comparison.wording import REFERENCES, setting_text
 from permdist.data import Fold, Queries
+from permdist.data.tables import differing_columns
 from permdist.models import LEARNERS, Ranker, all_learners
 from permdist.models.batch import teaching
 

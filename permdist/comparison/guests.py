@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from permdist._check import finite
-from permdist._tables import listed_names
+from permdist.data.tables import listed_names
 from permdist.models import Ranker
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from joblib import delayed
 
 from permdist._check import count
-from permdist._html import block, facts, note, record_frame
 from permdist._progress import live_bar
+from permdist._result import block, facts, note, record_frame
 from permdist.comparison.bayes import check_rope
 from permdist.comparison.choose import assemble
 from permdist.comparison.entries import (

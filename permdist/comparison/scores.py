@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._check import finite, grades
-from permdist._groups import group_queries
-from permdist._tables import as_frame, need_same_rows
+from permdist._check import check_same_rows, finite, grades, group_queries
 from permdist.comparison.bayes import check_rope
 from permdist.comparison.choose import assemble
 from permdist.comparison.entries import Entry, check_names, check_options
 from permdist.comparison.fits import Fit, Outcome
 from permdist.comparison.guests import Guest
 from permdist.data import Fold, Queries
+from permdist.data.tables import as_frame
 from permdist.measures import evaluate
 from permdist.measures.evaluation import several
 
@@ -101,10 +100,10 @@ def compare_scores(
     if isinstance(y, Queries):
         if qid is not None:
             raise TypeError("qid: a collection of queries brings its own")
-        need_same_rows(**{f"scores: {name}": one for name, one in given.items()})
+        check_same_rows(**{f"scores: {name}": one for name, one in given.items()})
         test, order = y, None
     else:
-        need_same_rows(y=y, qid=qid, **{f"scores: {name}": one for name, one in given.items()})
+        check_same_rows(y=y, qid=qid, **{f"scores: {name}": one for name, one in given.items()})
         labels = grades("y", y)
         if labels.ndim != 1:
             raise ValueError(f"y: expected 1 dimension(s), got shape {labels.shape}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._html import block, note, table
+from permdist._result import block, note, table
 from permdist._text import plural, text_table, to_tex
 from permdist.measures import Measure, parse
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._check import frozen
-from permdist._html import Shown
 from permdist._kernels import kernel
+from permdist._result import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Majorities(Shown):
+class Majorities(Result):
     """The weights of the ballots that put one item above another, or tie them.
 
     Attributes

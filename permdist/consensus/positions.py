@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from permdist._ragged import rows_of
+from permdist._parallel import rows_of
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray

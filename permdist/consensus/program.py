@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from permdist._kernels import kernel
-from permdist._threads import run_interruptible
+from permdist._parallel import run_interruptible
 from permdist.consensus.cuts import Cuts, odd_circles, triangle_rows
 from permdist.consensus.search import search
 

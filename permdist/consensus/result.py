@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, count, frozen
-from permdist._html import Shown
 from permdist._progress import tracked
+from permdist._result import Result
 from permdist._text import plural, text_table
 from permdist.ballots import cast_ballots
 from permdist.consensus.methods import BY_POSITION, answer, counted, placed_for
@@ -27,7 +27,7 @@ _HEADS = {"share": "above next", "margin": "margin", "kept": "kept"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Consensus(Shown):
+class Consensus(Result):
     """One ranking that represents many. Prints as a table.
 
     Attributes

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from permdist._html import Shown
+from permdist._result import Result
 from permdist._text import aligned, plural, text_table
 from permdist.data.battle_columns import BOTH_BAD, listed
 from permdist.data.battle_values import left_out
@@ -26,7 +26,7 @@ MOST_ALIKE = 5  # groups of names that differ only by case
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BattleDescription(Shown):
+class BattleDescription(Result):
     """The contents of a table of battles.
 
     Attributes

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import choice, frozen
-from permdist._text import plural, split_list
+from permdist._registry import split_list
+from permdist._text import plural
 from permdist.data import battle_values as values
 from permdist.data.battle_columns import IDS, SECOND, TIE, find_column, find_roles
 from permdist.data.battle_files import EXCESS, Frame, Places, open_table

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._html import Shown, block, record_frame, table
-from permdist._ragged import bounds
+from permdist._parallel import bounds
+from permdist._result import Result, block, record_frame, table
 from permdist._text import aligned
 from permdist.data.normalize import pieces_of
 
@@ -92,7 +92,7 @@ def clashes(queries: Queries, by: str, first: int = 0, last: int | None = None) 
 
 
 @dataclass(frozen=True)
-class Description(Shown):
+class Description(Result):
     """A summary of a collection of queries; prints as a short table.
 
     Features are numbered from 1 here, as in the files.

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._check import choice, count
+from permdist._check import RepeatedQueryError, choice, count
 from permdist._files import read_bytes, write_atomically
-from permdist._groups import RepeatedQueryError
 from permdist.data.companions import query_numbers, read_companion
 from permdist.data.letor_text import (
     FIRST_LINE,

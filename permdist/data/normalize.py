@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._ragged import bounds
+from permdist._parallel import bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ import numpy as np
 
 from permdist._check import check_size
 from permdist._files import read_bytes
-from permdist._html import Shown
+from permdist._result import Result
 from permdist._text import aligned, plural
 from permdist.rankings import BucketOrder, TopK
 
@@ -40,7 +40,7 @@ LARGEST = 2**53
 
 
 @dataclass(frozen=True)
-class Preferences(Shown):
+class Preferences(Result):
     """Ballots over named alternatives, with how often each was cast.
 
     Attributes

@@ -6,12 +6,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._check import PIECE, choice, finite, frozen, grades, integers, pieces
-from permdist._groups import group_queries
-from permdist._tables import as_frame, column_names, differing_columns, need_same_rows, refuse_texts
+from permdist._check import (
+    PIECE,
+    check_same_rows,
+    choice,
+    finite,
+    frozen,
+    grades,
+    group_queries,
+    integers,
+    pieces,
+)
 from permdist.data.description import Description, clashes, describe
 from permdist.data.missing import FILLS, fill, has_missing
 from permdist.data.normalize import NORMALIZATIONS, normalize_rows, pieces_of
+from permdist.data.tables import as_frame, check_no_texts, column_names, differing_columns
 from permdist.data.view import QueriesView
 
 if TYPE_CHECKING:
@@ -106,9 +115,9 @@ class Queries(QueriesView):
         choice("missing", missing, ("error", "allow"))
         allow = missing == "allow"
         remedy = "missing='allow' accepts missing values"
-        need_same_rows(X=X, y=y, qid=qid, doc_ids=doc_ids)
+        check_same_rows(X=X, y=y, qid=qid, doc_ids=doc_ids)
         X = as_frame("X", X)
-        refuse_texts("X", X)
+        check_no_texts("X", X)
         features = finite("X", X, ndim=2, nan=allow, remedy=remedy, single=True)
         labels = grades("y", y)
         self.feature_names = _names(X, feature_names, features.shape[1])
@@ -440,5 +449,3 @@ def _names(X: Any, given: Sequence[str] | None, width: int) -> tuple[str, ...] |
     if len(given) != width:
         raise ValueError(f"feature_names: expected {width} names, got {len(given)}")
     return tuple(given)
-
-

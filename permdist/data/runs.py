@@ -12,7 +12,7 @@ import numpy as np
 
 from permdist._check import finite
 from permdist._files import read_bytes, read_number, write_atomically
-from permdist._ragged import bounds
+from permdist._parallel import bounds
 from permdist.data.trec import Names, Qrels, Run, document_names, slice_names
 from permdist.data.trec_scan import count_rows, read_numbers, scan_columns
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from permdist import __version__
 from permdist._files import parse_json, write_atomically
-from permdist._ragged import pointers
+from permdist._parallel import pointers
 from permdist.data.store import (
     CHECKSUMS,
     FORMAT,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._tables import differing_columns
 from permdist._text import hint
 from permdist.data.letor_text import fill_nulls
 from permdist.data.store_blocks import Block, Source, Task, file_facts
@@ -24,6 +23,7 @@ from permdist.data.store_readers import (
     table_of_arrow,
     table_of_frame,
 )
+from permdist.data.tables import differing_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence

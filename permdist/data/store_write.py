@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from permdist._check import choice, count
 from permdist._progress import progress_bar
-from permdist._tables import column_names
 from permdist.data.queries import Queries
 from permdist.data.store import open_store
 from permdist.data.store_blocks import Block, Part, Source, Task, blocks_of, prepare, stored_bytes
@@ -21,6 +20,7 @@ from permdist.data.store_draft import Draft
 from permdist.data.store_readers import is_arrow, table_files, tabular
 from permdist.data.store_tables import Columns, Frames
 from permdist.data.store_text import TextFiles
+from permdist.data.tables import column_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence

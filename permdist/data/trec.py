@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from permdist._check import choice, finite, frozen, integers
-from permdist._ragged import pointers
+from permdist._parallel import pointers
 from permdist.data.trec_scan import (
     Hashes,
     Words,

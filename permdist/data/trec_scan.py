@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from permdist._kernels import kernel
-from permdist._loops import ascending, copy
 from permdist.data.letor_scan import NEWLINE, SPACE, Bytes, _number
+from permdist.rankings.sorting import ascending, copy
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._html import Shown, block, facts, frame_cells, note, table
+from permdist._result import Result, block, facts, frame_cells, note, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,7 +15,7 @@ MOST_DOCUMENTS, MOST_FEATURES = 6, 8
 MOST_COUNTED = 5_000_000
 
 
-class QueriesView(Shown):
+class QueriesView(Result):
     """What `Queries` has for notebooks and data frames."""
 
     def to_frame(self: Any) -> pd.DataFrame:
@@ -54,7 +54,7 @@ class QueriesView(Shown):
         return block(repr(self), facts(told), table(*frame_cells(some)), shown)
 
 
-class BattlesView(Shown):
+class BattlesView(Result):
     """What `Battles` has for notebooks and data frames."""
 
     def to_frame(self: Any) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._html import Shown, block, facts, note
+from permdist._result import Result, block, facts, note
 from permdist._text import aligned
 from permdist.distributions.base import MAX_LISTED
 from permdist.distributions.drawn import ask
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ChainComparison(Shown):
+class ChainComparison(Result):
     """How far estimates from chains are from exact probabilities.
 
     Attributes

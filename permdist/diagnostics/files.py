@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._files import write_atomically
-from permdist._seals import seal, unseal
+from permdist._files import add_checksum, strip_checksum, write_atomically
 from permdist.diagnostics.dataset import to_dataset
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def save(chains: Chains, path: str | Path) -> None:
     with h5netcdf.File(buffer, "w") as file:
         dataset.dump_to_store(H5NetCDFStore(file))
         to_dataset(chains).dump_to_store(H5NetCDFStore(file.create_group("posterior")))
-    write_atomically(Path(path), [seal(buffer.getvalue())])
+    write_atomically(Path(path), [add_checksum(buffer.getvalue())])
 
 
 def load(path: str | Path, dist: Distribution | None = None) -> Chains:
@@ -90,7 +89,7 @@ def load(path: str | Path, dist: Distribution | None = None) -> Chains:
     if not source.exists():
         raise FileNotFoundError(f"{source}: no such file")
     try:
-        data = unseal(source.read_bytes())
+        data = strip_checksum(source.read_bytes())
         with xarray.open_dataset(io.BytesIO(data), engine="h5netcdf") as opened:
             dataset = opened.load()
     except Exception as error:  # a damaged file may raise any

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._arviz import TAILS, load_arviz
 from permdist._check import count
-from permdist._html import Shown, frame_cells
+from permdist._result import Result, frame_cells
 from permdist._text import aligned, plural, visible
 from permdist.diagnostics.dataset import mode_of
+from permdist.diagnostics.generations import TAILS, load_arviz
 from permdist.rankings import order_to_ranks
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ MOST_DRAWS = 10_000
 
 
 @dataclass(frozen=True, repr=False)
-class Summary(Shown):
+class Summary(Result):
     """The diagnostics of chains.
 
     Attributes

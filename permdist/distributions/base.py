@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import entr
 
 from permdist._check import as_rng, batch_shape, choice, count
-from permdist._ragged import row_blocks
+from permdist._parallel import row_blocks
 from permdist.distributions.batches import log_probs
 from permdist.distributions.drawn import (
     first_counted,

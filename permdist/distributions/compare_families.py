@@ -9,7 +9,7 @@ import numpy as np
 
 from permdist import rankings
 from permdist._check import as_rng, choice, count
-from permdist._html import Shown
+from permdist._result import Result
 from permdist._text import plural, text_table
 from permdist.ballots import Ballots, check_independent
 from permdist.distributions.mixture_families import different_ballots, family_of
@@ -31,7 +31,7 @@ _HEAD = ["family", "parameters", "log-likelihood", "BIC", "left out", "behind", 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FamilyComparison(Shown):
+class FamilyComparison(Result):
     """How well families of distributions fit the same ballots. Prints as a table.
 
     Attributes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from permdist._check import as_array, check_scores, finite, frozen
-from permdist._ragged import rows_of
+from permdist._parallel import rows_of
 from permdist.ballots import Ballots
 from permdist.ballots.ballots import find_item
 from permdist.distributions.tied_rankings import TiedRankings, listed_ballots

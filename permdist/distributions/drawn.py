@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._ragged import row_blocks
+from permdist._parallel import row_blocks
 from permdist.distributions.estimates import EstimatedOrder, Estimates, mean_of, means_of
 from permdist.distributions.tied_draws import pairs_drawn
 from permdist.rankings import check_orders, order_to_ranks

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._html import block, note, record_frame
+from permdist._result import block, note, record_frame
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from permdist._check import finite
-from permdist._html import Shown, frame_cells
+from permdist._result import Result, frame_cells
 from permdist._text import plural, text_table, visible
 from permdist.distributions.mixture_parameters import parameters_of
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_NAMED = 12
 
 
-class FitTable(Shown):
+class FitTable(Result):
     """Estimated parameters; prints as a table.
 
     Attributes

@@ -10,7 +10,7 @@ from scipy.optimize import brentq, linear_sum_assignment
 
 from permdist import rankings
 from permdist._check import choice
-from permdist._ragged import rows_of
+from permdist._parallel import rows_of
 from permdist.ballots import Ballots, levels_of
 from permdist.distributions.base import MAX_LISTED, NotExactError
 from permdist.distributions.custom import WeightedOrders

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from permdist._check import finite
-from permdist._conjugate import descend
 from permdist._kernels import kernel
+from permdist.inference.conjugate import descend
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from permdist._check import as_rng, batch_shape, count
-from permdist._ragged import row_blocks
+from permdist._parallel import row_blocks
 from permdist.ballots import (
     Ballots,
     Collection,

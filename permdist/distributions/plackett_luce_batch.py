@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from permdist._threads import in_threads
+from permdist._parallel import in_threads
 from permdist.distributions.plackett_luce import PLAIN_SPREAD, PlackettLuce
 from permdist.distributions.utility_batch import RandomUtilityBatch
 from permdist.sums import luce_batches

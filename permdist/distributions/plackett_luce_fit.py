@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import count
-from permdist._conjugate import TINY
 from permdist._kernels import kernel
 from permdist.ballots import Ballots, Rankings, check_existence, check_names, check_penalty
 from permdist.distributions.newton import (
@@ -20,6 +19,7 @@ from permdist.distributions.newton import (
     check_tol,
     minimize,
 )
+from permdist.inference.conjugate import TINY
 from permdist.inference.large import LargeFit
 from permdist.inference.likelihood import Likelihood
 from permdist.inference.priors import Ridge

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, batch_shape, choice, count
-from permdist._ragged import row_blocks
+from permdist._parallel import row_blocks
 from permdist.distributions.base import DEFAULT_DRAWS, METHODS, NotExactError
 from permdist.distributions.estimates import Estimate, Estimates, mean_of, means_of
 from permdist.distributions.items import Items

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from permdist._check import as_array, as_rng, batch_shape, check_scores, count, finite, grades
-from permdist._html import block, note, table
-from permdist._ragged import bounds, pointers, row_blocks
-from permdist._threads import in_threads
+from permdist._parallel import bounds, in_threads, pointers, row_blocks
+from permdist._result import block, note, table
 from permdist.distributions.exposures import position_weights
 from permdist.distributions.items import Items
 from permdist.measures import Measure, parse

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._html import MOST_BARS, block, facts, note, table
-from permdist._html import bars as picture
+from permdist._result import MOST_BARS, block, facts, note, table
+from permdist._result import bars as picture
 from permdist._text import plural
 
 if TYPE_CHECKING:

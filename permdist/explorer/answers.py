@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng
-from permdist._ragged import row_blocks
+from permdist._parallel import row_blocks
 from permdist.distributions.estimates import Estimate, Estimates, mean_of, means_of
 from permdist.distributions.tied_draws import measured, pairs_drawn, places_drawn
 from permdist.distributions.tied_rankings import TiedRankings

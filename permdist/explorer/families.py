@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist.distributions import DavidsonLuce, GoodBad, Mallows
-from permdist.inspection import make_distribution
 from permdist.rankings import DISTANCES, order_by_scores
+from permdist.report.inspection import make_distribution
 from permdist.sums.shape import cells_of
 
 if TYPE_CHECKING:

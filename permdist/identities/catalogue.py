@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
+from permdist import _result
 from permdist._check import as_rng, count
-from permdist._html import Shown
 from permdist._text import hint, text_table
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Identity:
 
 
 @dataclass(frozen=True)
-class Result(Shown):
+class Result(_result.Result):
     """The result of one entry: the number of instances tried, the worst residual, pass or fail.
 
     Attributes
@@ -117,7 +117,7 @@ class Result(Shown):
         return HEAD, [self.row()][:most]
 
 
-class Results(Shown, Sequence[Result]):
+class Results(_result.Result, Sequence[Result]):
     """The results of several entries; prints as a table."""
 
     _most_rows: ClassVar[int] = 200

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._check import choice, count
-from permdist._html import Shown, block, facts, note
 from permdist._progress import tracked
+from permdist._result import Result, block, facts, note
 from permdist._text import plural
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ CHUNK = 25
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bootstrap(Shown):
+class Bootstrap(Result):
     """Estimates from resampled ballots.
 
     Attributes

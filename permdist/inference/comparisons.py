@@ -9,8 +9,8 @@ import numpy as np
 from scipy import special
 
 from permdist._check import choice, finite, integers
-from permdist._html import record_frame, record_html
 from permdist._kernels import kernel
+from permdist._result import record_frame, record_html
 from permdist.inference.adjustments import adjust as adjust_p
 from permdist.inference.normal import (
     DRAWS,

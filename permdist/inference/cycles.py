@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from permdist._check import as_rng, count, finite
-from permdist._html import record_frame, record_html
+from permdist._result import record_frame, record_html
 
 if TYPE_CHECKING:
     import pandas as pd

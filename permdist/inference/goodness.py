@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special, stats
 
 from permdist._check import count, finite, integers
-from permdist._html import record_frame, record_html
+from permdist._result import record_frame, record_html
 from permdist.inference.adjustments import adjust
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from scipy import special
 
 from permdist._check import choice, count, finite
 from permdist._files import write_atomically
-from permdist._html import Shown
+from permdist._result import Result
 from permdist._text import csv_text, plural, text_table, to_tex
 from permdist.inference.comparisons import names_of
 from permdist.inference.normal import DRAWS, check_estimate, check_level
@@ -55,7 +55,7 @@ _WHOLE = ("elo", "elo_low", "elo_high")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Leaderboard(Shown):
+class Leaderboard(Result):
     """Items by estimated score, with what is known of their true scores and places.
 
     It answers how sure the estimates are. Where an item may stand in one future ranking is another

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from permdist._check import finite
-from permdist._ragged import rows_of
+from permdist._parallel import rows_of
 from permdist.ballots import Ballots
 from permdist.ballots.reading import is_collection
 from permdist.inference.priors import Prior, PseudoWins, Ridge

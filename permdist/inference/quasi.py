@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from permdist._check import finite
-from permdist._html import Shown
+from permdist._result import Result
 from permdist.inference.normal import check_covariance, check_level, difference_errors
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ TOL = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class QuasiVariances(Shown):
+class QuasiVariances(Result):
     """Quasi-variances of estimated scores, and how well they do.
 
     ``sqrt(values[i] + values[j])`` approximates the standard error of the difference of the

@@ -15,14 +15,14 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from permdist._conjugate import descend
 from permdist._kernels import kernel
+from permdist.inference.conjugate import descend
 from permdist.inference.likelihood import Likelihood, Penalty
 from permdist.inference.priors import PseudoWins, Ridge
 
 if TYPE_CHECKING:
-    from permdist._conjugate import Descent
     from permdist._typing import FloatArray, IntArray
+    from permdist.inference.conjugate import Descent
     from permdist.sums import davidson
 
 # Above this many items, second derivatives are sparse.

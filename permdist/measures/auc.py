@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import grades
-from permdist._inversions import count_inversions, different_pairs
 from permdist._kernels import kernel
-from permdist._loops import copy, sort
 from permdist.measures.base import Measure, Positional
+from permdist.rankings.sorting import copy, count_inversions, different_pairs, sort
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

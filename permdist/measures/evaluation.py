@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from permdist._check import as_rng, choice, finite, grades, integers
-from permdist._groups import Groups, group_queries
-from permdist._html import Shown
-from permdist._ragged import bounds
-from permdist._tables import need_same_rows
+from permdist._check import (
+    Groups,
+    as_rng,
+    check_same_rows,
+    choice,
+    finite,
+    grades,
+    group_queries,
+    integers,
+)
+from permdist._parallel import bounds
+from permdist._result import Result
 from permdist._text import plural, text_table
 from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import Measure
@@ -33,7 +40,7 @@ RANDOM_ORDERS = 200  # drawn where a measure has no exact average over ties
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation(Shown, Mapping[str, FloatArray]):
+class Evaluation(Result, Mapping[str, FloatArray]):
     """Values of several measures on several queries.
 
     A mapping from a measure's name to its values, one per query. Printed, it is a table of
@@ -175,7 +182,7 @@ def evaluate(
     >>> evaluate([1.0, 1.0], [0, 1], ties="average").mean("map")
     0.75
     """
-    need_same_rows(scores=scores, y=y, qid=qid)
+    check_same_rows(scores=scores, y=y, qid=qid)
     score, label = finite("scores", scores, ndim=1), grades("y", y)
     groups = _aligned(label, qid, regroup, scores=len(score))
     if groups.order is not None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._loops import sort
 from permdist.measures.judged import JudgedQueries, RunMeasure
+from permdist.rankings.sorting import sort
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray

@@ -10,7 +10,7 @@ import numpy as np
 
 from permdist._check import count, frozen
 from permdist._kernels import kernel
-from permdist._ragged import pointers
+from permdist._parallel import pointers
 from permdist._typing import FloatArray, IntArray
 from permdist.measures.base import FILLS, Measure
 from permdist.measures.placements import NEVER, Placements

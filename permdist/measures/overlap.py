@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import choice
-from permdist._html import Shown
+from permdist._result import Result
 from permdist._text import text_table
 from permdist.data.trec import Names, Run, id_array, number_all
 from permdist.measures.rbp import persistence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class RunOverlap(Shown):
+class RunOverlap(Result):
     """The similarity of two runs, for each query that both have.
 
     Attributes

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._loops import sort
 from permdist.measures.base import Measure
+from permdist.rankings.sorting import sort
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

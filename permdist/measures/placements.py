@@ -12,7 +12,7 @@ import numpy as np
 
 from permdist._check import frozen
 from permdist._kernels import kernel
-from permdist._loops import descending
+from permdist.rankings.sorting import descending
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray

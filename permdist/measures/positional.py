@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from permdist._ragged import bounds, pointers
+from permdist._parallel import bounds, pointers
 
 if TYPE_CHECKING:
     from permdist._typing import BoolArray, FloatArray, IntArray

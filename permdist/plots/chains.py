@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._arviz import has_trees, load_arviz, to_arviz
 from permdist._check import count, finite
+from permdist.diagnostics.generations import has_trees, load_arviz, to_arviz
 from permdist.plots.pictures import finished, new_axes
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from permdist.comparison import Comparison
-    from permdist.inspection import Inspection
     from permdist.measures import Measure
+    from permdist.report.inspection import Inspection
 
 BEST, WORSE, SAME, OTHERS = "#08519c", "#cb181d", "#4292c6", "#969696"
 BETTER = "#238b45"
@@ -168,7 +168,7 @@ def noise(inspection: Inspection, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> from permdist import plots
-    >>> from permdist.inspection import inspect_query
+    >>> from permdist.report import inspect_query
     >>> axes = plots.noise(inspect_query([1.0, 0.5, -1.0], [1, 0, 0]))
     >>> axes.get_xscale()
     'log'

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._ragged import pointers
+from permdist._parallel import pointers
 from permdist.ballots import Ballots, check_independent, levels_of
 from permdist.rankings import order_to_ranks
 

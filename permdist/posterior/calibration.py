@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from permdist._check import as_rng, count
-from permdist._html import Shown, frame_cells
+from permdist._result import Result, frame_cells
 from permdist._text import plural, text_table, visible
 from permdist.posterior.diagnose import labels_of
 
@@ -32,7 +32,7 @@ WRONG = 0.01
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calibration(Shown):
+class Calibration(Result):
     """The ranks of true values among posterior draws. Prints as a table with a verdict.
 
     Parameters

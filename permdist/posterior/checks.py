@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, choice
-from permdist._html import Shown
+from permdist._result import Result
 from permdist._text import plural, text_table, visible
 from permdist.ballots import Ballots
 from permdist.consensus import count_pairs
@@ -28,7 +28,7 @@ MOST_PRINTED = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Check(Shown):
+class Check(Result):
     """A statistic of the data beside that of replicated data.
 
     A p-value is the probability, over the posterior, that replicated data are as far out as the

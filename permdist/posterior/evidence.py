@@ -10,7 +10,7 @@ from scipy import special
 from scipy.optimize import minimize_scalar
 
 from permdist._check import as_rng, count, finite
-from permdist._html import record_frame, record_html
+from permdist._result import record_frame, record_html
 from permdist.diagnostics.summary import diagnose
 from permdist.posterior.linear import LinearPosterior
 from permdist.posterior.smooth import Smooth

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from permdist._html import Shown
+from permdist._result import Result
 from permdist.posterior.diagnose import labels_of
 from permdist.posterior.evidence import FlatCoordinates, check_evidence
 from permdist.posterior.places import scored
@@ -31,7 +31,7 @@ GAP_NODES = {1: 200, 2: 60, 3: 20}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ExactPosterior(Shown):
+class ExactPosterior(Result):
     """The posterior of a small model on nodes with weights.
 
     Attributes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._html import record_frame, record_html
+from permdist._result import record_frame, record_html
 from permdist._text import aligned
 from permdist.diagnostics.summary import diagnose
 from permdist.measures import Measure, parse

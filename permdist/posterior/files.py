@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._files import parse_json, write_atomically
-from permdist._seals import seal, unseal
+from permdist._files import add_checksum, parse_json, strip_checksum, write_atomically
 from permdist.posterior.groups import groups_of
 from permdist.posterior.problem import Problem, Variable
 from permdist.posterior.result import Posterior
@@ -73,7 +72,7 @@ def save(posterior: Posterior, path: str | Path) -> None:
         root.dump_to_store(H5NetCDFStore(file))
         for name, dataset in groups_of(posterior, wanted, 1, 0).items():
             dataset.dump_to_store(H5NetCDFStore(file.create_group(name)))
-    write_atomically(Path(path), [seal(buffer.getvalue())])
+    write_atomically(Path(path), [add_checksum(buffer.getvalue())])
 
 
 def load(path: str | Path, problem: Problem | None = None) -> Posterior:
@@ -100,7 +99,7 @@ def load(path: str | Path, problem: Problem | None = None) -> Posterior:
     if not source.exists():
         raise FileNotFoundError(f"{source}: no such file")
     try:
-        data = unseal(source.read_bytes())
+        data = strip_checksum(source.read_bytes())
         groups = {name: _read(data, name) for name in ("", "observed_data", "log_likelihood")}
         root = groups[""]
         if root is None or root.attrs.get("permdist_posterior") != FORMAT:

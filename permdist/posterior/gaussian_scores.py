@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from permdist._check import count, scale_of
-from permdist._ragged import rows_of
+from permdist._parallel import rows_of
 from permdist.ballots import Ballots, check_independent
 from permdist.distributions import GaussianScores
 from permdist.posterior.priors import Flat, Prior, as_prior

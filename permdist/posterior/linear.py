@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from permdist._check import finite
-from permdist._ragged import bounds, pointers, rows_of
+from permdist._parallel import bounds, pointers, rows_of
 from permdist.data import Queries
 from permdist.models import ListMLE
 from permdist.models.batch import teaching

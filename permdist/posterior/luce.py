@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import count
-from permdist._ragged import rows_of
+from permdist._parallel import rows_of
 from permdist.ballots import Ballots, cast_ballots, check_independent, fading
 from permdist.ballots.flat import entries_of
 from permdist.distributions import DavidsonLuce, PlackettLuce

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._ragged import pointers
+from permdist._parallel import pointers
 from permdist.posterior.luce_kernels import Records
 
 if TYPE_CHECKING:

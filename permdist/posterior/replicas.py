@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._ragged import bounds, pointers, rows_of
+from permdist._parallel import bounds, pointers, rows_of
 from permdist.sums import davidson_draws
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from permdist._check import as_rng, count
-from permdist._html import Shown, frame_cells
+from permdist._result import Result, frame_cells
 from permdist._text import plural
 from permdist.inference.normal import check_level
 from permdist.posterior import places
@@ -39,7 +39,7 @@ MODELS = 200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior(Shown):
+class Posterior(Result):
     """Draws from the posterior of a model's parameters; what `sample` returns.
 
     Notebooks show the estimates with their diagnostics, as `summary` does.
@@ -157,7 +157,7 @@ class Posterior(Shown):
         arviz.InferenceData or xarray.DataTree
             The latter from arviz 1.0 on.
         """
-        from permdist._arviz import to_arviz
+        from permdist.diagnostics.generations import to_arviz
         from permdist.posterior.groups import groups_of
 
         return to_arviz(groups_of(self, groups, predictive, rng))

@@ -153,9 +153,7 @@ class PosteriorChain(Chain):
         """Return the array that the next draw depends on."""
         return {"state": self._state}
 
-    def advance(
-        self, draws: NDArray[Any], values: FloatArray, stopped: Callable[[], bool]
-    ) -> bool:
+    def advance(self, draws: NDArray[Any], values: FloatArray, stopped: Callable[[], bool]) -> bool:
         """Make the next draws; `stopped` makes no difference to them."""
         del stopped
         self._state = self.problem.advance(self._state, draws, values, self.rng)

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from permdist._check import choice, finite
-from permdist._inversions import count_inversions, weigh_inversions
 from permdist._kernels import kernel
-from permdist._loops import sort
 from permdist.rankings.orders import _inverse, check_orders
 from permdist.rankings.partial import BucketOrder, TopK
+from permdist.rankings.sorting import count_inversions, sort, weigh_inversions
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray

@@ -9,7 +9,7 @@ import numpy as np
 
 from permdist._check import as_rng, batch_shape, count, finite, integers
 from permdist._kernels import kernel
-from permdist._ragged import row_blocks
+from permdist._parallel import row_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from permdist._check import choice, finite
-from permdist._html import record_frame, record_html
 from permdist._kernels import kernel
+from permdist._result import record_frame, record_html
 from permdist.rankings.partial import BucketOrder, TopK
 
 if TYPE_CHECKING:

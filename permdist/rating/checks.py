@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, count
-from permdist._html import Shown
+from permdist._result import Result
 from permdist.ballots import Ballots
 from permdist.inference import goodness
 from permdist.inference.cycles import expected_cycles, transitivity
@@ -29,7 +29,7 @@ WEAK = 0.1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Goodness(Shown):
+class Goodness(Result):
     """How well a model of pairs fits battles.
 
     Attributes

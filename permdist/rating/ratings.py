@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import choice, count
-from permdist._html import Shown
+from permdist._result import Result
 from permdist._text import aligned, visible
 from permdist.ballots import check_independent
 from permdist.ballots.fading import describe_half_life
@@ -41,7 +41,7 @@ MOST_CHANCES = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rating(Shown):
+class Rating(Result):
     """A leaderboard with the fit behind it and how well that fits. Prints as a summary.
 
     Attributes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import grades
-from permdist.inspection import DISTRIBUTIONS, document_names, inspect_query, standardized
+from permdist.report.inspection import DISTRIBUTIONS, document_names, inspect_query, standardized
 from permdist.report.table import Cell
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from permdist.comparison import Comparison
     from permdist.distributions.base import Estimate
-    from permdist.inspection import Inspection
     from permdist.report.document import Report
+    from permdist.report.inspection import Inspection
 
 
 def inspection_section(report: Report, found: Inspection, title: str, text: str) -> None:

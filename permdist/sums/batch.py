@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._loops import copy, members_by
-from permdist._ragged import bounds, pack
+from permdist._parallel import bounds, pack
+from permdist.rankings.sorting import copy, members_by
 from permdist.sums.blocks import forward as forward_blocks
 from permdist.sums.blocks import sums as sums_of_blocks
 from permdist.sums.interleavings import tabulate

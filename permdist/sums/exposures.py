@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._loops import descending
+from permdist.rankings.sorting import descending
 from permdist.sums import gaussian_positions, luce_positions
 from permdist.sums.gaussian_positions import BLOCK, NEVER, REACH, _fill_noise, _log_chance
 from permdist.sums.gaussian_positions import _sharpest as gaussian_sharpest

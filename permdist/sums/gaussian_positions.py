@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import exp_down, kernel
-from permdist._loops import descending
+from permdist.rankings.sorting import descending
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray

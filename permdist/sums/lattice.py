@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._ragged import pointers, row_blocks
+from permdist._parallel import pointers, row_blocks
 from permdist.sums.shape import count_down, count_up
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._loops import ascending
+from permdist.rankings.sorting import ascending
 from permdist.sums import luce
 
 if TYPE_CHECKING:

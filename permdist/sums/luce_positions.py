@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import exp_down, kernel
-from permdist._loops import descending
+from permdist.rankings.sorting import descending
 from permdist.sums.gaussian_positions import BLOCK, NEVER, _go_back, _go_through, _log_chance
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from permdist._kernels import kernel
-from permdist._loops import copy
+from permdist.rankings.sorting import copy
 from permdist.sums.lattice import NotExactError
 from permdist.sums.mallows import DistanceSums, Moments
 

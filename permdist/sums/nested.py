@@ -10,7 +10,7 @@ from numpy.polynomial import legendre
 from scipy.special import log_ndtr
 
 from permdist._kernels import kernel
-from permdist._loops import copy
+from permdist.rankings.sorting import copy
 from permdist.sums.lattice import NotExactError
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._inversions import different_pairs
 from permdist._kernels import exp_down, kernel
-from permdist._loops import members_by
-from permdist._ragged import bounds, pointers, rows_of
+from permdist._parallel import bounds, pointers, rows_of
+from permdist.rankings.sorting import different_pairs, members_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable

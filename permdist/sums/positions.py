@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from permdist._ragged import pointers
-from permdist._threads import in_threads
+from permdist._parallel import in_threads, pointers
 from permdist.sums import exposures as _exposures
 from permdist.sums import gaussian_positions, luce_positions
 

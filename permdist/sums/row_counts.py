@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import exp_down, kernel
-from permdist._loops import count_below
+from permdist.rankings.sorting import count_below
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._loops import count_below, members_by
+from permdist.rankings.sorting import count_below, members_by
 from permdist.sums.row_counts import (
     count_above,
     differentiate,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._ragged import bounds, pack, pointers, rows_of
+from permdist._parallel import bounds, pack, pointers, rows_of
 from permdist.sums.row_kernels import BEST, LOG_MEAN, LOG_SUM, MEAN, sort_goods, sum_queries
 from permdist.sums.row_tables import StepTables
 

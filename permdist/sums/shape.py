@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._ragged import pointers
+from permdist._parallel import pointers
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

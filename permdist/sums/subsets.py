@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._threads import run_interruptible
+from permdist._parallel import run_interruptible
 from permdist.sums.lattice import NotExactError
 from permdist.sums.shape import level_steps
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._ragged import bounds, pack, pointers
+from permdist._parallel import bounds, pack, pointers
 from permdist.measures import NDCG
 from permdist.sums.batch import BatchInterleavings, refuse_cells
 from permdist.sums.shape import cells_of

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import exp_down, kernel
-from permdist._loops import copy
+from permdist.rankings.sorting import copy
 from permdist.sums.shape import level_steps
 
 if TYPE_CHECKING:

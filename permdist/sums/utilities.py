@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._loops import copy
+from permdist.rankings.sorting import copy
 
 if TYPE_CHECKING:
     from permdist._typing import BoolArray, FloatArray, IntArray

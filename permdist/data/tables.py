@@ -1,27 +1,16 @@
-"""Tabular input: data frames and their column names, sparse matrices, nullable columns."""
+"""Data frames of any library, and their column names."""
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections import Counter
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 LISTED = 5  # names that a message lists
-
-
-def dense(values: Any) -> Any:
-    """Return a scipy sparse matrix or array as a dense one; anything else as it is.
-
-    A matrix of which a share s is not 0 takes about ``1 / (1.5 s)`` times its memory.
-    """
-    sparse = sys.modules.get("scipy.sparse")  # nothing is sparse before it was imported
-    if sparse is None or not sparse.issparse(values):
-        return values
-    return values.toarray(order="C")
 
 
 def as_frame(name: str, values: Any) -> Any:
@@ -59,7 +48,7 @@ def _kind(values: Any) -> str:
     return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
 
 
-def refuse_texts(name: str, values: Any) -> None:
+def check_no_texts(name: str, values: Any) -> None:
     """Refuse a data frame with a column of texts, categories or dates, and name the column."""
     if not hasattr(values, "iloc") or not hasattr(values, "columns"):
         return
@@ -81,59 +70,6 @@ def refuse_texts(name: str, values: Any) -> None:
 def _has_texts(column: Any) -> bool:
     entries = np.asarray(column, dtype=object)
     return any(isinstance(entry, str | bytes) for entry in entries.flat)
-
-
-def need_same_rows(**named: Any) -> None:
-    """Refuse pandas objects whose indexes have the same labels in another order.
-
-    Rows are taken as they come, so that such an index is nearly always a mistake. What is not of
-    pandas has no index, and indexes with other labels say nothing about each other.
-    """
-    indexes = {
-        name: values.index
-        for name, values in named.items()
-        if hasattr(values, "iloc") and hasattr(getattr(values, "index", None), "equals")
-    }
-    first = next(iter(indexes), "")
-    for name, index in indexes.items():
-        wanted = indexes[first]
-        if index is wanted or len(index) != len(wanted) or index.equals(wanted):
-            continue
-        if index.isin(wanted).all() and Counter(index) == Counter(wanted):
-            align = f".loc[{first}.index], or " if wanted.is_unique and first.isidentifier() else ""
-            raise ValueError(
-                f"{name}: expected rows in the order of {first}, got an index with the same labels "
-                "in another order, but rows are taken as they come: pass "
-                f"{align}.to_numpy() if they correspond as they stand"
-            )
-
-
-def refuse_masks(name: str, values: Any) -> None:
-    """Refuse arrays with masked entries, whose masks numpy would silently drop."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
-        hidden = int(np.ma.getmaskarray(values).sum())
-        raise ValueError(
-            f"{name}: expected numbers, got an array with {hidden:,} masked entries; fill them or "
-            "leave their documents out"
-        )
-
-
-def without_nulls(values: Any) -> Any:
-    """Return columns of a data frame whose types numpy does not have, with NaN for what is null.
-
-    Nullable integers, nullable floats, and columns of different types side by side. Columns of
-    objects and of texts stay as they are.
-    """
-    if not hasattr(values, "to_numpy") or not hasattr(values, "dtypes"):
-        return values
-    dtypes = values.dtypes
-    kinds = [
-        getattr(dtype, "kind", "O")
-        for dtype in (dtypes if isinstance(dtypes, Iterable) else [dtypes])
-    ]
-    if not kinds or any(kind not in "biuf" for kind in kinds):
-        return values
-    return values.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def column_names(values: Any) -> tuple[str, ...] | None:

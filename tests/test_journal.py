@@ -4,28 +4,28 @@ import errno
 
 import pytest
 
-from permdist import _records
-from permdist._records import MAGIC, RecordFile
+from permdist import _journal
+from permdist._journal import MAGIC, Journal
 
 RECORDS = [b"one", b"", bytes(range(20))]
 
 
 @pytest.fixture
 def path(tmp_path):
-    with RecordFile(tmp_path / "file", {"a": 1}) as file:
+    with Journal(tmp_path / "file", {"a": 1}) as file:
         for record in RECORDS:
             file.append(record)
     return tmp_path / "file"
 
 
 def _reopened(path):
-    with RecordFile(path, {"other": 2}) as file:
+    with Journal(path, {"other": 2}) as file:
         return file.header, file.records, file.torn
 
 
 def test_records_come_back_and_grow(path):
     assert _reopened(path) == ({"a": 1}, RECORDS, 0)
-    with RecordFile(path, {}) as file:
+    with Journal(path, {}) as file:
         file.append(b"more")
     assert _reopened(path)[1] == [*RECORDS, b"more"]
 
@@ -50,28 +50,28 @@ def test_a_damaged_record_ends_the_file(path):
     whole[whole.index(b"one")] ^= 1
     path.write_bytes(whole)
     assert _reopened(path)[1] == []
-    with RecordFile(path, {}) as file:
+    with Journal(path, {}) as file:
         file.append(b"again")
     assert _reopened(path)[1] == [b"again"]
 
 
 def test_other_files_are_refused_and_stay_as_they_are(tmp_path, path):
     with pytest.raises(ValueError, match="is no regular file"):
-        RecordFile(tmp_path, {})
+        Journal(tmp_path, {})
     with pytest.raises(ValueError, match="expected a file, got an empty name"):
-        RecordFile("", {})
+        Journal("", {})
     with pytest.raises(FileNotFoundError, match="checkpoint: No such file"):
-        RecordFile(tmp_path / "none" / "file", {}, "checkpoint")
+        Journal(tmp_path / "none" / "file", {}, "checkpoint")
     for text in (b"something else", MAGIC + b"[1]\n", MAGIC + b"{\n"):
         path.write_bytes(text)
         with pytest.raises(ValueError, match=r"something else|header is damaged"):
-            RecordFile(path, {})
+            Journal(path, {})
         assert path.read_bytes() == text
 
 
 def test_one_process_at_a_time(path):
-    with RecordFile(path, {}), pytest.raises(ValueError, match="in use by another process"):
-        RecordFile(path, {}, "checkpoint")
+    with Journal(path, {}), pytest.raises(ValueError, match="in use by another process"):
+        Journal(path, {}, "checkpoint")
 
 
 def test_a_full_disk_is_named_and_leaves_whole_records(path):
@@ -86,7 +86,7 @@ def test_a_full_disk_is_named_and_leaves_whole_records(path):
         def __getattr__(self, name):
             return getattr(self.file, name)
 
-    file = RecordFile(path, {}, "checkpoint")
+    file = Journal(path, {}, "checkpoint")
     file._file = Full(file._file)
     with pytest.raises(OSError, match="checkpoint: No space left on device"):
         file.append(b"lost")
@@ -96,8 +96,8 @@ def test_a_full_disk_is_named_and_leaves_whole_records(path):
 
 def test_the_disk_is_asked_at_most_once_per_second(path, monkeypatch):
     calls = []
-    monkeypatch.setattr(_records.os, "fsync", calls.append)
-    with RecordFile(path, {}) as file:
+    monkeypatch.setattr(_journal.os, "fsync", calls.append)
+    with Journal(path, {}) as file:
         for _ in range(100):
             file.append(b"x")
         assert not calls
@@ -111,6 +111,6 @@ def test_the_disk_is_asked_at_most_once_per_second(path, monkeypatch):
 
 
 def test_a_record_has_a_largest_length(path, monkeypatch):
-    monkeypatch.setattr(_records, "LONGEST", 3)
-    with RecordFile(path, {}) as file, pytest.raises(ValueError, match="at most 3 bytes, got 4"):
+    monkeypatch.setattr(_journal, "LONGEST", 3)
+    with Journal(path, {}) as file, pytest.raises(ValueError, match="at most 3 bytes, got 4"):
         file.append(b"long")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import as_rng, choice, finite, grades
-from permdist._html import Shown, block, facts, frame_cells, table
+from permdist._result import Result, block, facts, frame_cells, table
 from permdist._text import aligned, plural, visible
 from permdist.distributions import Distribution, GaussianScores, GoodBad, PlackettLuce
 from permdist.distributions.view import places_html
@@ -113,7 +113,7 @@ def describe_space(dist: Distribution) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class Inspection(Shown):
+class Inspection(Result):
     """The ranking distribution of one query; prints as a few small tables.
 
     Attributes

@@ -1,4 +1,4 @@
-"""How notebooks show results: captions, facts, tables and small pictures, as HTML.
+"""Results: a table, and how notebooks show it, with facts and small pictures, as HTML.
 
 Colors are those of the page around, so that light and dark themes both work. There are no scripts,
 and all text is escaped.
@@ -47,8 +47,8 @@ class Html(str):
     __slots__ = ()
 
 
-class Shown:
-    """A result that notebooks show as a table: its `to_frame`, or `_cells`, with a caption.
+class Result:
+    """What a function found: a table, which notebooks show with a caption.
 
     A subclass provides `to_frame` and may provide `caption`, `_facts`, `_cells` and `_remarks`.
     """
