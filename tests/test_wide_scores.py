@@ -250,8 +250,8 @@ def test_weights_of_pairs_beyond_the_limit_are_refused():
 
 
 def test_measures_and_evaluations_take_any_finite_scores():
-    assert parse("ap").score([1e300, -1e300], [1, 0]) == 1.0
-    assert evaluate([1e17, 2e17], [0, 1])["ap"] == 1.0
+    assert parse("ap").from_scores([1e300, -1e300], [1, 0]) == 1.0
+    assert evaluate([1e17, 2e17], [0, 1], measures="ap").mean("ap") == 1.0
 
 
 def test_orders_that_cross_an_impassable_gap_are_refused_where_no_integral_reaches():
