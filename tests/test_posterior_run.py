@@ -137,6 +137,13 @@ def test_a_run_that_was_killed_is_continued(model, tmp_path, monkeypatch):
     assert np.array_equal(whole.draws, again.draws)
 
 
+def test_a_prolonged_run_discards_what_the_first_one_did(tmp_path):
+    options = {"chains": 2, **QUIET}
+    sample(Walk(), draws=60, checkpoint=tmp_path / "run", **options)
+    more = sample(Walk(), draws=300, checkpoint=tmp_path / "run", **options)
+    assert np.array_equal(more.draws, sample(Walk(), draws=300, tune=30, **options).draws)
+
+
 def test_checkpoints_of_other_runs_are_refused(tmp_path):
     options = {"draws": 20, "chains": 2, "checkpoint": tmp_path / "run", **QUIET}
     sample(PlackettLuce, DATA, 1.0, **options)
