@@ -356,3 +356,13 @@ def test_names_of_validation_data_and_of_a_start(queries):
     first.fit(table, y, qid)
     with pytest.raises(TypeError, match="X: expected column names that are all texts"):
         MLE().fit(table.rename(columns={"a": 1}), y, qid)
+
+
+def test_sizes_of_queries_are_refused_with_the_remedy(queries):
+    learner, sizes = MLE(), queries.sizes
+    with pytest.raises(TypeError, match=r"^group: .*numpy.repeat\(numpy.arange\(len\(group\)\)"):
+        learner.fit(queries.X, queries.y, group=sizes)
+    with pytest.raises(TypeError, match=r"^eval_group: .*eval_set=\(X, y, qid\)"):
+        learner.fit(queries.X, queries.y, queries.qid, eval_group=[sizes])
+    with pytest.raises(TypeError, match=r"no argument 'eval_sets'.*; did you mean 'eval_set'"):
+        learner.fit(queries, eval_sets=queries)
