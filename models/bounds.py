@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._check import check_scores, choice, finite, grades, group_queries
+from permdist._check import check_scores, choice, finite, grades
 from permdist._kernels import kernel
+from permdist.data.tables import group_queries
 from permdist.measures import AP, AUC, NDCG, Measure, parse
 from permdist.rankings.sorting import different_pairs
 from permdist.sums.lattice import Lattice

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from permdist._check import check_same_rows, group_queries, pieces
+from permdist._check import pieces
 from permdist.data import Queries
 from permdist.data.missing import has_missing
+from permdist.data.tables import check_same_rows, group_queries
 from permdist.measures import Measure, evaluate, parse
 from permdist.models.blocks import Table
 from permdist.models.cluster_scores import evaluate_stores, predict_stores

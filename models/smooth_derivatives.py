@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._kernels import exp_down, kernel
+from permdist._kernels import kernel
 from permdist.models.smooth_positions import _fill, _measure, _positions, _slope, _tau
 from permdist.rankings.sorting import descending
+from permdist.sums.exponential import exp_down
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._check import check_scores, choice, finite
-from permdist._kernels import exp_down, kernel
+from permdist._kernels import kernel
 from permdist.measures import AP, NDCG, RR, KendallTau, Measure, Precision
 from permdist.rankings.sorting import descending
+from permdist.sums.exponential import exp_down
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from permdist._check import check_same_rows
 from permdist.data import Queries, open_store
+from permdist.data.tables import check_same_rows
 from permdist.models.checkpoints import fingerprint
 from permdist.models.cluster import ClusterTable
 from permdist.models.cluster_scores import HeldOutStores, columns_of_store

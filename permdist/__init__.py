@@ -15,25 +15,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
-    from permdist import (
-        comparison,
-        consensus,
-        data,
-        diagnostics,
-        distributions,
-        explorer,
-        identities,
-        inference,
-        measures,
-        models,
-        objectives,
-        plots,
-        rankings,
-        rating,
-        report,
-        samplers,
-        strategies,
-    )
     from permdist.ballots import Ballots
     from permdist.distributions import (
         DavidsonLuce,

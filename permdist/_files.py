@@ -7,7 +7,6 @@ import contextlib
 import errno
 import functools
 import gzip
-import hashlib
 import json
 import math
 import os
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
 PIECE = 2**22
 MARK = b"\xef\xbb\xbf"
-_CHECKSUM = b"\npermdist sha256 "
-_CHECKSUM_LENGTH = len(_CHECKSUM) + 64 + 1
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
@@ -136,8 +133,8 @@ def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
     scratch = None
     try:
         target, before = _place(path)
-        if target is None:
-            _write(_open_special(path), path.suffix, chunks)
+        if target is None:  # what a redirected output holds stays in front
+            _write(os.open(path, os.O_WRONLY | os.O_APPEND), path.suffix, chunks)
             return
         handle, scratch = _scratch(target, private=before is not None)
         _write(handle, path.suffix, chunks, functools.partial(_adopt, scratch, before))
@@ -180,7 +177,7 @@ def _place(path: Path) -> tuple[str | None, os.stat_result | None]:
     if before is not None:
         if stat.S_ISDIR(before.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(before.st_mode) or _descriptor(path) is not None:
+        if not stat.S_ISREG(before.st_mode) or str(path).startswith(("/dev/", "/proc/")):
             return None, before
         if not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
@@ -189,26 +186,6 @@ def _place(path: Path) -> tuple[str | None, os.stat_result | None]:
         missing = os.path.dirname(target) if os.path.islink(path) else path.parent
         raise FileNotFoundError(f"{missing}: no such directory")
     return target, before
-
-
-def _descriptor(path: Path) -> int | None:
-    """Find the number of the open descriptor that a path such as ``/dev/stdout`` stands for."""
-    name = os.path.abspath(path)
-    for _ in range(40):
-        folder, last = os.path.split(name)
-        if folder in ("/dev/fd", "/proc/self/fd", f"/proc/{os.getpid()}/fd") and last.isdigit():
-            return int(last)
-        if not os.path.islink(name):
-            return None
-        name = os.path.normpath(os.path.join(folder, os.readlink(name)))
-    return None
-
-
-def _open_special(path: Path) -> int:
-    """Open a device or a pipe for writing, or the open descriptor that the path stands for."""
-    number = _descriptor(path)
-    # A descriptor is shared, not opened again: what follows is written behind it, not over it.
-    return os.open(path, os.O_WRONLY) if number is None else os.dup(number)
 
 
 def _scratch(target: str, *, private: bool) -> tuple[int, str]:
@@ -259,44 +236,3 @@ def _flush_folder(folder: str) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def add_checksum(data: bytes) -> bytes:
-    r"""Append a line with the checksum of what stands before it.
-
-    Examples
-    --------
-    >>> add_checksum(b"tea")[:20]
-    b'tea\npermdist sha256 '
-    >>> strip_checksum(add_checksum(b"tea"))
-    b'tea'
-    """
-    return data + _CHECKSUM + hashlib.sha256(data).hexdigest().encode() + b"\n"
-
-
-def strip_checksum(data: bytes) -> bytes:
-    """Return what was sealed.
-
-    Raises
-    ------
-    ValueError
-        Saying what is wrong: there is no checksum, or it is another one.
-
-    Examples
-    --------
-    >>> strip_checksum(add_checksum(b"tea").replace(b"tea", b"sea"))
-    Traceback (most recent call last):
-    ...
-    ValueError: the contents do not match their checksum
-    """
-    if not has_checksum(data):
-        raise ValueError("the checksum at its end is missing: it was cut or edited")
-    body = data[:-_CHECKSUM_LENGTH]
-    if data[len(body) + len(_CHECKSUM) : -1] != hashlib.sha256(body).hexdigest().encode():
-        raise ValueError("the contents do not match their checksum")
-    return body
-
-
-def has_checksum(data: bytes) -> bool:
-    """Return whether there is a checksum at the end, right or wrong."""
-    return data[-_CHECKSUM_LENGTH:].startswith(_CHECKSUM) and data.endswith(b"\n")

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from permdist._typing import FloatArray
 
-MOST_BARS = 60  # places in one small picture
 LONGEST = 300  # characters of a cell
 
 STYLE = (
@@ -216,41 +214,6 @@ def shown(value: Any) -> str:
         whole = size < 1e15 and number == int(number)
         return f"{number:,.0f}" if 1e4 <= size < 1e9 or whole else f"{number:.4g}"
     return str(value)
-
-
-def bars(values: FloatArray, highest: float, meaning: str) -> Html:
-    """Return a small picture of numbers that are not negative: a bar each.
-
-    Parameters
-    ----------
-    values : array of float, shape (n,)
-    highest : float
-        What a bar of full height stands for.
-    meaning : str
-        Shown under the mouse, and read out instead of the picture.
-
-    Examples
-    --------
-    >>> bars(np.array([1.0, 0.0]), 1.0, "a < b").count("&lt;")
-    2
-    """
-    n, height = len(values), 20
-    width = max(3, min(14, 180 // max(n, 1)))
-    gap = 1 if width > 3 else 0
-    # As rectangles of one path; what is less than a tenth of a pixel is left out.
-    levels = np.round(np.asarray(values) / max(highest, 1e-300) * height, 1)
-    path = "".join(
-        f"M{k * width} {height}v-{level:g}h{width - gap}v{level:g}z"
-        for k, level in enumerate(levels.tolist())
-        if level > 0.0
-    )
-    text = escape(meaning)
-    return Html(
-        f'<svg role="img" aria-label="{text}" width="{n * width}" height="{height + 1}" '
-        f'viewBox="0 0 {n * width} {height + 1}"><title>{text}</title>'
-        f'<path d="{path}" fill="#3b82d0"/>'
-        f'<path d="M0 {height + 0.5}h{n * width}" stroke="currentColor" stroke-opacity=".4"/></svg>'
-    )
 
 
 def _escaped(value: Any) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from permdist import GaussianScores, GoodBad, PlackettLuce, diagnostics
-from permdist._files import strip_checksum
+from permdist.diagnostics.exchange import strip_checksum
 from permdist.samplers import run_chains
 
 TILTED = GoodBad(np.linspace(-0.2, 0.2, 8), [1, 0, 0, 1, 0, 0, 0, 0], tilt="ap", kappa=2.0)

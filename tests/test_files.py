@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from permdist import _files
-from permdist._files import add_checksum, check_place, read_bytes, strip_checksum, write_atomically
+from permdist._files import check_place, read_bytes, write_atomically
+from permdist.diagnostics.exchange import add_checksum, strip_checksum
 
 needs_devices = pytest.mark.skipif(
     not Path("/dev/full").exists(), reason="this system has no /dev/full"

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 
 from permdist import GoodBad
-from permdist._kernels import exp_down
 from permdist.measures import parse
 from permdist.sums import levels, two_classes
+from permdist.sums.exponential import exp_down
 
 MEASURES = ("auc", "ap", "ndcg", "ndcg@3", "p@2", "rr", "wta", "err", "tau")
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import logsumexp
 
 from permdist import Ballots, GaussianScores, Mallows, PlackettLuce
-from permdist.diagnostics.generations import has_trees
+from permdist.diagnostics.exchange import has_trees
 from permdist.posterior import Posterior, compare, load, problem_of, sample
 
 ORDERS, WEIGHTS = [[0, 1, 2], [1, 2, 0], [2, 0, 1]], [30, 20, 5]

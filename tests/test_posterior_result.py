@@ -11,7 +11,7 @@ from scipy import stats
 from permdist import DavidsonLuce, PlackettLuce
 from permdist.ballots import Ballots
 from permdist.consensus import count_pairs
-from permdist.diagnostics.generations import load_arviz
+from permdist.diagnostics.exchange import load_arviz
 from permdist.posterior import Posterior, Problem, Variable, compare, load, places, problem_of
 from permdist.posterior.groups import table_of_ranks
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from permdist._check import check_scores, finite, grades, group_queries
+from permdist._check import check_scores, finite, grades
 from permdist._parallel import pointers
 from permdist._typing import FloatArray
+from permdist.data.tables import group_queries
 from permdist.models.batch import Batch, teaching
 from permdist.models.objectives.curvature import by_gradient
 from permdist.models.objectives.prepared import Derivatives, Prepared

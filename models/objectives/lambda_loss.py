@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from permdist._kernels import exp_down, kernel
+from permdist._kernels import kernel
 from permdist._parallel import pointers
 from permdist.measures import NDCG, Measure, parse
 from permdist.models.batch import derivatives_in_threads
@@ -15,6 +15,7 @@ from permdist.models.objectives.base import Bound, BoundDerivatives, Objective
 from permdist.models.rules import Number, OneOf, Seed, Whole
 from permdist.rankings.sorting import descending
 from permdist.sums.exchanges import BatchExchanges
+from permdist.sums.exponential import exp_down
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

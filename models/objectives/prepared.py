@@ -6,16 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._check import (
-    as_array,
-    check_masks,
-    check_scores,
-    finite,
-    first_index,
-    grades,
-    group_queries,
-)
+from permdist._check import as_array, check_masks, check_scores, finite, first_index, grades
 from permdist._parallel import pointers
+from permdist.data.tables import group_queries
 from permdist.models.batch import teaching
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._kernels import exp_down, kernel
+from permdist._kernels import kernel
 from permdist.models.batch import derivatives_in_threads
+from permdist.sums.exponential import exp_down
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._check import as_array, choice, group_queries, import_extra
+from permdist._check import as_array, choice, import_extra
 from permdist._parallel import rows_of
+from permdist.data.tables import group_queries
 from permdist.models.objectives import parse_objective
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from permdist._check import as_array, choice, group_queries, import_extra
+from permdist._check import as_array, choice, import_extra
 from permdist._parallel import rows_of
+from permdist.data.tables import group_queries
 from permdist.models.objectives import parse_objective
 
 if TYPE_CHECKING:

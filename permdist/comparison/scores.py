@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._check import check_same_rows, finite, grades, group_queries
+from permdist._check import finite, grades
 from permdist.comparison.bayes import check_rope
 from permdist.comparison.choose import assemble
 from permdist.comparison.entries import Entry, check_names, check_options
 from permdist.comparison.fits import Fit, Outcome
 from permdist.comparison.guests import Guest
 from permdist.data import Fold, Queries
-from permdist.data.tables import as_frame
+from permdist.data.tables import as_frame, check_same_rows, group_queries
 from permdist.measures import evaluate
 from permdist.measures.evaluation import several
 

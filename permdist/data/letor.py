@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._check import RepeatedQueryError, choice, count
+from permdist._check import choice, count
 from permdist._files import read_bytes, write_atomically
 from permdist.data.companions import query_numbers, read_companion
 from permdist.data.letor_text import (
@@ -25,6 +25,7 @@ from permdist.data.letor_text import (
     read_text,
 )
 from permdist.data.queries import Queries
+from permdist.data.tables import RepeatedQueryError
 
 if TYPE_CHECKING:
     import os

@@ -6,21 +6,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._check import (
-    PIECE,
-    check_same_rows,
-    choice,
-    finite,
-    frozen,
-    grades,
-    group_queries,
-    integers,
-    pieces,
-)
+from permdist._check import PIECE, choice, finite, frozen, grades, integers, pieces
 from permdist.data.description import Description, clashes, describe
 from permdist.data.missing import FILLS, fill, has_missing
 from permdist.data.normalize import NORMALIZATIONS, normalize_rows, pieces_of
-from permdist.data.tables import as_frame, check_no_texts, column_names, differing_columns
+from permdist.data.tables import (
+    as_frame,
+    check_no_texts,
+    check_same_rows,
+    column_names,
+    differing_columns,
+    group_queries,
+)
 from permdist.data.view import QueriesView
 
 if TYPE_CHECKING:

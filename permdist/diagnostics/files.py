@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._files import add_checksum, strip_checksum, write_atomically
 from permdist.diagnostics.dataset import to_dataset
+from permdist.diagnostics.exchange import read_netcdf, write_netcdf
 
 if TYPE_CHECKING:
     import xarray
@@ -33,9 +32,7 @@ def save(chains: Chains, path: str | Path) -> None:
     chains : Chains
     path : path
     """
-    import h5netcdf
     import xarray
-    from xarray.backends import H5NetCDFStore
 
     orders = chains.drawn("save")
     dataset = xarray.Dataset(
@@ -56,11 +53,7 @@ def save(chains: Chains, path: str | Path) -> None:
             "distribution": repr(chains.dist),
         },
     )
-    buffer = io.BytesIO()  # HDF5 itself does not survive a disk that fills up
-    with h5netcdf.File(buffer, "w") as file:
-        dataset.dump_to_store(H5NetCDFStore(file))
-        to_dataset(chains).dump_to_store(H5NetCDFStore(file.create_group("posterior")))
-    write_atomically(Path(path), [add_checksum(buffer.getvalue())])
+    write_netcdf(Path(path), {"": dataset, "posterior": to_dataset(chains)})
 
 
 def load(path: str | Path, dist: Distribution | None = None) -> Chains:
@@ -81,20 +74,10 @@ def load(path: str | Path, dist: Distribution | None = None) -> Chains:
     ValueError
         If the file has another format, was cut or edited, or does not hold valid chains.
     """
-    import xarray
-
     from permdist.samplers import Chains
 
     source = Path(path)
-    if not source.exists():
-        raise FileNotFoundError(f"{source}: no such file")
-    try:
-        data = strip_checksum(source.read_bytes())
-        with xarray.open_dataset(io.BytesIO(data), engine="h5netcdf") as opened:
-            dataset = opened.load()
-    except Exception as error:  # a damaged file may raise any
-        told = " ".join(str(error).split())[:200]
-        raise ValueError(f"{source}: not a netCDF file, or a damaged one ({told})") from error
+    dataset = read_netcdf(source)[""]
     if dataset.attrs.get("permdist_format") != FORMAT or "order" not in dataset:
         raise ValueError(f"{source}: expected chains in format {FORMAT}")
     facts = _facts(dataset)

@@ -13,7 +13,7 @@ from permdist._check import count
 from permdist._result import Result, frame_cells
 from permdist._text import aligned, plural, visible
 from permdist.diagnostics.dataset import mode_of
-from permdist.diagnostics.generations import TAILS, load_arviz
+from permdist.diagnostics.exchange import TAILS, load_arviz
 from permdist.rankings import order_to_ranks
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ not shown, and the output says so.
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._result import MOST_BARS, block, facts, note, table
-from permdist._result import bars as picture
+from permdist._result import Html, block, facts, note, table
 from permdist._text import plural
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from permdist._typing import FloatArray, IntArray
 
+MOST_BARS = 60  # places in one small picture
 MOST_ITEMS = 12
 DRAWS = 400
 
@@ -90,7 +91,7 @@ def places_html(
         [
             _name(names, item),
             *(column[item] for column in more.values()),
-            picture(marginals[item, :places], highest, _places(names, item, marginals[item])),
+            bars(marginals[item, :places], highest, _places(names, item, marginals[item])),
             f"{mean[item]:.3f}",
             f"{marginals[item, 0]:.3f}",
             *(f"{marginals[item, :3].sum():.3f}" for _ in tops),
@@ -138,7 +139,7 @@ def pairs_html(dist: Any) -> str:
         own = chance[item][above[item]]
         name, some = _name(names, item), own[:MOST_BARS]
         text = f"{name}: above the others with chances from {own.min():.3f} to {own.max():.3f}"
-        row = [name, f"{dist.scores[item]:.4g}", str(label[item]), picture(some, 1.0, text)]
+        row = [name, f"{dist.scores[item]:.4g}", str(label[item]), bars(some, 1.0, text)]
         rows.append([*row, f"{shares[place]:.3f}"])
     head = ["item", "score", "label", "above each worse item", "mean"]
     scale = "Bars: the chances to be above the items with lower labels, by number; full height 1."
@@ -221,3 +222,38 @@ def _places(names: Sequence[str] | None, item: int, chances: FloatArray) -> str:
 def _rest(n: int) -> list[str]:
     left = n - MOST_ITEMS
     return [note(f"Not shown: {plural(left, 'more item')}.")] if left > 0 else []
+
+
+def bars(values: FloatArray, highest: float, meaning: str) -> Html:
+    """Return a small picture of numbers that are not negative: a bar each.
+
+    Parameters
+    ----------
+    values : array of float, shape (n,)
+    highest : float
+        What a bar of full height stands for.
+    meaning : str
+        Shown under the mouse, and read out instead of the picture.
+
+    Examples
+    --------
+    >>> bars(np.array([1.0, 0.0]), 1.0, "a < b").count("&lt;")
+    2
+    """
+    n, height = len(values), 20
+    width = max(3, min(14, 180 // max(n, 1)))
+    gap = 1 if width > 3 else 0
+    # As rectangles of one path; what is less than a tenth of a pixel is left out.
+    levels = np.round(np.asarray(values) / max(highest, 1e-300) * height, 1)
+    path = "".join(
+        f"M{k * width} {height}v-{level:g}h{width - gap}v{level:g}z"
+        for k, level in enumerate(levels.tolist())
+        if level > 0.0
+    )
+    text = escape(meaning)
+    return Html(
+        f'<svg role="img" aria-label="{text}" width="{n * width}" height="{height + 1}" '
+        f'viewBox="0 0 {n * width} {height + 1}"><title>{text}</title>'
+        f'<path d="{path}" fill="#3b82d0"/>'
+        f'<path d="M0 {height + 0.5}h{n * width}" stroke="currentColor" stroke-opacity=".4"/></svg>'
+    )

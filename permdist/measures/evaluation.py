@@ -9,20 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from permdist._check import (
-    Groups,
-    as_rng,
-    check_same_rows,
-    choice,
-    finite,
-    grades,
-    group_queries,
-    integers,
-)
+from permdist._check import as_rng, choice, finite, grades, integers
 from permdist._parallel import bounds
 from permdist._result import Result
 from permdist._text import plural, text_table
 from permdist._typing import FloatArray, IntArray
+from permdist.data.tables import Groups, check_same_rows, group_queries
 from permdist.measures.base import Measure
 from permdist.measures.placements import Placements, place_by_orders, place_by_scores
 from permdist.measures.registry import parse

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import count, finite
-from permdist.diagnostics.generations import has_trees, load_arviz, to_arviz
+from permdist.diagnostics.exchange import has_trees, load_arviz, to_arviz
 from permdist.plots.pictures import finished, new_axes
 
 if TYPE_CHECKING:

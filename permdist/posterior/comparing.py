@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import logsumexp
 
-from permdist.diagnostics.generations import has_trees, load_arviz, to_arviz
+from permdist.diagnostics.exchange import has_trees, load_arviz, to_arviz
 from permdist.posterior.groups import groups_of
 
 if TYPE_CHECKING:

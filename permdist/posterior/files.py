@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._files import add_checksum, parse_json, strip_checksum, write_atomically
+from permdist._files import parse_json
+from permdist.diagnostics.exchange import read_netcdf, write_netcdf
 from permdist.posterior.groups import groups_of
 from permdist.posterior.problem import Problem, Variable
 from permdist.posterior.result import Posterior
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from permdist.distributions import Distribution
 
 FORMAT = 1
-LARGEST_RATIO = 1100  # no compression that netCDF knows reaches this
 # Numbers of a log-likelihood that are still kept in the file.
 MOST_KEPT = 20_000_000
 
@@ -41,9 +40,7 @@ def save(posterior: Posterior, path: str | Path) -> None:
     posterior : Posterior
     path : path
     """
-    import h5netcdf
     import xarray
-    from xarray.backends import H5NetCDFStore
 
     problem = posterior.problem
     facts = {
@@ -67,12 +64,7 @@ def save(posterior: Posterior, path: str | Path) -> None:
     first = problem.log_likelihood(posterior.flat[:1]).shape[1] if _has_likelihood(problem) else 0
     if 0 < first * len(posterior.flat) <= MOST_KEPT:
         wanted.append("log_likelihood")
-    buffer = io.BytesIO()  # HDF5 itself does not survive a disk that fills up
-    with h5netcdf.File(buffer, "w") as file:
-        root.dump_to_store(H5NetCDFStore(file))
-        for name, dataset in groups_of(posterior, wanted, 1, 0).items():
-            dataset.dump_to_store(H5NetCDFStore(file.create_group(name)))
-    write_atomically(Path(path), [add_checksum(buffer.getvalue())])
+    write_netcdf(Path(path), {"": root, **groups_of(posterior, wanted, 1, 0)})
 
 
 def load(path: str | Path, problem: Problem | None = None) -> Posterior:
@@ -96,23 +88,15 @@ def load(path: str | Path, problem: Problem | None = None) -> Posterior:
         If the file has another format, was cut or edited, or belongs to another problem.
     """
     source = Path(path)
-    if not source.exists():
-        raise FileNotFoundError(f"{source}: no such file")
-    try:
-        data = strip_checksum(source.read_bytes())
-        groups = {name: _read(data, name) for name in ("", "observed_data", "log_likelihood")}
-        root = groups[""]
-        if root is None or root.attrs.get("permdist_posterior") != FORMAT:
-            raise ValueError(f"expected a posterior in format {FORMAT}")
-        facts = parse_json(root.attrs["facts"])
-        saved = SavedProblem(facts, groups["observed_data"], groups["log_likelihood"])
-        seconds, tune = float(facts["seconds"]), int(facts["tune"])
-        draws, density = root["draws"].values, root["log_density"].values
-        complete = bool(facts["complete"])
-        result = Posterior(saved, draws, density, seconds, tune, complete)
-    except Exception as error:  # a damaged file may raise any
-        told = " ".join(str(error).split())[:200]
-        raise ValueError(f"{source}: not a posterior, or a damaged file ({told})") from error
+    groups = read_netcdf(source, ("", "observed_data", "log_likelihood"))
+    root = groups[""]
+    if root.attrs.get("permdist_posterior") != FORMAT:
+        raise ValueError(f"{source}: expected a posterior in format {FORMAT}")
+    facts = parse_json(root.attrs["facts"])
+    saved = SavedProblem(facts, groups.get("observed_data"), groups.get("log_likelihood"))
+    seconds, tune = float(facts["seconds"]), int(facts["tune"])
+    draws, density = root["draws"].values, root["log_density"].values
+    result = Posterior(saved, draws, density, seconds, tune, bool(facts["complete"]))
     if problem is None:
         return result
     same = problem.variables == saved.variables and problem.family == saved.family
@@ -121,7 +105,7 @@ def load(path: str | Path, problem: Problem | None = None) -> Posterior:
             f"problem: {source} is of another one: {saved.family} with {saved.size} parameters, "
             f"got {problem.family} with {problem.size}, or other names"
         )
-    return Posterior(problem, draws, density, seconds, tune, complete)
+    return Posterior(problem, draws, density, seconds, tune, result.complete)
 
 
 class SavedProblem(Problem):
@@ -230,19 +214,3 @@ def _has_likelihood(problem: Problem) -> bool:
 
 def _plain(labels: Sequence[Any]) -> list[Any]:
     return [one.item() if isinstance(one, np.generic) else one for one in labels]
-
-
-def _read(data: bytes, group: str) -> xarray.Dataset | None:
-    import xarray
-
-    try:
-        with xarray.open_dataset(
-            io.BytesIO(data), engine="h5netcdf", group=group or None
-        ) as opened:
-            if opened.nbytes > LARGEST_RATIO * len(data):
-                raise ValueError(f"it declares {opened.nbytes:,} bytes of data")
-            return opened.load()
-    except OSError:
-        if group:
-            return None  # no such group
-        raise

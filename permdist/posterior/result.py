@@ -157,7 +157,7 @@ class Posterior(Result):
         arviz.InferenceData or xarray.DataTree
             The latter from arviz 1.0 on.
         """
-        from permdist.diagnostics.generations import to_arviz
+        from permdist.diagnostics.exchange import to_arviz
         from permdist.posterior.groups import groups_of
 
         return to_arviz(groups_of(self, groups, predictive, rng))

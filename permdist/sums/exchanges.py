@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._kernels import exp_down, kernel
+from permdist._kernels import kernel
 from permdist._parallel import bounds, pointers, rows_of
+from permdist.sums.exponential import exp_down
 from permdist.sums.row_tables import decompose
 
 if TYPE_CHECKING:

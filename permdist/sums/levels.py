@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._kernels import exp_down, kernel
+from permdist._kernels import kernel
+from permdist.sums.exponential import exp_down
 from permdist.sums.shape import count_down, count_up, level_steps
 
 if TYPE_CHECKING:

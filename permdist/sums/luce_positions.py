@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._kernels import exp_down, kernel
+from permdist._kernels import kernel
 from permdist.rankings.sorting import descending
+from permdist.sums.exponential import exp_down
 from permdist.sums.gaussian_positions import BLOCK, NEVER, _go_back, _go_through, _log_chance
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._kernels import exp_down, kernel
+from permdist._kernels import kernel
 from permdist._parallel import bounds, pointers, rows_of
 from permdist.rankings.sorting import different_pairs, members_by
+from permdist.sums.exponential import exp_down
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._kernels import exp_down, kernel
+from permdist._kernels import kernel
 from permdist.rankings.sorting import copy
+from permdist.sums.exponential import exp_down
 from permdist.sums.shape import level_steps
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from permdist._kernels import exp_down, kernel
+from permdist._kernels import kernel
 from permdist.samplers.kernels.randomness import accept, divide, draw, locate, pick
+from permdist.sums.exponential import exp_down
 from permdist.targets import State, restore
 
 WIDEST = 600.0  # the range of exponents whose exponentials can be multiplied safely

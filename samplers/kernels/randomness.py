@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._kernels import exp_down, kernel
+from permdist._kernels import kernel
+from permdist.sums.exponential import exp_down
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray
