@@ -750,7 +750,7 @@ def test_tuning_an_instance_tunes_what_it_has_not_set(folds):
     entry, _ = tuned_entry(models.ListNet(), parse("map"))
     assert entry.combinations() == read_entries("ListNet", parse("map"))[0].combinations()
     notes = tune((models.ListNet(), {"C": [1.0]}), train, vali, "map").notes
-    assert notes[0] == "ListNet(C=1.0): there are no values to choose from, nothing was tuned"
+    assert notes[0] == "ListNet(): there are no values to choose from, nothing was tuned"
 
 
 def test_measures_without_any_value(folds):
