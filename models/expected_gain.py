@@ -39,7 +39,7 @@ class ExpectedGain(Expected):
         cost="goods x bads",
     )
     settings: ClassVar[Settings] = {
-        "C": [1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.1, 1.0, 10.0, 1e3, 1e6],
+        "C": [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.1, 1.0, 10.0, 1e3, 1e6],
     }
 
     default_space: ClassVar[str] = "interleavings"

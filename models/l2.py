@@ -42,7 +42,9 @@ class L2(Expected):
         minimizes="E[1 - measure]",
         cost="goods x bads",
     )
-    settings: ClassVar[Settings] = {"C": [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 1e3, 1e6]}
+    settings: ClassVar[Settings] = {
+        "C": [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 1e3, 1e6]
+    }
 
     default_space: ClassVar[str] = "interleavings"
 
