@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from permdist._check import short_text
-from permdist._registry import Registry
+from permdist._registry import Registry, read_value, split_spec
 from permdist._text import hint
 from permdist.models.rules import Rule, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-
-_TEXT = re.compile(r"(?P<name>[a-z][a-z0-9_-]*)(?:\[(?P<options>.*)\])?", re.IGNORECASE)
-_COMMA = re.compile(r",(?![^\[]*\])")  # not inside the brackets of a value
-_WORDS = {"none": None, "true": True, "false": False}
 
 
 class Spec:
@@ -87,18 +82,8 @@ class SpecRegistry(Registry[Any], Generic[S]):
             return value  # type: ignore[return-value]
         if not isinstance(value, str):
             raise TypeError(f"{what}: expected a name or an object of permdist, got {shown(value)}")
-        match = _TEXT.fullmatch(short_text(what, value).strip())
-        if match is None:
-            raise ValueError(
-                f"{what}: cannot read {value!r}, expected 'name' or 'name[option=value]'"
-            )
-        options: dict[str, Any] = {}
-        for part in filter(None, map(str.strip, _COMMA.split(match["options"] or ""))):
-            key, sign, text = (piece.strip() for piece in part.partition("="))
-            if not sign or not key.isidentifier():
-                raise ValueError(f"{what}: cannot read option {part!r} of {value!r}")
-            options[key] = _read(text)
-        name = match["name"].lower()
+        name, texts = split_spec(short_text(what, value), what)
+        name, options = name.lower(), {key: read_value(text) for key, text in texts.items()}
         if name in self._elsewhere and name not in self:
             other = self._elsewhere[name]
             raise ValueError(f"{what}: there is no {name!r} here; did you mean {other!r}?")
@@ -135,15 +120,3 @@ def _need_options(start: str, make: Any, options: Iterable[str]) -> None:
                 f"{start}: unknown option {option!r}, expected one of {known}"
                 f"{hint(option, parameters)}"
             )
-
-
-def _read(text: str) -> Any:
-    """Read a value: a number, None, True, False, or a word."""
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text

@@ -189,11 +189,9 @@ def read_value(text: str) -> Any:
         return _WORDS[text.lower()]
     if text[:1] == '"':
         return json.loads(text)
-    if text[:1] in "([{'":
-        return ast.literal_eval(text)
-    for number in (int, float):
+    for read in (int, float, ast.literal_eval):
         try:
-            return number(text)
-        except ValueError:
+            return read(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
     return text

@@ -531,7 +531,6 @@ def test_an_option_without_default_must_be_given(first):
         ("int", "0.5", "a whole number"),
         ("bool", "1", "true or false"),
         ("int | None", "x", "a whole number or none"),
-        ("str", '"x', "a text between quotation marks"),
     ],
 )
 def test_options_of_the_wrong_type_are_named(first, annotation, text, expected):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import inspect
 import itertools
@@ -14,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from permdist._check import choice, count, finite
-from permdist._registry import split_list
+from permdist._registry import read_value, split_list, split_spec
 from permdist._text import hint
 from permdist.comparison.guests import Guest, as_guest, is_fitted, is_guest
 from permdist.comparison.statistics import CORRECTIONS
@@ -27,7 +26,6 @@ from permdist.models.batch import teaching
 if TYPE_CHECKING:
     from permdist.measures import Measure
 
-WORDS = {"true": True, "false": False, "none": None, "inf": float("inf")}
 PARTS = ("training", "validation", "test")
 # Parameters that say nothing about what is to be tuned.
 UNTUNED = ("n_jobs", "verbose", "random_state")
@@ -233,25 +231,20 @@ def _named(learners: Any) -> list[tuple[str | None, Any]]:
 def _read(text: str, measure: Measure | None = None) -> Entry:
     """Read one learner, with settings in brackets; without them, those for the measure."""
     kinds = dict(LEARNERS)
-    name, bracket, rest = text.partition("[")
-    name = {known.lower(): known for known in kinds}.get(name.strip().lower(), name.strip())
+    name, options = split_spec(text, "learners")
+    name = {known.lower(): known for known in kinds}.get(name.lower(), name)
     if name not in kinds:
         by_length = sorted(kinds, key=len)
         raise ValueError(
             f"learners: there is no learner {name!r}{_near(name, by_length)}; there are "
             f"{', '.join(kinds)}"
         )
-    given: dict[str, list[Any]] = {}
-    if bracket:
-        if not rest.endswith("]"):
-            raise ValueError(f"learners: expected settings in brackets at the end of {text!r}")
-        for part in split_list(rest[:-1], "learners"):
-            setting, equals, values = part.partition("=")
-            if not equals or not values.strip():
-                raise ValueError(f"learners: expected setting=value, got {part!r} in {text!r}")
-            given[setting.strip()] = [_value(value.strip()) for value in values.split("|")]
+    given = {
+        setting: [read_value(value.strip()) for value in values.split("|")]
+        for setting, values in options.items()
+    }
     chosen = {**_usual_settings(kinds[name], given, measure), **given}
-    shown = name + (f"[{rest[:-1].strip()}]" if given else "")
+    shown = name + text.strip()[text.strip().index("[") :] if given else name
     return Entry(shown, kinds[name](), chosen, tuple(given), by_name=True)
 
 
@@ -297,16 +290,6 @@ def _near(name: str, options: Sequence[str]) -> str:
     for option in options:
         near = near.replace(f"'{option.lower()}'", f"'{option}'")
     return near
-
-
-def _value(text: str) -> Any:
-    """Read a Python literal; anything else is a string."""
-    if text.lower() in WORDS:
-        return WORDS[text.lower()]
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
 
 
 def check_options(

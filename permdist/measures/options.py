@@ -14,7 +14,6 @@ from typing import Any
 
 _PLAIN = re.compile(r"[a-z][a-z0-9_]*")
 _WHOLE = re.compile(r"[+-]?\d+")
-_PART = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*")+')
 _CONSTANTS = {"none": None, "true": True, "false": False}
 _RESERVED = {*_CONSTANTS, "inf", "infinity", "nan"}
 _EXPECTED = {int: "a whole number", float: "a number", bool: "true or false", type(None): "none"}
@@ -69,18 +68,6 @@ def read_option(text: str, allowed: frozenset[type]) -> Any:
     if str in allowed:
         return word
     raise ValueError(" or ".join(what for kind, what in _EXPECTED.items() if kind in allowed))
-
-
-def split_options(text: str) -> list[tuple[str, str, str]]:
-    """Split ``gain=linear, mode="A, b"`` into its parts: each whole, its name and its value."""
-    parts = _PART.findall(text)
-    if sum(map(len, parts)) + text.count(",") - sum(part.count(",") for part in parts) != len(text):
-        parts = [text]  # an odd quote: nothing can be told apart
-    found = []
-    for part in parts:
-        name, _, value = (piece.strip() for piece in part.partition("="))
-        found.append((part, name, value))
-    return found
 
 
 @lru_cache(maxsize=256)

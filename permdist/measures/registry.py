@@ -9,15 +9,14 @@ from functools import lru_cache
 from typing import Any
 
 from permdist._check import choice, short_text
+from permdist._registry import split_spec
 from permdist.measures.base import MEASURES, Measure
 from permdist.measures.composite import combine, split_terms
 from permdist.measures.judged import RunMeasure
-from permdist.measures.options import default_of, option_types, read_option, split_options
+from permdist.measures.options import default_of, option_types, read_option
 from permdist.measures.trec_names import from_trec
 
-_PATTERN = re.compile(
-    r"(?:(?P<preset>\w+):)?(?P<name>[a-z0-9_]+)(?:@(?P<k>\d+|none))?(?:\[(?P<options>.*)\])?"
-)
+_PATTERN = re.compile(r"(?:(?P<preset>\w+):)?(?P<name>[a-z0-9_]+)(?:@(?P<k>\d+|none))?")
 
 
 def parse(text: str | Measure) -> Measure:
@@ -55,17 +54,17 @@ def parse(text: str | Measure) -> Measure:
 
 
 @lru_cache(maxsize=512)
-def _split(text: str) -> tuple[str | None, str, str | None, str]:
+def _split(text: str) -> tuple[str | None, str, str | None, dict[str, str]]:
     """Split a name into preset, name, cut-off and options."""
-    head, bracket, tail = short_text("measure", text).strip().partition("[")
-    head = head.lower()
-    match = _PATTERN.fullmatch(head + bracket + tail if bracket else from_trec(head))
+    given = short_text("measure", text).strip()
+    head, options = split_spec(given if "[" in given else from_trec(given.lower()), "measure")
+    match = _PATTERN.fullmatch(head.lower())
     if match is None:
         raise ValueError(
             f"measure: cannot read {text!r}; expected one name such as 'map', 'ndcg@10' or "
             "'ndcg@10[gain=linear]'"
         )
-    return match["preset"], match["name"], match["k"], match["options"] or ""
+    return match["preset"], match["name"], match["k"], options
 
 
 @lru_cache(maxsize=512)
@@ -85,10 +84,10 @@ def _make(kind: type[Measure], text: str) -> Measure:
     if not whole and options.get("k", default_of(fields["k"])) in (None, dataclasses.MISSING):
         raise ValueError(f"measure: {text!r} needs a cut-off, as in '{name}@10'")
     known = sorted(set(fields) - {"k"})
-    for part, written, value in split_options(listed):
+    for written, value in listed.items():
         key = written if written in known else written.lower()
-        if key not in known or not value:
-            shown = ", ".join(known)
+        if key not in known:
+            part, shown = f"{written}={value}", ", ".join(known)
             raise ValueError(f"measure: cannot read option {part!r} of {text!r}; known: {shown}")
         try:
             options[key] = read_option(value, types[key])
