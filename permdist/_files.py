@@ -10,6 +10,7 @@ import gzip
 import json
 import math
 import os
+import re
 import secrets
 import stat
 import zlib
@@ -133,8 +134,11 @@ def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
     scratch = None
     try:
         target, before = _place(path)
-        if target is None:  # what a redirected output holds stays in front
-            _write(os.open(path, os.O_WRONLY | os.O_APPEND), path.suffix, chunks)
+        if target is None:
+            number = _descriptor(path)
+            # A descriptor is shared, not opened again: what follows is written behind it.
+            handle = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
+            _write(handle, path.suffix, chunks)
             return
         handle, scratch = _scratch(target, private=before is not None)
         _write(handle, path.suffix, chunks, functools.partial(_adopt, scratch, before))
@@ -177,7 +181,7 @@ def _place(path: Path) -> tuple[str | None, os.stat_result | None]:
     if before is not None:
         if stat.S_ISDIR(before.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(before.st_mode) or str(path).startswith(("/dev/", "/proc/")):
+        if not stat.S_ISREG(before.st_mode) or _descriptor(path) is not None:
             return None, before
         if not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
@@ -186,6 +190,13 @@ def _place(path: Path) -> tuple[str | None, os.stat_result | None]:
         missing = os.path.dirname(target) if os.path.islink(path) else path.parent
         raise FileNotFoundError(f"{missing}: no such directory")
     return target, before
+
+
+def _descriptor(path: Path) -> int | None:
+    """Return the number of the open descriptor that a path such as ``/dev/stdout`` stands for."""
+    name = {"/dev/stdout": "/dev/fd/1", "/dev/stderr": "/dev/fd/2"}.get(str(path), str(path))
+    found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", name)
+    return int(found[1]) if found else None
 
 
 def _scratch(target: str, *, private: bool) -> tuple[int, str]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numba.core import event
 
 import permdist
-from permdist._kernels import COMPILING, NOTICE, TOKEN, Compiling, kernel
+from permdist._kernels import COMPILING, NOTICE, SILENT, kernel
 from permdist.rankings.sorting import (
     ascending,
     count_below,
@@ -339,24 +339,8 @@ def test_a_long_compilation_is_announced_once_in_a_terminal_and_never_in_a_pipe(
     assert piped.stderr == b""
 
 
-def test_one_of_all_workers_announces_it(tmp_path):
-    token = tmp_path / "token"
-    token.touch()
-    told = [in_a_terminal(NOTICED, **{TOKEN: str(token)}).splitlines() for _ in range(2)]
-    assert told == [[NOTICE], []]
-
-
-def test_what_workers_get_to_know(monkeypatch):
-    from permdist import _kernels
-
-    listener = Compiling()
-    assert not os.path.exists(listener.workers_environment()[TOKEN])  # nobody watches
-    monkeypatch.setattr(_kernels, "_somebody_watches", lambda: True)
-    path = listener.workers_environment()[TOKEN]
-    assert os.path.exists(path)
-    assert listener.workers_environment()[TOKEN] == path
-    listener._tell()
-    assert not os.path.exists(path)
+def test_workers_announce_nothing():
+    assert in_a_terminal(NOTICED, **{SILENT: "1"}) == ""
 
 
 @given(st.lists(st.integers(0, 9), max_size=40), st.integers(-1, 10))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 
 from permdist import GaussianScores, GoodBad, PairSigns, PlackettLuce, WeightedOrders
+from permdist._journal import Journal, unpack_record
 from permdist._kernels import COMPILING
 from permdist.diagnostics import compare_to_exact
 from permdist.distributions.base import NotExactError
@@ -231,15 +231,13 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, name, keep):
         [sys.executable, "-c", textwrap.dedent(PROGRAM), name, str(folder), keep]
     )
     deadline = time.monotonic() + 120
-    while not any(folder.glob("chain-*.state")) and time.monotonic() < deadline:
+    while not _stored(folder) and time.monotonic() < deadline:
         assert process.poll() is None, "it ended before it could be killed"
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    done = [
-        stored_meta(folder, int(path.stem[-1]))["done"] for path in folder.glob("chain-*.state")
-    ]
-    assert len(done) < 2 or min(done) < 40_200, "it was killed too late"
+    done = {facts["chain"]: facts["done"] for facts in _stored(folder)}
+    assert len(done) < 2 or min(done.values()) < 40_200, "it was killed too late"
     options = {"kernel": "adjacent+transposition", "rng": 9, "chains": 2, "keep": keep}
     resumed = run_chains(models[name], 40_000, 200, checkpoint=folder, **options)
     whole = run_chains(models[name], 40_000, 200, **options)
@@ -253,9 +251,14 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, name, keep):
     np.testing.assert_array_equal(resumed.accept_rate, whole.accept_rate)
 
 
-def stored_meta(folder, chain):
-    line, _, _ = (folder / f"chain-{chain}.state").read_bytes().partition(b"\n")
-    return json.loads(line)["meta"]
+def _stored(path):
+    """Return the facts of all records that are complete."""
+    if not path.exists() or path.stat().st_size < 1000:
+        return []
+    copy = path.with_name("copy")
+    copy.write_bytes(path.read_bytes())
+    with Journal(copy) as journal:
+        return [unpack_record(record)[0] for record in journal]
 
 
 def test_a_finished_run_is_read_back_and_can_be_prolonged(tmp_path):
@@ -277,10 +280,11 @@ def test_a_finished_run_is_read_back_and_can_be_prolonged(tmp_path):
 @pytest.mark.parametrize("given", [{}, {"kernel": "relocation"}, {"kernel": "block", "thin": 3}])
 def test_a_prolonged_run_keeps_the_defaults_of_the_first(tmp_path, given):
     dist, options = good_bad(12), {"rng": 3, "chains": 2, **given}
+    path = tmp_path / "run"
     if not given:  # beyond exact draws
         dist = GoodBad(np.linspace(0.3, -0.3, 30), np.arange(30) % 2, tilt="ap")
-    first = run_chains(dist, 60, checkpoint=tmp_path, **options)
-    longer = run_chains(dist, 300, checkpoint=tmp_path, **options)
+    first = run_chains(dist, 60, checkpoint=path, **options)
+    longer = run_chains(dist, 300, checkpoint=path, **options)
     assert (longer.kernel, longer.thin, longer.tune) == (first.kernel, first.thin, first.tune)
     same = {**options, "kernel": first.kernel, "thin": first.thin}
     whole = run_chains(dist, 300, first.tune, **same)
@@ -289,18 +293,14 @@ def test_a_prolonged_run_keeps_the_defaults_of_the_first(tmp_path, given):
     np.testing.assert_array_equal(longer.accept_rate, whole.accept_rate)
 
 
-def snapshot(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
 def test_a_checkpoint_of_another_run_is_refused_and_kept(tmp_path):
     folder = tmp_path / "run"
     options = {"kernel": "adjacent", "rng": 3, "chains": 2, "checkpoint": folder}
     run_chains(good_bad(12), 100, 50, **options)
-    before = snapshot(folder)
+    before = folder.read_bytes()
     for dist, changed, message in (
-        (good_bad(12, spread=0.4), {}, "it holds a run with distribution GoodBad"),
-        (good_bad(12, tilt="ap"), {}, "it holds a run with distribution GoodBad"),
+        (good_bad(12, spread=0.4), {}, "it holds a run with another distribution"),
+        (good_bad(12, tilt="ap"), {}, "it holds a run with another distribution"),
         (good_bad(12), {"rng": 4}, "it holds a run with another seed"),
         (good_bad(12), {"kernel": "flip"}, "it holds a run with kernel adjacent"),
         (good_bad(12), {"thin": 5}, "it holds a run with thin"),
@@ -309,65 +309,26 @@ def test_a_checkpoint_of_another_run_is_refused_and_kept(tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             run_chains(dist, 100, 50, **{**options, **changed})
-        assert snapshot(folder) == before
+        assert folder.read_bytes() == before
     with pytest.raises(ValueError, match="it holds a run with tune 50, this run has 60"):
         run_chains(good_bad(12), 100, 60, **options)
 
 
-@pytest.mark.parametrize("file", ["run.json", "chain-0.state", "chain-1.orders", "chain-0.values"])
-@pytest.mark.parametrize("damage", ["cut", "flip"])
-def test_a_damaged_checkpoint_is_refused_and_kept(tmp_path, file, damage):
-    folder = tmp_path / "run"
-    options = {"kernel": "adjacent", "rng": 3, "chains": 2, "checkpoint": folder}
-    run_chains(good_bad(12), 100, 50, **options)
-    raw = bytearray((folder / file).read_bytes())
-    if damage == "cut":
-        raw = raw[: len(raw) // 2]
-    else:
-        for at in range(len(raw) // 2, len(raw) // 2 + 40):
-            raw[at] ^= 255
-    (folder / file).write_bytes(raw)
-    before = snapshot(folder)
-    with pytest.raises(ValueError, match=r"checkpoint: .* damaged"):
-        run_chains(good_bad(12), 200, 50, **options)
-    assert snapshot(folder) == before
-
-
-def test_folders_that_cannot_be_checkpoints(tmp_path):
+def test_files_that_cannot_be_checkpoints(tmp_path):
     options = {"kernel": "adjacent", "rng": 3, "chains": 2}
     (tmp_path / "file").write_text("mine")
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "thesis.tex").write_text("mine")
-    with pytest.raises(ValueError, match="is a file, expected a folder"):
+    with pytest.raises(ValueError, match="something else, or of another version"):
         run_chains(good_bad(12), 100, checkpoint=tmp_path / "file", **options)
-    with pytest.raises(ValueError, match="holds other files and no run"):
-        run_chains(good_bad(12), 100, checkpoint=tmp_path / "other", **options)
-    assert [path.name for path in (tmp_path / "other").iterdir()] == ["thesis.tex"]
-    with pytest.raises(OSError, match="cannot be created"):
+    assert (tmp_path / "file").read_text() == "mine"
+    with pytest.raises(ValueError, match="checkpoint: expected a file"):
+        run_chains(good_bad(12), 100, checkpoint=tmp_path, **options)
+    with pytest.raises(OSError, match="checkpoint: "):
         run_chains(good_bad(12), 100, checkpoint=tmp_path / "file" / "below", **options)
-    (tmp_path / "future").mkdir()
-    (tmp_path / "future" / "run.json").write_text(json.dumps({"format": 99}))
-    with pytest.raises(ValueError, match="has format 99, expected 3; start the run again"):
-        run_chains(good_bad(12), 100, checkpoint=tmp_path / "future", **options)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_folder(tmp_path):
-    tmp_path.chmod(0o500)
-    with pytest.raises(PermissionError, match="cannot be written to"):
-        run_chains(good_bad(12), 100, kernel="adjacent", checkpoint=tmp_path)
 
 
 def test_two_runs_cannot_share_a_checkpoint(tmp_path):
-    from permdist.samplers.checkpoint import Checkpoint
-
-    store = Checkpoint(tmp_path / "run")
-    store.begin({})
-    try:
-        with pytest.raises(ValueError, match="in use by another run"):
-            run_chains(good_bad(12), 100, kernel="adjacent", checkpoint=tmp_path / "run")
-    finally:
-        store.close()
+    with Journal(tmp_path / "run"), pytest.raises(ValueError, match="in use by another process"):
+        run_chains(good_bad(12), 100, kernel="adjacent", checkpoint=tmp_path / "run")
 
 
 INTERRUPTED = """
@@ -454,7 +415,7 @@ def test_exact_draws_need_no_start():
     assert (chains.orders == np.arange(10)).all()
 
 
-def test_a_folder_can_be_used_after_a_failed_start(tmp_path):
+def test_a_file_can_be_used_after_a_failed_start(tmp_path):
     with pytest.raises(ValueError, match="did you mean 'adjacent'"):
         run_chains(good_bad(9), 10, kernel="adjacnt", checkpoint=tmp_path / "run")
     run_chains(good_bad(9), 10, kernel="adjacent", checkpoint=tmp_path / "run")
@@ -474,33 +435,8 @@ def test_another_function_is_another_run(tmp_path):
 
     options = {"kernel": "adjacent", "rng": 0, "checkpoint": tmp_path / "run"}
     run_chains(make(0.0), 20, **options)
-    with pytest.raises(ValueError, match="it holds a run with distribution"):
+    with pytest.raises(ValueError, match="it holds a run with another distribution"):
         run_chains(make(8.0), 20, **options)
-
-
-def test_a_write_that_failed_is_made_good(tmp_path, monkeypatch):
-    from permdist.samplers import checkpoint
-
-    dist = good_bad(12)
-    options = {"kernel": "adjacent", "rng": 0, "chains": 1}
-    run_chains(dist, 40, 10, checkpoint=tmp_path / "run", **options)
-    calls = []
-
-    def fails_once(path, chunks):
-        if not calls and path.suffix == ".state":
-            calls.append(path)
-            raise OSError("disk full")
-        real(path, chunks)
-
-    real = checkpoint.write_atomically
-    monkeypatch.setattr(checkpoint, "write_atomically", fails_once)
-    with pytest.raises(OSError, match="disk full"):
-        run_chains(dist, 80, 10, checkpoint=tmp_path / "run", **options)
-    resumed = run_chains(dist, 120, 10, checkpoint=tmp_path / "run", **options)
-    np.testing.assert_array_equal(resumed.orders, run_chains(dist, 120, 10, **options).orders)
-    again = run_chains(dist, 120, 10, checkpoint=tmp_path / "run", **options)
-    np.testing.assert_array_equal(resumed.orders, again.orders)
-    assert again.seconds >= stored_meta(tmp_path / "run", 0)["seconds"]
 
 
 SLOW = """
@@ -564,7 +500,7 @@ def test_a_draw_of_many_steps_in_parts_has_the_same_bits(monkeypatch, tmp_path):
     model = GoodBad(np.arange(9.0), np.arange(9) % 2)
     options = {"draws": 6, "tune": 2, "thin": 50, "kernel": "adjacent", "chains": 2, "rng": 1}
     whole = run_chains(model, **options)
-    monkeypatch.setattr("permdist.samplers.worker.MANY_STEPS", 7)
+    monkeypatch.setattr("permdist.samplers.orders.MANY_STEPS", 7)
     apart = run_chains(model, **options)
     assert np.array_equal(apart.orders, whole.orders)
     assert np.array_equal(apart.log_weight, whole.log_weight)
@@ -572,13 +508,13 @@ def test_a_draw_of_many_steps_in_parts_has_the_same_bits(monkeypatch, tmp_path):
 
 
 def test_a_draw_that_is_left_in_the_middle_does_not_count(monkeypatch, tmp_path):
-    from permdist.samplers.worker import Worker
+    from permdist.samplers.chain import Chain
 
     model = GoodBad(np.arange(9.0), np.arange(9) % 2)
     options = {"draws": 6, "tune": 0, "thin": 50, "kernel": "adjacent", "chains": 1, "rng": 1}
     whole = run_chains(model, **options)
-    monkeypatch.setattr("permdist.samplers.worker.MANY_STEPS", 7)
-    slice_of = Worker.slice
+    monkeypatch.setattr("permdist.samplers.orders.MANY_STEPS", 7)
+    slice_of = Chain.slice
 
     def interrupted(self, stopped=None):
         self._pace = 1
@@ -587,11 +523,11 @@ def test_a_draw_that_is_left_in_the_middle_does_not_count(monkeypatch, tmp_path)
             raise KeyboardInterrupt
         slice_of(self)
 
-    monkeypatch.setattr(Worker, "slice", interrupted)
-    monkeypatch.setattr("permdist.samplers.worker.SAVE_EVERY", -1.0)
+    monkeypatch.setattr(Chain, "slice", interrupted)
+    monkeypatch.setattr("permdist.samplers.chain.SAVE_EVERY", -1.0)
     with pytest.raises(KeyboardInterrupt):
         run_chains(model, **options, checkpoint=tmp_path / "run")
-    monkeypatch.setattr(Worker, "slice", slice_of)
+    monkeypatch.setattr(Chain, "slice", slice_of)
     resumed = run_chains(model, **options, checkpoint=tmp_path / "run")
     assert np.array_equal(resumed.orders, whole.orders)
 
