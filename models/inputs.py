@@ -156,7 +156,7 @@ def as_table(name: str, values: Any) -> Any:
     refused, and so are masked entries.
     """
     check_masks(name, values)
-    values = as_frame(name, dense(values))
+    values = as_frame(name, dense(name, values))
     check_no_texts(name, values)
     if hasattr(values, "dtypes") and hasattr(values, "columns"):
         return values

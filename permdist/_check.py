@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import sys
 from collections.abc import Iterable
@@ -42,7 +43,7 @@ def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
     """
     check_masks(name, values)
     try:
-        array = np.asarray(dense(values))
+        array = np.asarray(dense(name, values))
     except ValueError as error:
         if "inhomogeneous" not in str(error):
             raise
@@ -253,7 +254,7 @@ def choice(name: str, value: Any, options: Iterable[str]) -> str:
     raise ValueError(f"{name}: expected one of {shown}, got {given}{hint(value, options)}")
 
 
-def dense(values: Any) -> Any:
+def dense(name: str, values: Any) -> Any:
     """Return a scipy sparse matrix or array as a dense one; anything else as it is.
 
     A matrix of which a share s is not 0 takes about ``1 / (1.5 s)`` times its memory.
@@ -261,6 +262,8 @@ def dense(values: Any) -> Any:
     sparse = sys.modules.get("scipy.sparse")  # nothing is sparse before it was imported
     if sparse is None or not sparse.issparse(values):
         return values
+    shape = " x ".join(f"{size:,}" for size in values.shape)
+    check_size(f"{name}: as a dense array, {shape} numbers", 8.0 * math.prod(values.shape))
     return values.toarray(order="C")
 
 

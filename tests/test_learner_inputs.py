@@ -257,7 +257,7 @@ def test_sparse_matrices_are_made_dense_while_they_fit(queries):
         lambda: held_out.score(large, y, qid),
         lambda: held_out.rank(large, qid),
     ):
-        with pytest.raises(ValueError, match=r"X: as a dense array, 224 x 100,000,000 .*167 G"):
+        with pytest.raises(ValueError, match="X: as a dense array, 224 x 100,000,000 numbers"):
             call()
     with pytest.raises(ValueError, match="X: expected finite numbers, got nan at index"):
         Queries(sp.csr_array(with_entry(X, np.nan)), y, qid)
