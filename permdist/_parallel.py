@@ -118,7 +118,10 @@ def in_threads(work: Callable[[int, int], None], cost: FloatArray, n_jobs: int |
     cuts = np.searchsorted(total, np.linspace(0.0, total[-1], parts + 1))
     cuts[0], cuts[-1] = 0, len(cost)
     ranges = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
-    map_blocks(lambda part: work(*ranges[part]), len(ranges), n_jobs)
+    if len(ranges) == 1:
+        work(*ranges[0])
+    else:
+        map_blocks(lambda part: work(*ranges[part]), len(ranges), n_jobs)
 
 
 def run_interruptible(function: Callable[..., Result], *args: Any) -> Result:
