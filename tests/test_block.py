@@ -114,8 +114,8 @@ def test_pairs_of_a_longer_query():
 def test_a_run_continues_to_the_bit(tmp_path):
     model = GoodBad(np.linspace(-0.3, 0.3, 30), np.arange(30) % 3, tilt="ap", kappa=2.0)
     options = {"kernel": "block", "chains": 2, "rng": 3}
-    run_chains(model, 40, 5, checkpoint=tmp_path, **options)
-    resumed = run_chains(model, 300, 5, checkpoint=tmp_path, **options)
+    run_chains(model, 40, 5, checkpoint=tmp_path / "run", **options)
+    resumed = run_chains(model, 300, 5, checkpoint=tmp_path / "run", **options)
     whole = run_chains(model, 300, 5, **options)
     np.testing.assert_array_equal(resumed.orders, whole.orders)
     np.testing.assert_array_equal(resumed.log_weight, whole.log_weight)

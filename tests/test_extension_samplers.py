@@ -78,12 +78,12 @@ SLOW = (peek_footrule.py_func, restore_footrule.py_func, swap_footrule.py_func)
 
 def test_a_run_continues_from_its_checkpoint(tmp_path):
     options = {"kernel": "rotation+adjacent", "rng": 0, "chains": 2}
-    run_chains(Footrule(8, 0.2), 40, 10, checkpoint=tmp_path, **options)
-    resumed = run_chains(Footrule(8, 0.2), 90, 10, checkpoint=tmp_path, **options)
+    run_chains(Footrule(8, 0.2), 40, 10, checkpoint=tmp_path / "run", **options)
+    resumed = run_chains(Footrule(8, 0.2), 90, 10, checkpoint=tmp_path / "run", **options)
     whole = run_chains(Footrule(8, 0.2), 90, 10, **options)
     np.testing.assert_array_equal(resumed.orders, whole.orders)
     with pytest.raises(ValueError, match="it holds a run with distribution"):
-        run_chains(Footrule(8, 0.3), 90, 10, checkpoint=tmp_path, **options)
+        run_chains(Footrule(8, 0.3), 90, 10, checkpoint=tmp_path / "run", **options)
 
 
 def test_auto_tries_kernels_whose_costs_are_known():

@@ -466,6 +466,8 @@ def test_improper_requests(model, data, prior, options, message):
 def test_other_refusals():
     with pytest.raises(ValueError, match="Mallows does not keep its ballots; pass them"):
         sample(Mallows.fit([[0, 1, 2], [1, 0, 2]]), prior=Gamma(1.0, 1.0))
+    with pytest.raises(ValueError, match="GaussianScores does not keep what it was fitted to"):
+        sample(GaussianScores.fit([[0, 1, 2], [1, 0, 2]]), prior=1.0)
     clustered = Ballots.from_pairs([0, 1, 0], [1, 0, 1], clusters=[0, 0, 1])
     for model, prior in ((PlackettLuce, 1.0), (GaussianScores, 1.0), (Mallows, Gamma(1.0, 1.0))):
         with pytest.raises(ValueError, match="clusters: a posterior takes ballots as independent"):

@@ -312,14 +312,17 @@ def gaussian_problem(model: Any, data: Any, prior: Any, **options: Any) -> Gauss
     Parameters
     ----------
     model : type or GaussianScores
-        Of an object, the scale and the names are used.
+        Of an object, the scale is used.
     data, prior
         As in `GaussianPosterior`.
     **options
         As in `GaussianPosterior`.
     """
     if not isinstance(model, type):
+        if data is None:  # the posterior would be the prior
+            raise ValueError(
+                "data: GaussianScores does not keep what it was fitted to; pass the ballots, or "
+                "the class and n_items=... for draws from the prior"
+            )
         options.setdefault("scale", model.scale)
-        if data is None:
-            options.setdefault("names", model.names)
     return GaussianPosterior(data, prior, **options)
