@@ -82,7 +82,7 @@ def test_a_run_continues_from_its_checkpoint(tmp_path):
     resumed = run_chains(Footrule(8, 0.2), 90, 10, checkpoint=tmp_path / "run", **options)
     whole = run_chains(Footrule(8, 0.2), 90, 10, **options)
     np.testing.assert_array_equal(resumed.orders, whole.orders)
-    with pytest.raises(ValueError, match="it holds a run with distribution"):
+    with pytest.raises(ValueError, match="it holds a run with another distribution"):
         run_chains(Footrule(8, 0.3), 90, 10, checkpoint=tmp_path / "run", **options)
 
 
