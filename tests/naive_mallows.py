@@ -113,15 +113,6 @@ def chance_to_agree(model, buckets, rest):
     return float(np.log(np.exp(model.log_prob(orders[kept])).sum()))
 
 
-def agreeing_moments(model, values, buckets, rest):
-    """Return mean and variance of `values`, one per order, over the orders that agree."""
-    orders, kept = agreeing_orders(model.n_items, buckets, rest)
-    chances = np.exp(model.log_prob(orders))[kept]
-    chances /= chances.sum()
-    mean = float(chances @ values[kept])
-    return mean, float(chances @ (values[kept] - mean) ** 2)
-
-
 # ---- all distances of many orders at once -------------------------------------------------------
 
 

@@ -6,7 +6,6 @@ from scipy.special import gammaln
 
 from permdist import measures, strategies
 from permdist.distributions import GoodBad
-from permdist.sums.shape import Shape
 
 QUERY = strategies.labelled_queries(min_relevant=1, min_irrelevant=1, max_items=5, max_grade=1)
 GRADED = strategies.labelled_queries(min_relevant=1, min_irrelevant=1, max_items=5)
@@ -115,24 +114,3 @@ def test_the_mode_under_a_tilt():
             assert model.log_weight(model.mode()) == pytest.approx(
                 (listed.log_prob + listed.log_partition).max()
             )
-
-
-def test_it_says_what_it_is():
-    model = GoodBad([0.5, -0.2], [1, 0], space="interleavings", scale=2, tilt="ap", kappa=3)
-    assert repr(model) == (
-        "GoodBad([ 0.5, -0.2], [1, 0], space='interleavings', scale=2, tilt='ap', kappa=3)"
-    )
-    assert (model.scale, model.kappa, model.space, model.tilt) == (
-        2.0,
-        3.0,
-        "interleavings",
-        measures.AP(),
-    )
-
-
-def test_lattice_states():
-    shape = Shape((np.array([2, 0]), np.array([1])))
-    assert shape.n_states == 6
-    assert shape.counts.tolist() == [[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1]]
-    steps = shape.steps_of(measures.AP(), np.array([1, 0, 1]))
-    assert steps[:, 0] == pytest.approx([1 / 2, 1 / 2, 0, 1 / 4, 1 / 3, 0])

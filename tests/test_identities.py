@@ -5,7 +5,7 @@ import pytest
 from test_cli import permdist
 
 from permdist import identities, rankings
-from permdist.identities.catalogue import CATALOGUE, Identity, Result, Results, excess, relative
+from permdist.identities.catalogue import CATALOGUE, Identity, Result
 
 
 def test_the_whole_catalogue_holds():
@@ -45,20 +45,6 @@ def test_a_wrong_claim_fails():
     assert Result(real, 0, np.nan, offered=False).passed
 
 
-@pytest.mark.parametrize("name", ["sum-times-product", "two-sums-times-product", "sum-sum"])
-def test_the_identities_notice_a_difference(name, monkeypatch):
-    # A catalogue that cannot fail would be worth nothing: disturb one side and look.
-    from permdist.identities import figure_one
-
-    instance = {key: [[0.5, 1.5], [2.0, -1.0]] for key in "fgh"}
-    wanted = {"sum-sum": "fh", "sum-times-product": "fh", "two-sums-times-product": "fgh"}[name]
-    instance = {key: instance[key] for key in wanted}
-    assert CATALOGUE[name].check(**instance) < 1e-12
-    listed = figure_one._listed
-    monkeypatch.setattr(figure_one, "_listed", lambda n: listed(n)[:-1])
-    assert CATALOGUE[name].check(**instance) > 1e-3
-
-
 def test_the_lonesum_counts_are_the_poly_bernoulli_numbers():
     from permdist.identities.pair_model import lonesum_count
 
@@ -70,14 +56,6 @@ def test_the_lonesum_counts_are_the_poly_bernoulli_numbers():
 def test_unknown_names():
     with pytest.raises(ValueError, match="no identity 'sum-prodct'; did you mean 'sum-product'"):
         identities.check_all(["sum-prodct"])
-
-
-def test_residuals():
-    assert relative([1.0, np.inf], [1.0, np.inf]) == 0.0
-    assert relative([2.0], [4.0]) == 0.5
-    assert relative([0.1], [0.0]) == 0.1
-    assert excess([1.0, 5.0], [2.0, 4.0]) == 0.25
-    assert isinstance(Results([]), Results)
 
 
 def test_command_line():

@@ -1,5 +1,4 @@
 import ast
-import gc
 import os
 import resource
 import subprocess
@@ -7,14 +6,13 @@ import sys
 import textwrap
 from pathlib import Path
 
-import numba
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba.core import event
 
 import permdist
-from permdist._kernels import COMPILING, NOTICE, TOKEN, Compiling, kernel
+from permdist._kernels import NOTICE, SILENT, kernel
 from permdist.rankings.sorting import (
     ascending,
     count_below,
@@ -116,33 +114,20 @@ print(helpers.inner(1.0), len(helpers.inner.overloads))
 """
 
 
-def test_kernels_of_kernels_have_no_machine_code_until_python_calls_them(tmp_path):
+@pytest.mark.parametrize("order", ["after", "before"])
+def test_kernels_inside_kernels_are_called_from_python_too(tmp_path, order):
     """What is compiled inside a caller is another file than what Python calls; both work."""
     write(tmp_path, 2.0)
-
-    def call(order):
-        return subprocess.run(
-            [sys.executable, "-c", PARTS.format(folder=str(tmp_path)), order],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        ).stdout.split("\n")
-
-    def names(what):
-        return sorted(path.name for path in (tmp_path / "__pycache__").glob(what))
-
-    assert run(tmp_path) == (6.0, False)
-    assert len(names("helpers.inner*.part.*.nbc")) == 1
-    assert names("helpers.inner*.nbc") == names("helpers.inner*.part.*.nbc")
-    (path,) = (tmp_path / "__pycache__").glob("program.outer*.nbi")
-    path.unlink()  # the caller is built again, of the part that is on the disk
-    assert run(tmp_path) == (6.0, False)
-    for order in ("after", "before"):
-        value, own, _ = call(order)
-        assert value.startswith("6.0 ")
-        assert own == "2.0 1"
-    assert len(names("helpers.inner*.nbc")) == 2
+    for cached in (False, True):
+        assert run(tmp_path) == (6.0, cached)
+    found = subprocess.run(
+        [sys.executable, "-c", PARTS.format(folder=str(tmp_path)), order],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split("\n")
+    assert found[0].startswith("6.0 ")
+    assert found[1] == "2.0 1"
 
 
 def test_kernels_that_call_themselves():
@@ -202,32 +187,6 @@ def test_two_processes_that_save_different_signatures_do_not_mix_them_up(tmp_pat
     assert len(names) == 2
     assert call("load", "i8") == ["6.0", "1"]  # the index is that of the last one
     assert call("load", "f8")[0] == "6.0"
-
-
-def test_the_collector_rests_while_kernels_are_compiled(tmp_path, monkeypatch):
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    seen = []
-
-    @kernel
-    def double(x):
-        return 2.0 * x
-
-    class Look(event.Listener):
-        def on_start(self, event):
-            seen.append(gc.isenabled())
-
-        def on_end(self, event):
-            pass
-
-    before = COMPILING.seconds
-    with event.install_listener("numba:compile", Look()):
-        assert double(2.0) == 4.0
-    assert seen == [False]
-    assert gc.isenabled()
-    assert COMPILING.seconds > before
-    spent = COMPILING.seconds
-    assert double(3.0) == 6.0
-    assert COMPILING.seconds == spent
 
 
 def kernels_of(path):
@@ -339,24 +298,8 @@ def test_a_long_compilation_is_announced_once_in_a_terminal_and_never_in_a_pipe(
     assert piped.stderr == b""
 
 
-def test_one_of_all_workers_announces_it(tmp_path):
-    token = tmp_path / "token"
-    token.touch()
-    told = [in_a_terminal(NOTICED, **{TOKEN: str(token)}).splitlines() for _ in range(2)]
-    assert told == [[NOTICE], []]
-
-
-def test_what_workers_get_to_know(monkeypatch):
-    from permdist import _kernels
-
-    listener = Compiling()
-    assert not os.path.exists(listener.workers_environment()[TOKEN])  # nobody watches
-    monkeypatch.setattr(_kernels, "_somebody_watches", lambda: True)
-    path = listener.workers_environment()[TOKEN]
-    assert os.path.exists(path)
-    assert listener.workers_environment()[TOKEN] == path
-    listener._tell()
-    assert not os.path.exists(path)
+def test_workers_are_silent():
+    assert in_a_terminal(NOTICED, **{SILENT: "1"}) == ""
 
 
 @given(st.lists(st.integers(0, 9), max_size=40), st.integers(-1, 10))

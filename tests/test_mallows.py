@@ -81,28 +81,6 @@ def test_equal_parameters_make_it_the_plain_model(data):
     )
 
 
-@EVERY
-def test_seven_items_equal_listing_all_orders(distance):
-    orders, center = rankings.enumerate_orders(7), np.array([4, 1, 6, 0, 5, 3, 2])
-    values = naive_mallows.distances_of(distance, orders)  # of orders of places in the center
-    close = {"rel": 1e-11, "abs": 1e-13}
-    for theta in (0.05, 0.7):
-        model, weights = Mallows(center, theta, distance), np.exp(-theta * values)
-        total = weights.sum()
-        prob = weights / total
-        assert model.log_partition() == pytest.approx(np.log(total), **close)
-        assert model.log_prob(center[orders]) == pytest.approx(np.log(prob), **close)
-        mean = prob @ values
-        assert model.expected_distance() == pytest.approx(mean, **close)
-        assert model.distance_variance() == pytest.approx(prob @ (values - mean) ** 2, rel=1e-10)
-        assert model.entropy() == pytest.approx(-(prob @ np.log(prob)), **close)
-        marginals = np.stack([np.bincount(orders[:, r], prob, 7) for r in range(7)], axis=1)
-        assert model.rank_marginals()[center] == pytest.approx(marginals, **close)
-        ranks = np.argsort(orders, axis=1)
-        above = np.tensordot(prob, ranks[:, :, None] < ranks[:, None, :], axes=1)
-        assert model.pairwise()[np.ix_(center, center)] == pytest.approx(above, **close)
-
-
 # ---- closed forms against the programs over subsets, beyond what can be listed ------------------
 
 
@@ -265,27 +243,6 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_targets_know_what_a_swap_changes(name):
-    model = MODELS[name]
-    target = target_of(model)
-    assert target.is_compiled
-    peek, swap, restore = (function.py_func for function in target.functions)
-    if "ulam" in name:  # calls a compiled function
-        peek, restore = target.peek, target.restore
-    for order in rankings.enumerate_orders(4):
-        state = target.state_at(order)
-        restore(target.constants, state)
-        assert state.value[0] - target.normalizer == pytest.approx(model.log_prob(order))
-        for k in range(3):
-            ahead = peek(target.constants, state, k)
-            swap(target.constants, state, k, ahead)
-            anew = target.state_at(state.order)
-            restore(target.constants, anew)
-            assert anew.value[0] == pytest.approx(ahead, abs=1e-12)
-            assert (anew.integers == state.integers).all()
-
-
-@pytest.mark.parametrize("name", ["stages", "cycles", "ulam", "footrule"])
 def test_chains_leave_the_distribution_as_it_is(name):
     orders = rankings.enumerate_orders(4)
     chances = np.exp(MODELS[name].log_prob(orders))

@@ -4,17 +4,14 @@ import inspect
 import json
 import re
 
-import numpy as np
 import pytest
 from marks import UNFINISHED_FITS
 from sklearn.base import clone
 
 from permdist import data
 from permdist.models import (
-    L3,
     MLE,
     SVMNDCG,
-    ExpectedGain,
     Ranker,
     SoftRank,
     all_learners,
@@ -42,12 +39,6 @@ def test_every_parameter_and_attribute_is_documented(kind):
     attributes = set(re.findall(r"^(\w+)(?=(?:, \w+)* :)", named["Attributes"], re.MULTILINE))
     assert set(kind.fitted) <= attributes
     assert kind.parameter_names() == sorted(listed)
-
-
-def test_no_learner_takes_what_it_does_not_use():
-    assert not {"kappa", "orders", "sample_size", "skew"} & set(MLE.parameter_names())
-    assert "kappa" not in ExpectedGain.parameter_names()
-    assert {"kappa"} <= set(L3.parameter_names())
 
 
 def test_defaults_can_be_replaced_by_plain_values():
@@ -106,26 +97,3 @@ def test_parameters_that_there_are_not_are_refused():
         MLE(normalise=True)
     with pytest.raises(ValueError, match="Invalid parameter 'normalise'"):
         MLE().set_params(normalise="rank")
-
-
-def test_features_are_not_copied_and_queries_are_built_once(queries, monkeypatch):
-    useful = queries.where([len(np.unique(query.y > 0)) > 1 for query in queries])
-    X, built = np.array(useful.X), []
-    made = data.Queries.__init__
-
-    def counted(self, *args, **options):
-        built.append(1)
-        made(self, *args, **options)
-
-    class Probe(Ranker):
-        """Keeps the features that it is given."""
-
-        def _learn(self, features, batch, watch, start):
-            self.kept, self.coef_ = features, features.T @ batch.labels.astype(float)
-
-    monkeypatch.setattr(data.Queries, "__init__", counted)
-    probe = Probe().fit(X, useful.y, useful.qid)
-    assert np.shares_memory(probe.kept, X)
-    assert len(built) == 1
-    assert np.shares_memory(Probe().fit(useful).kept, useful.X)
-    assert len(built) == 1

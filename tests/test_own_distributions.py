@@ -19,7 +19,6 @@ from permdist import (
     plots,
     rankings,
 )
-from permdist._kernels import kernel
 from permdist.distributions import Estimate, EstimatedOrder, Estimates, NotExactError
 from permdist.distributions.drawn import ask
 from permdist.samplers import run_chains
@@ -150,18 +149,6 @@ def test_chains_of_functions():
     alone = Distribution.from_functions(6, sample=lambda rng: rng.permutation(6))
     with pytest.raises(NotExactError, match="made from draws alone; call its sample"):
         run_chains(alone, draws=10, kernel="adjacent")
-
-
-def test_a_compiled_function_of_one_order_stays_compiled():
-    @kernel
-    def compiled(order):
-        return -0.5 * order[0]
-
-    model = Distribution.from_functions(4, compiled, normalized=False)
-    single, fast = model.single_log_weight()
-    assert fast
-    assert single is compiled
-    assert not Distribution.from_functions(4, one_weight).single_log_weight()[1]
 
 
 # ---- draws -------------------------------------------------------------------------------------
