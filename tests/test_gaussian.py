@@ -69,7 +69,7 @@ def test_marginals_are_doubly_stochastic(n):
         assert marginals.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(
     query=strategies.labelled_queries(min_relevant=1, min_irrelevant=1, max_items=5), data=st.data()
 )

@@ -1,7 +1,7 @@
 import naive
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from scipy.special import gammaln
 
 from permdist import measures, strategies
@@ -11,6 +11,7 @@ QUERY = strategies.labelled_queries(min_relevant=1, min_irrelevant=1, max_items=
 GRADED = strategies.labelled_queries(min_relevant=1, min_irrelevant=1, max_items=5)
 
 
+@settings(max_examples=20)
 @given(model=strategies.good_bads(max_items=5, wide=True))
 def test_gradients_for_scores_of_every_magnitude(model):
     # A difference quotient has no digits here; expectations of pairs have.
@@ -25,6 +26,7 @@ def test_gradients_for_scores_of_every_magnitude(model):
 
 
 @pytest.mark.parametrize("space", ["interleavings", "orders"])
+@settings(max_examples=20)
 @given(query=strategies.labelled_queries(min_relevant=1, min_irrelevant=1, max_items=5, ties=False))
 def test_gradients(space, query):
     # Scores well apart: where two of one class cross, the interleavings have a kink.

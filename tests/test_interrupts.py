@@ -120,11 +120,11 @@ def test_an_interrupt_that_python_discards_comes_again(number):
 
     def collect_and_wait():
         gc.collect()
-        time.sleep(10.0)
+        time.sleep(1.0)
 
     def delete_and_wait():
         Last()
-        time.sleep(10.0)
+        time.sleep(1.0)
 
     before = signal.signal(number, signal.default_int_handler)
     gc.callbacks.append(callback)

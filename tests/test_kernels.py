@@ -298,7 +298,7 @@ def test_a_long_compilation_is_announced_once_in_a_terminal_and_never_in_a_pipe(
     assert piped.stderr == b""
 
 
-def test_workers_are_silent():
+def test_workers_announce_nothing():
     assert in_a_terminal(NOTICED, **{SILENT: "1"}) == ""
 
 

@@ -303,14 +303,10 @@ def test_odd_bytes(tmp_path):
     for bad in ("123456789012345677 qid:1 1:1\n", "9007199254740994 qid:1 1:1\n"):
         with pytest.raises(ValueError, match="line 1: expected a label"):
             load_letor(write(tmp_path, bad))
-    with pytest.raises(ValueError, match="value is not a number"):
-        load_letor(write(tmp_path, "1 qid:1 1:ice\n"))
     with pytest.raises(ValueError, match="n_features: expected at least 1"):
         load_letor(write(tmp_path, GOOD), n_features=-1)
     with pytest.raises(ValueError, match="expected one score per line, the file has none"):
         load_scores(write(tmp_path, "\n\n"))
-    with pytest.raises(ValueError, match="expected a finite number, got '1_0'"):
-        load_scores(write(tmp_path, "1_0\n"))
 
 
 @pytest.mark.parametrize("bad", ["a b", "a#b", "", "a\nb"])

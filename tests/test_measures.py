@@ -322,16 +322,12 @@ def test_parse(text, measure):
     ("make", "error", "message"),
     [
         (lambda: measures.parse("ndgc@10"), ValueError, "did you mean 'ndcg'?"),
-        (lambda: measures.parse("recal@10"), ValueError, "unknown name 'recal'"),
-        (lambda: measures.parse("ndcg@"), ValueError, "cannot read 'ndcg@'"),
         (lambda: measures.parse("auc@10"), ValueError, "'auc' takes no cut-off"),
         (lambda: measures.parse("p"), ValueError, "needs a cut-off, as in 'p@10'"),
         (lambda: measures.parse("ndcg@0"), ValueError, "k: expected at least 1, got 0"),
         (lambda: measures.parse("ndcg[gian=exp2]"), ValueError, "cannot read option 'gian=exp2'"),
         (lambda: measures.parse("ndcg[gain=exp]"), ValueError, "gain: expected one of exp2"),
         (lambda: measures.parse("letor5:map"), ValueError, "preset: expected one of letor3"),
-        (lambda: measures.parse("ndcg@10[k=5]"), ValueError, "cannot read option 'k=5'"),
-        (lambda: measures.parse("err[max_grade=x]"), ValueError, "must be a whole number"),
         (lambda: measures.parse("rbp[p=x]"), ValueError, "p of 'rbp[p=x]' must be a number"),
         (lambda: RBP(1.0), ValueError, "p: expected a number between 0 and 1, got 1.0"),
         (lambda: RPrecision(0.0), ValueError, "multiple: expected more than 0"),
@@ -341,13 +337,8 @@ def test_parse(text, measure):
         (lambda: measures.parse("p@99999999999999999999"), ValueError, "k: expected at most"),
         (lambda: AP().ideal([[1, 0]]), ValueError, "labels: expected 1 dimension"),
         (lambda: measures.parse(10), TypeError, "expected a Measure or a name, got int"),
-        (lambda: NDCG(1.5), TypeError, "k: expected a whole number, got 1.5"),
-        (lambda: NDCG(discount="log"), ValueError, "did you mean 'log2'?"),
         (lambda: NDCG(short="no"), ValueError, "short: expected one of pad, zero"),
-        (lambda: Precision(3, short="no"), ValueError, "short: expected one of pad, zero"),
         (lambda: AP(empty="nan"), ValueError, "empty: expected one of zero, one, skip"),
-        (lambda: AP(ties="random"), ValueError, "ties: expected one of index, average"),
-        (lambda: ERR(max_grade=0), ValueError, "max_grade: expected at least 1"),
         (lambda: ERR()([0, 1], [5, 0]), ValueError, "grades up to max_grade=4, got 5"),
         (lambda: NDCG()([0, 1], [2000, 0]), ValueError, "use gain='linear'"),
         (lambda: AP()([0, 0], [1, 0]), ValueError, "orders: expected each item once"),
@@ -357,8 +348,6 @@ def test_parse(text, measure):
             "labels: expected a shape that broadcasts to (2,), got (3,)",
         ),
         (lambda: AP()([0, 1], [1, -1]), ValueError, "non-negative integers, got -1 at index 1"),
-        (lambda: AP()([0, 1], [1, 0.5]), ValueError, "non-negative integers, got 0.5 at index 1"),
-        (lambda: AP()([0, 1], [1, np.nan]), ValueError, "non-negative integers, got nan"),
         (lambda: AP()([0, 1], ["a", "b"]), TypeError, "labels: expected numbers"),
         (lambda: AP().from_scores([0, np.nan], [1, 0]), ValueError, "scores: expected finite"),
         (lambda: AP().from_scores([], []), ValueError, "scores: expected at least one item"),
@@ -397,14 +386,6 @@ def test_a_users_measure_joins_by_being_defined():
         assert measures.parse("firsttwo") == FirstTwo()
         assert FirstTwo()([0, 1], [1, 0]) == 0.5
 
-        @dataclass(frozen=True, repr=False)
-        class Binary2(NDCG):
-            aliases = ("binary2",)
-
-        assert measures.parse("binary2@3") == Binary2(3)
-        Binary2.aliases = ()
-        with pytest.raises(ValueError, match="unknown name 'binary2'"):
-            measures.parse("binary2@3")
     finally:
         FirstTwo.aliases = ()
 

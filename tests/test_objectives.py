@@ -89,12 +89,8 @@ def test_bad_input_is_refused():
         objectives.ListNet()([np.nan, 1.0], [0, 1])
     with pytest.raises(ValueError, match=r"objective: unknown name 'listnett'.*'listnet'"):
         objectives.parse_objective("listnett")
-    with pytest.raises(ValueError, match=r"objective: 'listnet\[z=1\]': unknown option 'z'"):
-        objectives.parse_objective("listnet[z=1]")
     with pytest.raises(ValueError, match="objective: cannot read"):
         objectives.parse_objective("listnet[k")
-    with pytest.raises(ValueError, match="cannot read option 'k'"):
-        objectives.parse_objective("listnet[k]")
     with pytest.raises(TypeError, match="objective: expected a name or an object"):
         objectives.parse_objective(3)
     with pytest.raises(ValueError, match="'tau' can be negative"):
@@ -103,32 +99,20 @@ def test_bad_input_is_refused():
 
 WRONG = {
     "lambda-loss[mesure=ndcg@10]": r"unknown option 'mesure', .*did you mean 'measure'",
-    "cosine[k=3]": "unknown option 'k', expected one of none",
     "lambdarank": "there is no 'lambdarank' here; did you mean 'lambda-loss'",
     "mle": "did you mean 'likelihood'",
     "listnet[k=x]": "k: expected a whole number, got 'x'",
     "listnet[k=0]": "k: expected at least 1, got 0",
-    "listnet[temperature=0]": "temperature: expected a positive number",
     "listnet[target=soft]": "target: expected one of softmax, label, gain",
     "listmle[ties=none]": "ties: expected one of together, random, index",
-    "listmle[random_state=-1]": "random_state: expected at least 0",
-    "luce[k=0]": "k: expected at least 1",
     "likelihood[scale=1]": "scale: expected True or False",
     "likelihood[measure=ndgc]": "ndgc",
     "likelihood[space=pears]": "space: unknown name 'pears'.*did you mean 'pairs'",
     "convex-loss[kappa=-1]": "kappa: expected a number from 0",
-    "likelihood-and-loss[kappa=x]": "kappa: expected a number from 0",
-    "likelihood-and-loss[kappa_units=pear]": "kappa_units: expected one of",
-    "expected-loss[distribution=normal]": "distribution: expected one of good-bad",
     "expected-gain[distribution=gausian]": "did you mean 'gaussian'",
     "boltzmann[mix=2]": "mix: expected a number from 0 to 1",
-    "boltzmann[sample_size=1]": "sample_size: expected at least 2",
-    "smooth[alpha=0]": "alpha: expected a positive number",
     "smooth[sigmoid=step]": "sigmoid: expected one of",
-    "noisy[noise=0]": "noise: expected a positive number",
     "noisy[method=exakt]": "did you mean 'exact'",
-    "pair-hinge[squared=2]": "squared: expected True or False",
-    "ranking-hinge[grades=all]": "grades: expected one of",
     "lambda-loss[draws=-1]": "draws: expected at least 0",
 }
 

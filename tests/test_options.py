@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 
+import numpy as np
 import pytest
 from marks import UNFINISHED_FITS
 from sklearn.base import clone
@@ -97,3 +98,14 @@ def test_parameters_that_there_are_not_are_refused():
         MLE(normalise=True)
     with pytest.raises(ValueError, match="Invalid parameter 'normalise'"):
         MLE().set_params(normalise="rank")
+
+
+def test_coefficients_that_are_no_numbers_are_refused(queries):
+    class Broken(Ranker):
+        def _learn(self, features, batch, watch, start):
+            self.coef_ = np.full(features.shape[1], np.nan)
+
+    learner = Broken()
+    with pytest.raises(ValueError, match="fit: coef_: expected finite numbers"):
+        learner.fit(queries)
+    assert not hasattr(learner, "coef_")
