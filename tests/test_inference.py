@@ -560,16 +560,9 @@ def test_a_fit_answers_by_name():
     fit = PlackettLuce.fit_pairs(
         ["ann", "ann", "bo", "bo", "cy"], ["bo", "cy", "cy", "ann", "ann"]
     ).fit_result
-    table = fit.leaderboard().to_frame()
-    assert table["name"].tolist() == [fit.names[i] for i in np.argsort(-fit.scores)]
-    difference = fit.compare("ann", "cy")
-    assert difference.estimate == pytest.approx(fit.scores[0] - fit.scores[2])
-    assert fit.prob_above("ann", "cy") == pytest.approx(stats.norm.cdf(difference.z))
+    assert fit.prob_above("ann", "cy") == pytest.approx(stats.norm.cdf(fit.compare("ann", "cy").z))
     assert fit.prob_best().sum() == pytest.approx(1.0)
-    assert fit.rank_sets().tolist() == [[1, 3]] * 3
     assert "ann" in str(fit)
-    assert "<table" in fit._repr_html_()
-    assert repr(fit).startswith("Fit(3 items, log-likelihood -3.")
     with pytest.raises(ValueError, match="unknown name 'dy'"):
         fit.compare("ann", "dy")
     with pytest.raises(TypeError, match="expected a number or a name"):

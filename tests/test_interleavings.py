@@ -62,13 +62,6 @@ def test_large_lattices_neither_overflow_nor_underflow(p, m, spread):
         np.testing.assert_allclose(fast, slow, rtol=1e-9, atol=1e-9)
 
 
-def test_counts_all_interleavings_when_scores_are_equal():
-    labels = np.repeat([1, 0], [600, 900])
-    model = GoodBad(np.zeros(1500), labels, space="interleavings")
-    expected = gammaln(1501) - gammaln(601) - gammaln(901)
-    assert model.log_partition() == pytest.approx(expected, rel=1e-13)
-
-
 def test_exponential_is_right_to_the_last_digit():
     x = -np.geomspace(1e-18, 707.9, 20_000)
     computed = np.array([exp_down(value) for value in x])

@@ -199,12 +199,19 @@ def kernels_of(path):
 
 
 def slow_to_compile(function):
-    """Find what takes a second to compile: numba's sorts, and arrays assigned to slices or rows."""
+    """Find what takes a second to compile: numba's sorts, and arrays assigned to slices."""
     for node in ast.walk(function):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr in ("sort", "argsort", "lexsort"):
                 yield node
         elif isinstance(node, ast.Assign):
+            parts = [part for one in node.targets for part in getattr(one, "elts", [one])]
+            subscripts = [one for one in parts if isinstance(one, ast.Subscript)]
+            if isinstance(node.value, ast.Subscript):  # a row of a table is a slice, too
+                subscripts += [node.value] * bool(subscripts)
+            indices = [
+                part for one in subscripts for part in getattr(one.slice, "elts", [one.slice])
+            ]
             constant = ast.unparse(node.value).lstrip("-") in (
                 "0",
                 "1",
@@ -213,16 +220,8 @@ def slow_to_compile(function):
                 "np.inf",
                 "False",
             )
-            parts = [part for one in node.targets for part in getattr(one, "elts", [one])]
-            subscripts = [one.slice for one in parts if isinstance(one, ast.Subscript)]
-            indices = [part for one in subscripts for part in getattr(one, "elts", [one])]
-            rows = bool(subscripts) and _is_slice(node.value)  # a row of a table is a slice, too
-            if (rows or any(isinstance(part, ast.Slice) for part in indices)) and not constant:
+            if any(isinstance(part, ast.Slice) for part in indices) and not constant:
                 yield node
-
-
-def _is_slice(node):
-    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
 
 
 def test_kernels_do_without_what_is_slow_to_compile():

@@ -263,14 +263,8 @@ def test_many_documents_without_query_ids_are_refused():
         with pytest.raises(ValueError, match=r"qid: .* none for 1,001 documents.*numpy.zeros"):
             call()
     assert learner.predict(X).shape == (1001,)  # no query is asked for
-    for call in (
-        lambda: MLE(max_iter=2).fit(X[:1000], y[:1000]),
-        lambda: Queries(X[:1000], y[:1000]),
-        lambda: learner.rank(X[:1000]),
-        lambda: evaluate(y[:1000], y[:1000]),
-        lambda: Queries(X, y, one),
-    ):
-        call()
+    assert len(Queries(X[:1000], y[:1000])) == 1
+    assert learner.rank(X[:1000]).shape == (1000,)
 
 
 # ---- names of features -------------------------------------------------------------------------

@@ -365,13 +365,6 @@ def test_a_companion_by_name_and_what_can_be_wrong_with_it(tmp_path):
         (tmp_path / f"file.txt.{kind}").write_text("3\n")
     with pytest.raises(ValueError, match=r"expected one companion .* got file.txt.query, file.txt"):
         load_letor(path)
-    (tmp_path / "file.txt.group").unlink()
-    write(tmp_path, LINES.replace("1 2:4", "1 qid:2 2:4"))
-    with pytest.raises(ValueError, match="line 3: qid:ID after the label, which the first line"):
-        load_letor(path)
-    write(tmp_path, SAME.replace("1 qid:2 2:4", "1 2:4"))
-    with pytest.raises(ValueError, match="line 3: expected qid:ID after the label"):
-        load_letor(path)
 
 
 def test_features_that_count_from_0(tmp_path):

@@ -277,18 +277,12 @@ def test_fitted_mixtures_are_pickled(fitted):
     ("options", "error", "message"),
     [
         ({"k": 0}, ValueError, "k: expected at least 1"),
-        ({"k": []}, ValueError, "k: expected at least one number"),
         ({"k": 2, "family": "malows"}, ValueError, "did you mean 'mallows'"),
-        ({"k": 2, "family": 3}, TypeError, "family: expected a name, a class or a function"),
         ({"k": 2, "family": int}, TypeError, "class with a method fit, got int"),
         ({"k": 2, "family": lambda b, w: 3}, TypeError, "return a Distribution, got int"),
         ({"k": 2, "prior": -1.0}, ValueError, "prior: expected a non-negative number"),
-        ({"k": 2, "n_init": 0}, ValueError, "n_init: expected at least 1"),
-        ({"k": 2, "n_jobs": 0}, ValueError, "n_jobs: expected at least 1"),
-        ({"k": 2, "tol": -1.0}, ValueError, "tol: expected a non-negative"),
         ({"k": 2, "criterion": "aic"}, ValueError, "criterion: expected one of"),
         ({"k": [1], "criterion": "cv", "folds": 9}, ValueError, "folds: expected at most 3"),
-        ({"k": 2, "family": "mallows", "distance": "x"}, ValueError, "distance: expected one of"),
         ({"k": 2, "ballots": [[0, {1, 2}]]}, ValueError, "expected none with ties"),
         (
             {"k": 2, "family": "mallows", "distance": "ulam", "ballots": [TopK([0], 9)]},

@@ -218,14 +218,9 @@ def test_a_learner_from_outside(queries, tmp_path):
     assert again.extra_ == learner.extra_
     assert again.power == [1, "two"]
     stored = json.loads((tmp_path / "x.json").read_text())
-    for key, value, message in (
-        ("coef_", [1.0], r"coef_: expected shape 3, got \(1,\)"),
-        ("n_features_in_", 5, r"coef_: expected shape 5, got \(3,\)"),
-        ("extra_", {"table": [math.inf]}, r"extra_\['table'\]: expected finite numbers"),
-    ):
-        edited = {**stored, "state": {**stored["state"], key: value}}
-        with pytest.raises(ValueError, match=message):
-            from_dict(edited, kind=Own)
+    stored["state"]["extra_"] = {"table": [math.inf]}
+    with pytest.raises(ValueError, match=r"extra_\['table'\]: expected finite numbers"):
+        from_dict(stored, kind=Own)
     with pytest.raises(TypeError, match="kind: expected a class of learners, got"):
         load(tmp_path / "x.json", int)
 

@@ -1,7 +1,6 @@
 """Declared parameters: constructors, docstrings, and learners from outside."""
 
 import inspect
-import json
 import re
 
 import numpy as np
@@ -84,11 +83,6 @@ def test_a_learner_of_ones_own(queries, tmp_path):
     with pytest.raises(ValueError, match=r"power: expected a number from 0 to 4, got 9\.0"):
         Shifted(power=9.0).fit(queries)
     assert "Of the shift." in Shifted.__doc__
-    stored = json.loads((tmp_path / "x.json").read_text())
-    stored["state"]["shift_"] = "a"
-    (tmp_path / "x.json").write_text(json.dumps(stored))
-    with pytest.raises(ValueError, match="shift_: expected numbers"):
-        load(tmp_path / "x.json", Shifted)
 
 
 def test_parameters_that_there_are_not_are_refused():
