@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from test_cli import permdist
 
-from permdist import identities, rankings
+from permdist import identities
 from permdist.identities.catalogue import CATALOGUE, Identity, Result
 
 
@@ -43,14 +43,6 @@ def test_a_wrong_claim_fails():
     assert not Result(real, 0, 0.0).passed
     assert not Result(real, 1, np.nan).passed
     assert Result(real, 0, np.nan, offered=False).passed
-
-
-def test_the_lonesum_counts_are_the_poly_bernoulli_numbers():
-    from permdist.identities.pair_model import lonesum_count
-
-    assert lonesum_count(2, 2) == lonesum_count(3, 2) == lonesum_count(3, 3) == 0.0
-    ranks = rankings.order_to_ranks(rankings.enumerate_orders(6))
-    assert len({(row[:3, None] < row[None, 3:]).tobytes() for row in ranks}) == 230
 
 
 def test_unknown_names():
