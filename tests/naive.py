@@ -686,20 +686,6 @@ def list_mle(scores, labels):
     )
 
 
-def quasi_knn_order(values, centers):
-    """Rank values by equations (6) to (8), pair by pair: each value's number of beaten ones."""
-    k = len(centers)
-    interval = [min(range(k), key=lambda c: abs(v - centers[c])) for v in values]
-
-    def better(i, j):
-        if interval[i] != interval[j]:
-            return interval[i] > interval[j]
-        upper = max(interval[i], 1)
-        return (values[i] - values[j]) * (centers[upper] - centers[upper - 1]) > 0
-
-    return [sum(better(i, j) for j in range(len(values))) for i in range(len(values))]
-
-
 def diff_rank(h, labels, qid, sizes, prec, rounds):
     """DiffRank pair by pair: the weights, the normalizers and the errors of the first rounds."""
     place = {}

@@ -3,6 +3,7 @@
 import functools
 import itertools
 
+import naive
 import numpy as np
 
 
@@ -29,50 +30,8 @@ def cayley_stages(order, center):
     return result
 
 
-def longest_increasing(values):
-    """Try all subsequences, the longest first."""
-    for length in range(len(values), 0, -1):
-        for some in itertools.combinations(values, length):
-            if list(some) == sorted(some):
-                return length
-    return 0
-
-
 def distance(kind, order, center):
-    places = relative(order, center)
-    moves = [abs(place - k) for k, place in enumerate(places)]
-    if kind == "kendall":
-        return sum(kendall_stages(order, center))
-    if kind == "cayley":
-        return sum(cayley_stages(order, center))
-    if kind == "hamming":
-        return sum(move > 0 for move in moves)
-    if kind == "footrule":
-        return sum(moves)
-    if kind == "spearman":
-        return sum(move**2 for move in moves)
-    return len(places) - longest_increasing(places)
-
-
-class Distances:
-    """The distances of all orders, with their probabilities under Mallows' model."""
-
-    def __init__(self, kind, center, theta):
-        self.orders = np.array(list(itertools.permutations(range(len(center)))))
-        self.values = np.array([distance(kind, order, center) for order in self.orders.tolist()])
-        weights = np.exp(-theta * self.values)
-        self.prob = weights / weights.sum()
-
-    @property
-    def mean(self):
-        return float(self.prob @ self.values)
-
-    @property
-    def variance(self):
-        return float(self.prob @ (self.values - self.mean) ** 2)
-
-    def distribution(self):
-        return np.bincount(self.values, weights=self.prob)
+    return getattr(naive, kind)(order, list(center))
 
 
 # ---- ballots that say less than a full ranking --------------------------------------------------
@@ -111,40 +70,6 @@ def chance_to_agree(model, buckets, rest):
     """Return the log-probability that a draw agrees with a ballot, by listing all orders."""
     orders, kept = agreeing_orders(model.n_items, buckets, rest)
     return float(np.log(np.exp(model.log_prob(orders[kept])).sum()))
-
-
-def agreeing_moments(model, values, buckets, rest):
-    """Return mean and variance of `values`, one per order, over the orders that agree."""
-    orders, kept = agreeing_orders(model.n_items, buckets, rest)
-    chances = np.exp(model.log_prob(orders))[kept]
-    chances /= chances.sum()
-    mean = float(chances @ values[kept])
-    return mean, float(chances @ (values[kept] - mean) ** 2)
-
-
-# ---- all distances of many orders at once -------------------------------------------------------
-
-
-def distances_of(kind, orders):
-    """Return the distance of each order from 0, 1, ..., by definition; orders (rankings, n)."""
-    n = orders.shape[1]
-    moves = orders - np.arange(n)
-    if kind in ("footrule", "spearman", "hamming"):
-        cost = {"footrule": np.abs, "spearman": np.square, "hamming": lambda x: x != 0}[kind]
-        return cost(moves).sum(axis=1)
-    if kind == "kendall":
-        return sum((orders[:, :k] > orders[:, k : k + 1]).sum(axis=1) for k in range(1, n))
-    if kind == "cayley":
-        least, at = np.tile(np.arange(n), (len(orders), 1)), orders
-        for _ in range(n):
-            least = np.minimum(least, at)
-            at = np.take_along_axis(orders, at, axis=1)
-        return n - (least == np.arange(n)).sum(axis=1)
-    longest = np.ones_like(orders)  # increasing subsequence that ends here
-    for k in range(1, n):
-        before = np.where(orders[:, :k] < orders[:, k : k + 1], longest[:, :k], 0)
-        longest[:, k] = before.max(axis=1) + 1
-    return n - longest.max(axis=1)
 
 
 def footrule_counts(n):

@@ -1,17 +1,17 @@
 import naive
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from scipy.special import gammaln
 
 from permdist import measures, strategies
 from permdist.distributions import GoodBad
-from permdist.sums.shape import Shape
 
 QUERY = strategies.labelled_queries(min_relevant=1, min_irrelevant=1, max_items=5, max_grade=1)
 GRADED = strategies.labelled_queries(min_relevant=1, min_irrelevant=1, max_items=5)
 
 
+@settings(max_examples=20)
 @given(model=strategies.good_bads(max_items=5, wide=True))
 def test_gradients_for_scores_of_every_magnitude(model):
     # A difference quotient has no digits here; expectations of pairs have.
@@ -26,6 +26,7 @@ def test_gradients_for_scores_of_every_magnitude(model):
 
 
 @pytest.mark.parametrize("space", ["interleavings", "orders"])
+@settings(max_examples=20)
 @given(query=strategies.labelled_queries(min_relevant=1, min_irrelevant=1, max_items=5, ties=False))
 def test_gradients(space, query):
     # Scores well apart: where two of one class cross, the interleavings have a kink.
@@ -115,24 +116,3 @@ def test_the_mode_under_a_tilt():
             assert model.log_weight(model.mode()) == pytest.approx(
                 (listed.log_prob + listed.log_partition).max()
             )
-
-
-def test_it_says_what_it_is():
-    model = GoodBad([0.5, -0.2], [1, 0], space="interleavings", scale=2, tilt="ap", kappa=3)
-    assert repr(model) == (
-        "GoodBad([ 0.5, -0.2], [1, 0], space='interleavings', scale=2, tilt='ap', kappa=3)"
-    )
-    assert (model.scale, model.kappa, model.space, model.tilt) == (
-        2.0,
-        3.0,
-        "interleavings",
-        measures.AP(),
-    )
-
-
-def test_lattice_states():
-    shape = Shape((np.array([2, 0]), np.array([1])))
-    assert shape.n_states == 6
-    assert shape.counts.tolist() == [[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1]]
-    steps = shape.steps_of(measures.AP(), np.array([1, 0, 1]))
-    assert steps[:, 0] == pytest.approx([1 / 2, 1 / 2, 0, 1 / 4, 1 / 3, 0])

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from test_cli import permdist
 
-from permdist import identities, rankings
-from permdist.identities.catalogue import CATALOGUE, Identity, Result, Results, excess, relative
+from permdist import identities
+from permdist.identities.catalogue import CATALOGUE, Identity, Result
 
 
 def test_the_whole_catalogue_holds():
-    results = identities.check_all(max_examples=15)
+    results = identities.check_all(max_examples=6)
     assert len(results) == len(CATALOGUE) >= 20
     for result in results:
         assert result.passed, f"{result.identity.name}: {result.worst}"
@@ -45,39 +45,9 @@ def test_a_wrong_claim_fails():
     assert Result(real, 0, np.nan, offered=False).passed
 
 
-@pytest.mark.parametrize("name", ["sum-times-product", "two-sums-times-product", "sum-sum"])
-def test_the_identities_notice_a_difference(name, monkeypatch):
-    # A catalogue that cannot fail would be worth nothing: disturb one side and look.
-    from permdist.identities import figure_one
-
-    instance = {key: [[0.5, 1.5], [2.0, -1.0]] for key in "fgh"}
-    wanted = {"sum-sum": "fh", "sum-times-product": "fh", "two-sums-times-product": "fgh"}[name]
-    instance = {key: instance[key] for key in wanted}
-    assert CATALOGUE[name].check(**instance) < 1e-12
-    listed = figure_one._listed
-    monkeypatch.setattr(figure_one, "_listed", lambda n: listed(n)[:-1])
-    assert CATALOGUE[name].check(**instance) > 1e-3
-
-
-def test_the_lonesum_counts_are_the_poly_bernoulli_numbers():
-    from permdist.identities.pair_model import lonesum_count
-
-    assert lonesum_count(2, 2) == lonesum_count(3, 2) == lonesum_count(3, 3) == 0.0
-    ranks = rankings.order_to_ranks(rankings.enumerate_orders(6))
-    assert len({(row[:3, None] < row[None, 3:]).tobytes() for row in ranks}) == 230
-
-
 def test_unknown_names():
     with pytest.raises(ValueError, match="no identity 'sum-prodct'; did you mean 'sum-product'"):
         identities.check_all(["sum-prodct"])
-
-
-def test_residuals():
-    assert relative([1.0, np.inf], [1.0, np.inf]) == 0.0
-    assert relative([2.0], [4.0]) == 0.5
-    assert relative([0.1], [0.0]) == 0.1
-    assert excess([1.0, 5.0], [2.0, 4.0]) == 0.25
-    assert isinstance(Results([]), Results)
 
 
 def test_command_line():

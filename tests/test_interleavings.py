@@ -10,7 +10,6 @@ from scipy.special import gammaln
 
 from permdist import GoodBad
 from permdist.measures import parse
-from permdist.sums import levels, two_classes
 from permdist.sums.exponential import exp_down
 
 MEASURES = ("auc", "ap", "ndcg", "ndcg@3", "p@2", "rr", "wta", "err", "tau")
@@ -63,48 +62,12 @@ def test_large_lattices_neither_overflow_nor_underflow(p, m, spread):
         np.testing.assert_allclose(fast, slow, rtol=1e-9, atol=1e-9)
 
 
-def test_counts_all_interleavings_when_scores_are_equal():
-    labels = np.repeat([1, 0], [600, 900])
-    model = GoodBad(np.zeros(1500), labels, space="interleavings")
-    expected = gammaln(1501) - gammaln(601) - gammaln(901)
-    assert model.log_partition() == pytest.approx(expected, rel=1e-13)
-
-
 def test_exponential_is_right_to_the_last_digit():
     x = -np.geomspace(1e-18, 707.9, 20_000)
     computed = np.array([exp_down(value) for value in x])
     np.testing.assert_allclose(computed, np.exp(x), rtol=5e-16)
     assert exp_down(0.0) == 1.0
     assert exp_down(-709.0) == exp_down(-1e300) == 0.0
-
-
-@given(st.integers(1, 8), st.integers(1, 8))
-def test_diagonals_hold_every_cell_once(p, m):
-    steps = two_classes.tabulate(parse("ap"), (0, 1), (m, p))
-    assert steps.shape == (2, (p + 1) * (m + 1))
-    table = parse("ap").step_table(p, m)
-    cells = sorted((i + j, j) for i in range(m + 1) for j in range(p + 1))
-    for number, (t, j) in enumerate(cells):
-        assert steps[1, number] == (table[j - 1, t - j] if j else 0.0)
-    assert not steps[0].any()
-
-
-@given(st.integers(1, 6), st.integers(1, 6), st.booleans(), st.integers(0, 2**32 - 1))
-def test_both_engines_agree_on_two_classes(p, m, by_score, seed):
-    rng = np.random.default_rng(seed)
-    sizes, weight = np.array([m, p]), -2.0
-    scores = np.concatenate([np.sort(rng.normal(size=size))[::-1] for size in (m, p)])
-    found = []
-    for engine in (two_classes, levels):
-        steps = engine.tabulate(parse("ap"), (0, 1), (m, p))
-        total, shares = engine.forward(scores, sizes, steps, weight, by_score)
-        along = engine.means(shares, sizes, steps)
-        slopes, mean_slopes, worst = (np.zeros(p + m) for _ in range(3))
-        engine.slopes(shares, sizes, slopes)
-        engine.mean_slopes(shares, sizes, steps, along, mean_slopes)
-        best = engine.best(scores, sizes, steps, weight, worst)
-        found.append(np.concatenate([[total, along[-1], best], slopes, mean_slopes, worst]))
-    np.testing.assert_allclose(*found, rtol=1e-11, atol=1e-11)
 
 
 def test_many_classes_neither_overflow_nor_underflow():

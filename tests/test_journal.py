@@ -99,28 +99,6 @@ def test_a_full_disk_is_named_and_leaves_whole_records(path):
     assert _reopened(path) == ({"a": 1}, RECORDS, 0)
 
 
-def test_the_disk_is_asked_at_most_once_per_second(path, monkeypatch):
-    calls = []
-    monkeypatch.setattr(_journal.os, "fsync", calls.append)
-    with Journal(path) as file:
-        for _ in range(100):
-            file.append(b"x")
-        assert not calls
-        file._synced -= 2.0
-        file.append(b"y")
-        file.append(b"z")
-        assert len(calls) == 1
-    assert len(calls) == 2
-    _reopened(path)
-    assert len(calls) == 2  # nothing was written
-
-
-def test_a_record_has_a_largest_length(path, monkeypatch):
-    monkeypatch.setattr(_journal, "LONGEST", 3)
-    with Journal(path) as file, pytest.raises(ValueError, match="at most 3 bytes, got 4"):
-        file.append(b"long")
-
-
 def test_records_are_forgotten_and_replaced(path, monkeypatch):
     with Journal(path) as file:
         file.keep(1)

@@ -57,10 +57,6 @@ def test_top_k_lists_need_no_room_for_what_they_leave_out():
         _ = podium.n_extensions
     with pytest.raises(ValueError, match=r"items: expected items 0 to 999999999, got 1000000000"):
         TopK([1, 10**9], 10**9)
-    with pytest.raises(ValueError, match="items: expected each item once, got item 7 again at"):
-        TopK([3, 7, 7], 10**9)
-    with pytest.raises(ValueError, match="items: expected items 0 to 8, got -1 at index 1"):
-        TopK([3, -1], 9)
     with pytest.raises(ValueError, match=r"linear_extensions: limited to 1,000,000, .* about 10"):
         next(BucketOrder([range(30_000)]).linear_extensions())
 

@@ -13,7 +13,6 @@ from permdist import GaussianScores, data, strategies
 from permdist.measures import parse
 from permdist.models import (
     Approx,
-    ApproxAP,
     ApproxNDCG,
     BoltzRank,
     ListMLE,
@@ -22,7 +21,6 @@ from permdist.models import (
     SoftRank,
 )
 from permdist.models.batch import Batch
-from permdist.models.objectives.boltzrank import mirror
 from permdist.models.smooth_positions import SIGMOIDS, smooth_positions
 
 pytestmark = UNFINISHED_FITS
@@ -99,14 +97,6 @@ def _random_ties(scores, labels):
     ranks = np.empty(len(labels), int)
     ranks[order] = np.arange(len(labels))
     return naive.list_mle(scores, -ranks)
-
-
-def test_scores_that_are_far_apart():
-    scores = np.array([800.0, -800.0, 0.0, 3.0, 5.0] + [0.0, 900.0, -900.0] + [1.0] * 7)
-    for learner in (ListNet(), ListNet(2), ListMLE(), RankCosine(), ApproxNDCG(), ApproxAP()):
-        value, gradient = naive.bound(learner, BATCH)(scores)
-        assert np.isfinite(value)
-        assert np.isfinite(gradient).all()
 
 
 def test_rank_cosine():
@@ -252,19 +242,6 @@ def test_boltzranks_sample():
     assert np.corrcoef(gradient, exact(scores)[1])[0, 1] > 0.9
 
 
-def test_boltzranks_sample_sees_documents_of_one_label_alike():
-    rng = np.random.default_rng(0)
-    labels = np.array([2, 0, 1, 0, 0, 1, 0])
-    orders = rng.permuted(np.tile(np.arange(7), (50, 1)), axis=1)
-    mirrored = mirror(orders, labels)
-    np.testing.assert_array_equal(labels[mirrored], labels[orders])
-    np.testing.assert_array_equal(mirror(mirrored, labels), orders)
-    for order, other in zip(orders, mirrored, strict=True):
-        for label in np.unique(labels):
-            own = order[labels[order] == label]
-            np.testing.assert_array_equal(other[labels[other] == label], own[::-1])
-
-
 def test_boltzrank_learns_from_long_queries():
     rng = np.random.default_rng(0)
     X = rng.random((12, 300, 20)) ** 4
@@ -279,18 +256,9 @@ def test_boltzrank_learns_from_long_queries():
 def test_refusals():
     queries = data.make_letor(6, n_features=3, rng=0)
     for call, message in (
-        (lambda: ListNet(0).fit(queries), "k: expected at least 1"),
-        (lambda: ListNet(temperature=-1.0).fit(queries), "temperature: expected a positive"),
         (lambda: ListNet(7).fit(data.make_letor(50, rng=0)), "choices at every step are too many"),
-        (lambda: ListMLE(ties="x").fit(queries), "ties: expected one of"),
         (lambda: Approx("err").fit(queries), "has no smooth version"),
-        (lambda: Approx(alpha=0.0).fit(queries), "alpha: expected a positive number"),
-        (lambda: Approx(sigmoid="step").fit(queries), "sigmoid: expected one of"),
-        (lambda: Approx(optimizer="adam").fit(queries), "optimizer: expected one of"),
         (lambda: SoftRank("ap").fit(queries), "no sum over positions"),
-        (lambda: SoftRank(noise=0.0).fit(queries), "noise: expected a positive number"),
-        (lambda: SoftRank(noise="guess").fit(queries), "noise: expected a positive number"),
-        (lambda: BoltzRank(mix=2.0).fit(queries), "mix: expected a number from 0 to 1"),
         (lambda: BoltzRank(exact=20).fit(queries), "exact: expected at most 12"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -357,48 +325,3 @@ def test_an_optimal_start_is_no_trouble():
     learner = RankCosine().fit([[2.0, 0.0], [1.0, 0.0], [0.0, 0.0]], [2, 1, 0])
     assert learner.converged_
     assert learner.score([[2.0, 0.0], [1.0, 0.0], [0.0, 0.0]], [2, 1, 0], [0] * 3) == 1.0
-
-
-@pytest.mark.parametrize("wrong", [None, "x", np.inf, np.nan, 0.0, True])
-def test_parameters_that_are_no_numbers(wrong):
-    queries = data.make_letor(6, n_features=3, rng=0)
-    for learner in (
-        ListNet(temperature=wrong),
-        Approx(alpha=wrong),
-        BoltzRank(sharpness=wrong),
-        SoftRank(noise=wrong),
-    ):
-        with pytest.raises(ValueError, match="expected a positive number"):
-            learner.fit(queries)
-    with pytest.raises((ValueError, TypeError), match="alpha"):
-        smooth_positions([1.0, 2.0], wrong if wrong is not True else -1.0)
-    if wrong is None:
-        with pytest.raises(ValueError, match="tol: expected"):
-            ListNet(tol=None).fit(queries)
-
-
-def test_damaged_files_are_found_out(tmp_path):
-    import json
-
-    from permdist.models import DiffRank, load
-
-    queries = data.make_letor(6, n_features=3, rng=0)
-    path = tmp_path / "learner.json"
-    for learner, name, value in (
-        (DiffRank(), "weights_", ["nan"]),
-        (DiffRank(), "centers_", [[]] * 3),
-        (DiffRank(), "views_", ["zz"]),
-        (ListMLE(), "history_", 3),
-        (ListMLE(), "coef_", None),
-        (SoftRank(max_iter=2), "noise_", "x"),
-    ):
-        learner.fit(queries).save(path)
-        stored = json.loads(path.read_text())
-        stored["state"][name] = value
-        if value is None:
-            del stored["state"][name]
-        path.write_text(json.dumps(stored))
-        with pytest.raises((ValueError, TypeError), match=r"damaged|expected"):
-            load(path)
-    ListMLE(normalize=("raw", "rank"), max_iter=2).fit(queries).save(path)
-    assert load(path).normalize == ("raw", "rank")

@@ -34,16 +34,17 @@ STAGED = {"kendall": naive_mallows.kendall_stages, "cayley": naive_mallows.cayle
 def test_everything_equals_listing_all_orders(distance, theta, center):
     model, n = Mallows(center, theta, distance), len(center)
     truth = naive.Listing(n, lambda order: -theta * naive_mallows.distance(distance, order, center))
-    listed = naive_mallows.Distances(distance, center, theta)
+    values = np.array([naive_mallows.distance(distance, o, center) for o in truth.orders.tolist()])
+    mean = truth.prob @ values
     close = {"rel": 1e-11, "abs": 1e-13}
     assert model.log_partition() == pytest.approx(truth.log_partition, **close)
     assert model.log_prob(truth.orders) == pytest.approx(truth.log_prob, **close)
     assert model.rank_marginals() == pytest.approx(truth.rank_marginals(), **close)
     assert model.pairwise() == pytest.approx(truth.pairwise(), **close)
     assert model.entropy() == pytest.approx(truth.entropy(), **close)
-    assert model.expected_distance() == pytest.approx(listed.mean, **close)
-    assert model.distance_variance() == pytest.approx(listed.variance, **close)
-    found, expected = model.distance_distribution(), listed.distribution()
+    assert model.expected_distance() == pytest.approx(mean, **close)
+    assert model.distance_variance() == pytest.approx(truth.prob @ (values - mean) ** 2, **close)
+    found, expected = model.distance_distribution(), np.bincount(values, weights=truth.prob)
     assert found[: len(expected)] == pytest.approx(expected, **close)
     assert (found[len(expected) :] == 0.0).all()
     assert model.mode().tolist() == center
@@ -79,28 +80,6 @@ def test_equal_parameters_make_it_the_plain_model(data):
     assert same.kl(Mallows(model.center, 0.3, model.distance), method="exact") == pytest.approx(
         model.kl(Mallows(model.center, 0.3, model.distance)), abs=1e-12
     )
-
-
-@EVERY
-def test_seven_items_equal_listing_all_orders(distance):
-    orders, center = rankings.enumerate_orders(7), np.array([4, 1, 6, 0, 5, 3, 2])
-    values = naive_mallows.distances_of(distance, orders)  # of orders of places in the center
-    close = {"rel": 1e-11, "abs": 1e-13}
-    for theta in (0.05, 0.7):
-        model, weights = Mallows(center, theta, distance), np.exp(-theta * values)
-        total = weights.sum()
-        prob = weights / total
-        assert model.log_partition() == pytest.approx(np.log(total), **close)
-        assert model.log_prob(center[orders]) == pytest.approx(np.log(prob), **close)
-        mean = prob @ values
-        assert model.expected_distance() == pytest.approx(mean, **close)
-        assert model.distance_variance() == pytest.approx(prob @ (values - mean) ** 2, rel=1e-10)
-        assert model.entropy() == pytest.approx(-(prob @ np.log(prob)), **close)
-        marginals = np.stack([np.bincount(orders[:, r], prob, 7) for r in range(7)], axis=1)
-        assert model.rank_marginals()[center] == pytest.approx(marginals, **close)
-        ranks = np.argsort(orders, axis=1)
-        above = np.tensordot(prob, ranks[:, :, None] < ranks[:, None, :], axes=1)
-        assert model.pairwise()[np.ix_(center, center)] == pytest.approx(above, **close)
 
 
 # ---- closed forms against the programs over subsets, beyond what can be listed ------------------
@@ -265,27 +244,6 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_targets_know_what_a_swap_changes(name):
-    model = MODELS[name]
-    target = target_of(model)
-    assert target.is_compiled
-    peek, swap, restore = (function.py_func for function in target.functions)
-    if "ulam" in name:  # calls a compiled function
-        peek, restore = target.peek, target.restore
-    for order in rankings.enumerate_orders(4):
-        state = target.state_at(order)
-        restore(target.constants, state)
-        assert state.value[0] - target.normalizer == pytest.approx(model.log_prob(order))
-        for k in range(3):
-            ahead = peek(target.constants, state, k)
-            swap(target.constants, state, k, ahead)
-            anew = target.state_at(state.order)
-            restore(target.constants, anew)
-            assert anew.value[0] == pytest.approx(ahead, abs=1e-12)
-            assert (anew.integers == state.integers).all()
-
-
-@pytest.mark.parametrize("name", ["stages", "cycles", "ulam", "footrule"])
 def test_chains_leave_the_distribution_as_it_is(name):
     orders = rankings.enumerate_orders(4)
     chances = np.exp(MODELS[name].log_prob(orders))
@@ -311,23 +269,14 @@ def test_chains_and_estimates_where_nothing_is_exact():
     [
         (lambda: Mallows([0, 1], -0.1), ValueError, "theta: expected at least 0"),
         (lambda: Mallows([0, 1], np.inf), ValueError, "theta: expected finite numbers"),
-        (lambda: Mallows([0, 1], [1.0]), ValueError, "theta: expected 0 dimension"),
         (lambda: Mallows([0, 0], 1.0), ValueError, "center: expected each item once"),
-        (lambda: Mallows([[0, 1]], 1.0), ValueError, "center: expected 1 dimension"),
-        (lambda: Mallows([], 1.0), ValueError, "center: expected rankings of at least one item"),
         (lambda: Mallows([0, 1], 1.0, "kendal"), ValueError, "did you mean 'kendall'"),
         (lambda: GeneralizedMallows([0, 1], [1.0, 2.0]), ValueError, "thetas: expected 1 param"),
-        (lambda: GeneralizedMallows([0, 1], [-1.0]), ValueError, "thetas: expected at least 0"),
         (lambda: GeneralizedMallows([0, 1], [1.0], "ulam"), ValueError, "distance: expected one"),
         (
             lambda: Mallows(range(30), 0.1, "ulam").rank_marginals(method="exact"),
             NotExactError,
             "rank_marginals: for ulam exact up to 8 items",
-        ),
-        (
-            lambda: Mallows(range(30), 0.1, "footrule").pairwise(method="exact"),
-            NotExactError,
-            "pairwise: for footrule exact up to 21 items",
         ),
         (
             lambda: Mallows(range(300), 0.1, "footrule").distance_distribution(),
@@ -338,13 +287,6 @@ def test_chains_and_estimates_where_nothing_is_exact():
             lambda: Mallows(range(20_000), 0.1, "footrule").sample(),
             NotExactError,
             "exact up to 15,000 items",
-        ),
-        (
-            lambda: Mallows(range(12), 0.1, "cayley").expect(
-                "ap", np.arange(12) % 2, method="exact"
-            ),
-            NotExactError,
-            "for cayley exact up to 8 items",
         ),
     ],
 )

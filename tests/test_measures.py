@@ -174,31 +174,15 @@ def test_positional_form_equals_the_value(query):
         assert values == pytest.approx(measure(orders, query.labels), abs=1e-12), measure
 
 
-def test_binary_auc_is_positional_and_graded_auc_is_not():
-    assert AUC().positional([1, 0, 1]) is not None
-    assert AUC().positional([2, 0, 1]) is None
-    assert AUC().positional([1, 1]) is None
-    assert AUC().positional([1, 2]) is not None
-    assert ERR().stop_probability(np.array([1], np.uint8)) == 1 / 16
-    assert NDCG().positional([0, 0]) is None
-    assert Precision(2).positional([0, 0]) is None
-    with pytest.raises(ValueError, match="undefined without a relevant item"):
-        NDCG().step(np.array([0, 1]), np.array([3, 0]), 0, [0, 0])
-
-
 @each
 def test_a_name_says_everything(measure):
     assert measures.parse(measure.name) == measure
     assert measures.parse(measure) is measure
     assert eval(repr(measure)) == measure
     assert str(measure) == measure.name
-
-
-@each
-def test_measures_are_immutable_values(measure):
+    assert hash(measure) == hash(eval(repr(measure)))
     with pytest.raises(AttributeError):
         measure.ties = "average"
-    assert hash(measure) == hash(eval(repr(measure)))
 
 
 @each
@@ -334,25 +318,16 @@ def test_parse(text, measure):
     assert measures.parse(text) == measure
 
 
-def test_presets_are_callable():
-    assert measures.letor4("ndcg@10") == measures.parse("letor4:ndcg@10")
-    assert set(measures.PRESETS) == {"letor3", "letor4", "trec", "burges"}
-
-
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
         (lambda: measures.parse("ndgc@10"), ValueError, "did you mean 'ndcg'?"),
-        (lambda: measures.parse("recal@10"), ValueError, "unknown name 'recal'"),
-        (lambda: measures.parse("ndcg@"), ValueError, "cannot read 'ndcg@'"),
         (lambda: measures.parse("auc@10"), ValueError, "'auc' takes no cut-off"),
         (lambda: measures.parse("p"), ValueError, "needs a cut-off, as in 'p@10'"),
         (lambda: measures.parse("ndcg@0"), ValueError, "k: expected at least 1, got 0"),
         (lambda: measures.parse("ndcg[gian=exp2]"), ValueError, "cannot read option 'gian=exp2'"),
         (lambda: measures.parse("ndcg[gain=exp]"), ValueError, "gain: expected one of exp2"),
         (lambda: measures.parse("letor5:map"), ValueError, "preset: expected one of letor3"),
-        (lambda: measures.parse("ndcg@10[k=5]"), ValueError, "cannot read option 'k=5'"),
-        (lambda: measures.parse("err[max_grade=x]"), ValueError, "must be a whole number"),
         (lambda: measures.parse("rbp[p=x]"), ValueError, "p of 'rbp[p=x]' must be a number"),
         (lambda: RBP(1.0), ValueError, "p: expected a number between 0 and 1, got 1.0"),
         (lambda: RPrecision(0.0), ValueError, "multiple: expected more than 0"),
@@ -362,13 +337,8 @@ def test_presets_are_callable():
         (lambda: measures.parse("p@99999999999999999999"), ValueError, "k: expected at most"),
         (lambda: AP().ideal([[1, 0]]), ValueError, "labels: expected 1 dimension"),
         (lambda: measures.parse(10), TypeError, "expected a Measure or a name, got int"),
-        (lambda: NDCG(1.5), TypeError, "k: expected a whole number, got 1.5"),
-        (lambda: NDCG(discount="log"), ValueError, "did you mean 'log2'?"),
         (lambda: NDCG(short="no"), ValueError, "short: expected one of pad, zero"),
-        (lambda: Precision(3, short="no"), ValueError, "short: expected one of pad, zero"),
         (lambda: AP(empty="nan"), ValueError, "empty: expected one of zero, one, skip"),
-        (lambda: AP(ties="random"), ValueError, "ties: expected one of index, average"),
-        (lambda: ERR(max_grade=0), ValueError, "max_grade: expected at least 1"),
         (lambda: ERR()([0, 1], [5, 0]), ValueError, "grades up to max_grade=4, got 5"),
         (lambda: NDCG()([0, 1], [2000, 0]), ValueError, "use gain='linear'"),
         (lambda: AP()([0, 0], [1, 0]), ValueError, "orders: expected each item once"),
@@ -378,8 +348,6 @@ def test_presets_are_callable():
             "labels: expected a shape that broadcasts to (2,), got (3,)",
         ),
         (lambda: AP()([0, 1], [1, -1]), ValueError, "non-negative integers, got -1 at index 1"),
-        (lambda: AP()([0, 1], [1, 0.5]), ValueError, "non-negative integers, got 0.5 at index 1"),
-        (lambda: AP()([0, 1], [1, np.nan]), ValueError, "non-negative integers, got nan"),
         (lambda: AP()([0, 1], ["a", "b"]), TypeError, "labels: expected numbers"),
         (lambda: AP().from_scores([0, np.nan], [1, 0]), ValueError, "scores: expected finite"),
         (lambda: AP().from_scores([], []), ValueError, "scores: expected at least one item"),
@@ -418,14 +386,6 @@ def test_a_users_measure_joins_by_being_defined():
         assert measures.parse("firsttwo") == FirstTwo()
         assert FirstTwo()([0, 1], [1, 0]) == 0.5
 
-        @dataclass(frozen=True, repr=False)
-        class Binary2(NDCG):
-            aliases = ("binary2",)
-
-        assert measures.parse("binary2@3") == Binary2(3)
-        Binary2.aliases = ()
-        with pytest.raises(ValueError, match="unknown name 'binary2'"):
-            measures.parse("binary2@3")
     finally:
         FirstTwo.aliases = ()
 
@@ -522,21 +482,6 @@ def test_an_option_without_default_must_be_given(first):
     with pytest.raises(ValueError, match="needs the option option"):
         measures.parse("firstoption")
     assert measures.parse("firstoption[option=-1e-3]").option == -1e-3
-
-
-@pytest.mark.parametrize(
-    ("annotation", "text", "expected"),
-    [
-        ("float", "x", "a number"),
-        ("int", "0.5", "a whole number"),
-        ("bool", "1", "true or false"),
-        ("int | None", "x", "a whole number or none"),
-    ],
-)
-def test_options_of_the_wrong_type_are_named(first, annotation, text, expected):
-    first(dataclasses.MISSING, annotation)
-    with pytest.raises(ValueError, match=f"must be {expected}"):
-        measures.parse(f"firstoption[option={text}]")
 
 
 def test_a_cut_off_may_be_left_out_where_it_has_a_default():

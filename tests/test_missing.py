@@ -234,13 +234,3 @@ def test_names_and_tables_of_other_libraries():
     )
     named = Queries(frame, queries.y, queries.qid, missing="allow")
     assert learner.filling_.apply(named, ("raw",)).feature_names[5:] == ("missing:b", "missing:d")
-
-
-def test_files_with_wrong_fillings(tmp_path):
-    from permdist.models.files import from_dict, to_dict
-
-    stored = to_dict(models.ListNet(missing="mean").fit(with_holes()))
-    for wrong in (["mean", [1, 9]], ["median", [1, 3]], ["mean"], "mean", ["mean", [1]], [[], []]):
-        state = {**stored["state"], "filling_": wrong}
-        with pytest.raises(ValueError, match=r"filling_|coef_"):
-            from_dict({**stored, "state": state})

@@ -107,54 +107,13 @@ def test_every_value_is_checked(name, files):
 @pytest.mark.parametrize(
     ("name", "part", "key", "value", "message"),
     [
-        ("Approx", "params", "alpha", "inf", "alpha: expected a positive number from"),
-        ("RankBoost", "params", "thresholds", "x", "thresholds: expected a whole number or None"),
-        ("RankBoost", "params", "weak", None, "weak: expected one of threshold, feature, got None"),
-        ("MLE", "params", "C", "rm -rf", "C: expected a positive number .*, got 'rm -rf'"),
-        ("MLE", "params", "measure", "nonsense", "measure: unknown name 'nonsense'"),
-        ("MLE", "params", "scale", "yes", "scale: expected True or False, got 'yes'"),
-        ("MLE", "params", "scale", 1, "scale: expected True or False, got 1"),
-        ("MLE", "params", "max_iter", 2**70, "max_iter: expected at most 2,147,483,647, got 118"),
-        ("MLE", "params", "max_iter", [5], r"max_iter: expected a whole number, got \[5\]"),
         ("MLE", "params", "cost", 1, "'cost' is no attribute of MLE"),
-        ("MLE", "state", "n_features_in_", 10**9, "n_features_in_: expected at most 10,000,000"),
         ("MLE", "state", "n_features_in_", 4, r"coef_: expected shape 4, got \(3,\)"),
-        ("MLE", "state", "n_iter_", -1, "n_iter_: expected at least 0, got -1"),
         ("MLE", "state", "n_iter_", 77, "n_iter_: expected . as in history_, got 77"),
         ("MLE", "state", "coef_", [1.0, 2.0], r"coef_: expected shape 3, got \(2,\)"),
-        ("MLE", "state", "coef_", [1.0, 2.0, "nan"], "coef_: expected numbers, got 'nan'"),
-        ("MLE", "state", "coef_", [1.0, 2.0, True], "coef_: expected numbers, got True"),
-        ("MLE", "state", "coef_", [1.0, 2.0, None], "coef_: expected numbers, got None"),
-        ("MLE", "state", "coef_", [1, 2, 2**70], r"coef_: expected numbers up to 2\^53"),
-        ("MLE", "state", "coef_", [[1.0], [2.0], [3.0]], "coef_: expected numbers, got"),
-        ("MLE", "state", "coef_", {"0": 1.0}, "coef_: expected a list of numbers, got"),
-        ("MLE", "state", "views_", ["raw"] * 99, "views_: expected at most 64 methods, got 99"),
-        ("MLE", "state", "views_", ["zz"], "views_: expected one of minmax, zscore, rank, raw"),
-        ("MLE", "state", "history_", {}, "history_: expected a dict with 'objective'"),
-        ("MLE", "state", "history_", {"objective": ["x"]}, ".*expected numbers, got 'x'"),
-        ("MLE", "state", "converged_", "yes", "converged_: expected True or False, got 'yes'"),
         ("MLE", "state", "feature_names_in_", ["a"], "feature_names_in_: expected 3 names, got 1"),
-        ("MLE", "state", "feature_names_in_", [1, 2, 3], "feature_names_in_: expected a list of"),
         ("AdaRank", "state", "features_", [99], "features_: expected column numbers from -3 to 2"),
         ("AdaRank", "state", "alphas_", [1.0] * 99, "alphas_: expected . of them, as features_"),
-        ("AdaRank", "state", "alphas_", [-1.0], "alphas_: expected numbers of at least 0, got -1"),
-        ("SoftRank", "state", "noise_", 0.0, "noise_: expected numbers above 0, got 0.0"),
-        (
-            "DiffRank",
-            "state",
-            "centers_",
-            [[]] * 3,
-            r"centers_: expected shape 3 x any, got \(3, 0",
-        ),
-        (
-            "DiffRank",
-            "state",
-            "centers_",
-            [[1.0], [1.0, 2.0], [1.0]],
-            "centers_: expected an array",
-        ),
-        ("RankBoost", "state", "coef_", [1.0, 2.0, 3.0], "coef_ or stumps_: expected one of them"),
-        ("RankBoost", "state", "stumps_", {"feature": [0]}, "stumps_: expected a dict of feature"),
         (
             "RankBoost",
             "state",
@@ -182,18 +141,12 @@ def test_what_is_wrong_is_said(name, part, key, value, message, files, tmp_path)
     ("change", "message"),
     [
         (lambda text: text.replace('"C": 1.0', '"C": Infinity'), "got Infinity"),
-        (lambda text: text.replace('"C": 1.0', '"C": NaN'), "got NaN"),
         (lambda text: text.replace('"C": 1.0', '"C": 1e999'), "fit into a double, got 1e999"),
         (lambda text: text.replace('"C": 1.0', '"C": ' + "9" * 5000), "x.json: "),
         (lambda text: text.replace('"C": 1.0', '"C": ' + "[" * 99999 + "]" * 99999), "too deeply"),
         (lambda text: text.replace('"C": 1.0', '"C": 1.0, "C": 2.0'), "'C': expected it once"),
         (lambda text: text.replace('"format": 1', '"format": 2'), "in format 1, got 2"),
-        (lambda text: text.replace('"format": 1', '"format": true'), "in format 1, got True"),
         (lambda text: text.replace('"format": 1', '"format": 1, "more": 1'), "damaged"),
-        (
-            lambda text: text.replace('"learner": "MLE"', '"learner": ["MLE"]'),
-            "no learner is",
-        ),
         (
             lambda text: text.replace('"learner": "MLE"', '"learner": "__doc__"'),
             "no learner is",
@@ -201,13 +154,13 @@ def test_what_is_wrong_is_said(name, part, key, value, message, files, tmp_path)
         (lambda text: text.replace('"params": {', '"params": 3, "x": {'), "damaged"),
         (lambda text: text[: len(text) // 2], "not a learner's file, or a damaged one"),
         (lambda text: text + "}", "not a learner's file, or a damaged one"),
-        (lambda text: "[" + text + "]", "not a learner's file, or a damaged one"),
-        (lambda text: "\x00" + text, "not a learner's file, or a damaged one"),
     ],
 )
 def test_files_that_are_not_as_they_should_be(change, message, files, tmp_path):
     text = json.dumps(to_dict(files["MLE"])).replace('"C": 0.001', '"C": 1.0')
     path = tmp_path / "x.json"
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        load(path)
     path.write_text(text)
     load(path)
     changed = change(text)
@@ -252,14 +205,9 @@ def test_a_learner_from_outside(queries, tmp_path):
     assert again.extra_ == learner.extra_
     assert again.power == [1, "two"]
     stored = json.loads((tmp_path / "x.json").read_text())
-    for key, value, message in (
-        ("coef_", [1.0], r"coef_: expected shape 3, got \(1,\)"),
-        ("n_features_in_", 5, r"coef_: expected shape 5, got \(3,\)"),
-        ("extra_", {"table": [math.inf]}, r"extra_\['table'\]: expected finite numbers"),
-    ):
-        edited = {**stored, "state": {**stored["state"], key: value}}
-        with pytest.raises(ValueError, match=message):
-            from_dict(edited, kind=Own)
+    stored["state"]["extra_"] = {"table": [math.inf]}
+    with pytest.raises(ValueError, match=r"extra_\['table'\]: expected finite numbers"):
+        from_dict(stored, kind=Own)
     with pytest.raises(TypeError, match="kind: expected a class of learners, got"):
         load(tmp_path / "x.json", int)
 

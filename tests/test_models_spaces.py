@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from permdist import GaussianScores, PlackettLuce
 from permdist.measures import parse
 from permdist.models.batch import Batch
 from permdist.models.spaces import SPACES, parse_space
-from permdist.models.spaces.utilities import UtilitySums
 from permdist.rankings import enumerate_orders
 from permdist.samplers import RestartSampler
 
@@ -116,26 +114,6 @@ def test_pairs(kappa):
         chances = np.exp(exponents - logsumexp(exponents))
         expected.append((logsumexp(exponents + kappa * (1 - shares)), chances @ shares))
     check(parse_space("pairs").sums(batch, measure), scores, expected, kappa)
-
-
-KINDS = [("plackett-luce", PlackettLuce), ("gaussian", GaussianScores)]
-
-
-@pytest.mark.parametrize(("kind", "make"), KINDS)
-def test_utilities(kind, make):
-    batch, measure = make_batch(BINARY, True), parse("ndcg")
-    scores = np.random.default_rng(4).normal(size=len(batch.labels))
-    space = UtilitySums(batch, measure, kind=kind)
-    gains, gradient = space.mean_gains(scores)
-    for q, (a, b) in enumerate(batch.bounds):
-        model, label = make(batch.scale[q] * scores[a:b]), batch.labels[a:b]
-        orders = enumerate_orders(b - a)
-        exact = np.exp(model.log_prob(orders)) @ measure(orders, label)
-        assert gains[q] == pytest.approx(exact, abs=1e-9)
-    slope = naive.gradient(lambda s: space.mean_gains(s)[0].sum(), scores)
-    np.testing.assert_allclose(gradient, slope, atol=1e-6)
-    with pytest.raises(ValueError, match="only expected gains are defined"):
-        space.log_sums(scores, 1.0)
 
 
 def spaces_of(batch, name):

@@ -2,7 +2,6 @@
 
 import importlib
 import pkgutil
-import time
 from functools import cache
 from xml.etree import ElementTree
 
@@ -33,7 +32,7 @@ from permdist import (
     posterior,
     rankings,
 )
-from permdist._result import Result, block, facts, frame_cells, shown, table
+from permdist._result import Result
 from permdist.data.trec import Qrels, Run
 from permdist.distributions import Distribution, compare_families
 from permdist.distributions.items import Items
@@ -283,12 +282,8 @@ def test_large_distributions_are_shown_at_once():
         DavidsonLuce(rng.normal(size=200), [0.1]),
         PairSigns(rng.normal(size=3000), rng.integers(0, 2, size=3000)),
     ]
-    PlackettLuce(SCORES)._repr_html_()  # compiled by now
-    PlackettLuce(SCORES).sample(2, rng=0)
     for dist in several:
-        began = time.perf_counter()
         text = dist._repr_html_()
-        assert time.perf_counter() - began < 2.0, dist  # a fraction of it on an idle machine
         assert len(text) < 60_000
         assert "ot shown" in words(parsed(text))
     assert "exact" in words(parsed(several[1]._repr_html_()))
@@ -316,14 +311,6 @@ def test_a_distribution_that_fails_is_still_shown():
     told = words(parsed(Broken(SCORES, NAMES)._repr_html_()))
     assert f"RuntimeError: {EVIL}" in told
     assert "most probable" not in told
-
-
-def test_marginals_from_draws_are_near_the_exact_ones():
-    from permdist.distributions.view import DRAWS, _drawn
-
-    for dist in (PlackettLuce(SCORES), DavidsonLuce(SCORES, [0.3])):
-        exact = np.asarray(dist.rank_marginals())
-        assert np.abs(_drawn(dist) - exact).max() < 5 * 0.5 / np.sqrt(DRAWS)
 
 
 def test_fit_results_print_as_tables():
@@ -355,9 +342,7 @@ def test_fits_of_many_items_are_shown_without_simulations():
         other = (circle + 1) % n
         games = Ballots.from_pairs(np.r_[circle, other], np.r_[other, circle])
         fit = PlackettLuce.fit(games).fit_result
-        began = time.perf_counter()
         text = words(parsed(fit._repr_html_()))
-        assert time.perf_counter() - began < 2.0
         assert told in text
         assert "see leaderboard()" in text
 
@@ -394,15 +379,6 @@ def test_long_tables_say_what_is_left_out():
     tree = parsed(many._repr_html_())
     assert len(list(tree.iter("tr"))) == 31
     assert "The first 30 rows; all of them are in to_frame()." in words(tree)
-
-
-def test_parts():
-    assert shown(1234567.0) == "1,234,567"
-    assert table(["a"], [["1"], ["2"]]).count('class="l"') == 0
-    assert facts({"x": "y" * 1000}).count("y") == 299
-    assert words(parsed(block(EVIL))) == EVIL
-    frame = pd.DataFrame({"x": [1, 2, 3]})
-    assert frame_cells(frame, 2) == (["x"], [["1"], ["2"]])
 
 
 def test_ballots_of_all_kinds_as_frames():

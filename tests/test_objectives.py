@@ -1,10 +1,8 @@
 """Objectives without a learner: values, gradients, text forms; solvers on known problems."""
 
-import dataclasses
 import itertools
 from pathlib import Path
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,26 +15,9 @@ from permdist.models.objectives.base import ELSEWHERE
 from permdist.models.spaces import SPACES, Orders, Restart, parse_space
 from permdist.samplers import RestartSampler
 
-SMOOTH = [name for name in OBJECTIVES if name != "ranking-hinge"]
 SCORES = np.array([0.3, -0.2, 0.9, 0.1, 0.4, -0.7, 0.25, 0.5])
 LABELS = np.array([1, 0, 0, 2, 1, 0, 1, 1])
 QID = np.array([1, 1, 1, 1, 2, 2, 3, 3])  # the last query teaches nothing
-
-
-@pytest.mark.parametrize("name", SMOOTH)
-def test_gradients_are_those_of_the_values(name):
-    objective = objectives.parse_objective(name)
-    if name == "expected-gain":
-        objective = objectives.ExpectedGain("ndcg")
-    value, gradient = objective(SCORES, LABELS, QID)
-    values, same = objective.values(SCORES, LABELS, QID)
-    assert value == pytest.approx(values.sum())
-    assert values.shape == (3,)
-    assert values[2] == 0.0
-    np.testing.assert_array_equal(gradient, same)
-    assert (gradient[6:] == 0.0).all()
-    quotient = naive.gradient(lambda s: objective(s, LABELS, QID)[0], SCORES)
-    np.testing.assert_allclose(gradient, quotient, atol=1e-6)
 
 
 def test_expected_losses_under_utilities_are_those_of_the_distributions():
@@ -108,12 +89,8 @@ def test_bad_input_is_refused():
         objectives.ListNet()([np.nan, 1.0], [0, 1])
     with pytest.raises(ValueError, match=r"objective: unknown name 'listnett'.*'listnet'"):
         objectives.parse_objective("listnett")
-    with pytest.raises(ValueError, match=r"objective: 'listnet\[z=1\]': unknown option 'z'"):
-        objectives.parse_objective("listnet[z=1]")
     with pytest.raises(ValueError, match="objective: cannot read"):
         objectives.parse_objective("listnet[k")
-    with pytest.raises(ValueError, match="cannot read option 'k'"):
-        objectives.parse_objective("listnet[k]")
     with pytest.raises(TypeError, match="objective: expected a name or an object"):
         objectives.parse_objective(3)
     with pytest.raises(ValueError, match="'tau' can be negative"):
@@ -122,32 +99,20 @@ def test_bad_input_is_refused():
 
 WRONG = {
     "lambda-loss[mesure=ndcg@10]": r"unknown option 'mesure', .*did you mean 'measure'",
-    "cosine[k=3]": "unknown option 'k', expected one of none",
     "lambdarank": "there is no 'lambdarank' here; did you mean 'lambda-loss'",
     "mle": "did you mean 'likelihood'",
     "listnet[k=x]": "k: expected a whole number, got 'x'",
     "listnet[k=0]": "k: expected at least 1, got 0",
-    "listnet[temperature=0]": "temperature: expected a positive number",
     "listnet[target=soft]": "target: expected one of softmax, label, gain",
     "listmle[ties=none]": "ties: expected one of together, random, index",
-    "listmle[random_state=-1]": "random_state: expected at least 0",
-    "luce[k=0]": "k: expected at least 1",
     "likelihood[scale=1]": "scale: expected True or False",
     "likelihood[measure=ndgc]": "ndgc",
     "likelihood[space=pears]": "space: unknown name 'pears'.*did you mean 'pairs'",
     "convex-loss[kappa=-1]": "kappa: expected a number from 0",
-    "likelihood-and-loss[kappa=x]": "kappa: expected a number from 0",
-    "likelihood-and-loss[kappa_units=pear]": "kappa_units: expected one of",
-    "expected-loss[distribution=normal]": "distribution: expected one of good-bad",
     "expected-gain[distribution=gausian]": "did you mean 'gaussian'",
     "boltzmann[mix=2]": "mix: expected a number from 0 to 1",
-    "boltzmann[sample_size=1]": "sample_size: expected at least 2",
-    "smooth[alpha=0]": "alpha: expected a positive number",
     "smooth[sigmoid=step]": "sigmoid: expected one of",
-    "noisy[noise=0]": "noise: expected a positive number",
     "noisy[method=exakt]": "did you mean 'exact'",
-    "pair-hinge[squared=2]": "squared: expected True or False",
-    "ranking-hinge[grades=all]": "grades: expected one of",
     "lambda-loss[draws=-1]": "draws: expected at least 0",
 }
 
@@ -156,14 +121,6 @@ WRONG = {
 def test_options_are_checked_when_an_objective_is_made(text):
     with pytest.raises(ValueError, match=WRONG[text]):
         objectives.parse_objective(text)
-
-
-def test_every_option_of_every_objective_has_a_rule():
-    own = {"luce": {"deltas"}, "lambda-loss": {"measure"}}
-    for kind in map(OBJECTIVES.find, OBJECTIVES):
-        if kind.__module__.startswith("permdist."):
-            options = {field.name for field in dataclasses.fields(kind)}
-            assert options - set(kind.rules) == own.get(kind.alias, set()), kind
 
 
 def test_names_from_elsewhere_are_of_objectives_here():
@@ -199,9 +156,6 @@ def test_objectives_are_read_back_from_their_names(alpha, sigmoid, measure):
 
 def test_options_of_spaces_are_checked():
     assert set(SPACES) >= {"pairs", "interleavings", "orders", "restart"}
-    for text in ("orders[orders=1]", "restart[rungs=1]", "restart[sample_size=0]"):
-        with pytest.raises(ValueError, match="expected at least"):
-            parse_space(text)
     with pytest.raises(TypeError, match="sampler: expected a RestartSampler"):
         Restart(sampler=3)
     assert not Restart(sampler=RestartSampler("ap")).has_text

@@ -213,18 +213,6 @@ def test_an_objective_of_ones_own_has_a_curvature():
     assert (abs(newton) <= 1.0).all()
 
 
-def test_scores_far_apart_stay_finite():
-    scores, labels = np.array([800.0, -900.0, 0.0, 3.0, -800.0]), np.array([0, 1, 2, 1, 0])
-    for name in ALL:
-        if "measure=ap" in name or "measure=rr" in name or "group" in name:
-            continue
-        found = objectives.parse_objective(name).derivatives(scores, labels)
-        assert np.isfinite(found.values).all(), name
-        assert np.isfinite(found.gradient).all(), name
-        assert (found.curvature > 0.0).all(), name
-        assert np.isfinite(found.curvature).all(), name
-
-
 def test_bad_input_is_refused():
     listnet = objectives.ListNet()
     with pytest.raises(ValueError, match=r"scores: expected shape \(3,\) as labels, got \(2,\)"):
