@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from permdist import DavidsonLuce, GaussianScores, Mallows, PlackettLuce
+from permdist import DavidsonLuce, GaussianScores, PlackettLuce
 from permdist.posterior import Gamma, Normal, problem_of, sample, to_jax
 from permdist.posterior.interop import value_and_gradient
 
@@ -51,18 +51,6 @@ def test_it_is_prior_times_likelihood(name):
     if name != "gaussian":
         likelihood, _ = value_and_gradient(problem, prior=False)(theta)
         assert likelihood == pytest.approx(problem.log_likelihood(theta[None]).sum(), abs=1e-10)
-
-
-def test_what_is_refused():
-    mallows = problem_of(Mallows, ORDERS, Gamma(1.0, 1.0))
-    with pytest.raises(TypeError, match="expected a smooth one"):
-        value_and_gradient(mallows)
-    with pytest.raises(ValueError, match="log-likelihood by itself"):
-        value_and_gradient(PROBLEMS["gaussian"](), prior=False)
-    both = value_and_gradient(PROBLEMS["normal"]())
-    with pytest.raises(ValueError, match="expected 4 parameters"):
-        both(np.zeros(3))
-    assert both(np.full(4, np.nan))[0] == -np.inf
 
 
 def test_jax_has_values_and_gradients():
