@@ -7,7 +7,6 @@ from permdist import Ballots, Mallows, PlackettLuce, rankings
 from permdist.ballots import levels_of
 from permdist.posterior import sample, simulation_based_calibration
 from permdist.posterior.ballots import no_ballots
-from permdist.posterior.centers import energy_of, move_center
 from permdist.posterior.mallows import MallowsPosterior, MallowsPrior, mallows_problem
 from permdist.posterior.priors import Flat, Gamma
 from permdist.posterior.spreads import normalizer
@@ -101,30 +100,6 @@ def test_any_prior_of_the_center(distance, center):
         error = batch_error((draws[:, item] == 0).astype(float)) + 3e-3
         assert abs(first[item] - chances[every[:, 0] == item].sum()) < 5.5 * error
     assert abs(draws[:, -1].mean() - mean) < 5.5 * batch_error(draws[:, -1])
-
-
-@EVERY
-def test_moves_of_the_center_leave_its_distribution_fixed(distance):
-    # All 24 orders as starts, each drawn from the target: the shares must stay what they are.
-    rng = np.random.default_rng(7)
-    orders = Mallows([2, 0, 1, 3], THETAS[distance], distance).sample(5, rng=0)
-    problem = MallowsPosterior(Ballots.from_orders(orders), distance, Gamma(1.0, 1.0), theta=0.3)
-    every = rankings.enumerate_orders(4)
-    cost = problem._cost(np.zeros((0, 4), np.int64))
-    cost = cost._replace(pairs=0.3 * cost.pairs, places=0.3 * cost.places, coefs=0.3 * cost.coefs)
-    energies = np.array([energy_of(order, *cost) for order in every])
-    away = rankings.distance_matrix(every, orders, distance=distance).sum(axis=1)
-    assert energies == pytest.approx(0.3 * away)
-    chances = np.exp(-energies) / np.exp(-energies).sum()
-    starts = rng.choice(24, p=chances, size=20_000)
-    counts = np.zeros(24)
-    codes = {tuple(order): k for k, order in enumerate(every.tolist())}
-    for start in starts:
-        order = every[start].copy()
-        assert move_center(order, *cost, 2, rng) == pytest.approx(energies[codes[tuple(order)]])
-        counts[codes[tuple(order)]] += 1
-    excess = ((counts - 20_000 * chances) ** 2 / (20_000 * chances)).sum()
-    assert excess < 62.0  # chi-square of 23 degrees of freedom: 2e-5
 
 
 @EVERY

@@ -1,7 +1,6 @@
 """The driver of posterior draws: threads, checkpoints, Ctrl-C, problems of one's own."""
 
 import signal
-import sys
 import threading
 import time
 
@@ -15,7 +14,6 @@ from permdist.posterior.families import FAMILIES
 from permdist.samplers import run_chains
 from permdist.samplers.chain import Chain
 
-RUN = sys.modules["permdist.posterior.run"]
 DATA = [[0, 1, 2, 3], [1, 0, 2, 3], [3, 0, 1, 2], [0, 2, 1, 3]]
 QUIET = {"progress": False, "rng": 5}
 
