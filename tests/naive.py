@@ -686,20 +686,6 @@ def list_mle(scores, labels):
     )
 
 
-def quasi_knn_order(values, centers):
-    """Rank values by equations (6) to (8), pair by pair: each value's number of beaten ones."""
-    k = len(centers)
-    interval = [min(range(k), key=lambda c: abs(v - centers[c])) for v in values]
-
-    def better(i, j):
-        if interval[i] != interval[j]:
-            return interval[i] > interval[j]
-        upper = max(interval[i], 1)
-        return (values[i] - values[j]) * (centers[upper] - centers[upper - 1]) > 0
-
-    return [sum(better(i, j) for j in range(len(values))) for i in range(len(values))]
-
-
 def diff_rank(h, labels, qid, sizes, prec, rounds):
     """DiffRank pair by pair: the weights, the normalizers and the errors of the first rounds."""
     place = {}
@@ -1036,15 +1022,6 @@ def letor_rows(text, width):
             full.append(float(value) if value != "NULL" else min(known, default=0.0))
         table.append(full)
     return np.array(table), [label for _, label, _ in rows], [qid for _, _, qid in rows]
-
-
-def last_query_start(text):
-    """Return where the last query of whole lines begins: after the last line of another query."""
-    lines = text[: text.rfind(b"\n") + 1].splitlines(keepends=True)
-    ids = [line.split()[1] if line.split() and line[:1] != b"#" else None for line in lines]
-    known = [one for one in ids if one is not None]
-    other = [k for k, one in enumerate(ids) if one is not None and one != known[-1]]
-    return sum(map(len, lines[: other[-1] + 1])) if other else 0
 
 
 # ---- blocks of queries ---------------------------------------------------------------------------

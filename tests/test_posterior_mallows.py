@@ -72,7 +72,7 @@ def test_draws_have_the_exact_posterior(distance, kind):
     ballots = ballots_of(kind, orders)
     prior = MallowsPrior(Gamma(2.0, 2.0), Mallows(range(n), 0.3, "hamming"))
     chances, mean, sd = exact(ballots, distance, prior)
-    draws = run(MallowsPosterior(ballots, distance, prior), 6000, 0)
+    draws = run(MallowsPosterior(ballots, distance, prior), 3000, 0)
     numbers = np.argsort(draws[:, :n], axis=1)
     every = rankings.enumerate_orders(n)
     ranks = np.argsort(every, axis=1)
@@ -160,7 +160,7 @@ def test_calibration(case):
     found = simulation_based_calibration(
         lambda data: MallowsPosterior(data, distance, prior),
         ballots,
-        replications=80,
+        replications=48,
         draws=15,
         thin=4 if case in ("ulam full", "kendall top", "cayley top") else 6,
         tune=40,

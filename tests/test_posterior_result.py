@@ -6,11 +6,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from permdist import DavidsonLuce, PlackettLuce
+from permdist import Mallows, PlackettLuce
 from permdist.ballots import Ballots
-from permdist.consensus import count_pairs
 from permdist.diagnostics.exchange import has_trees, load_arviz
-from permdist.posterior import Posterior, Problem, Variable, compare, load, places, problem_of
+from permdist.posterior import (
+    Gamma,
+    Posterior,
+    Problem,
+    Variable,
+    compare,
+    load,
+    places,
+    sample,
+)
 from permdist.posterior.groups import table_of_ranks
 
 NAMES = ("tea", "milk", "cola")
@@ -280,23 +288,6 @@ def test_expected_measures(posterior):
     assert len(posterior.models(5, rng=1)) == 5
 
 
-def test_centers_have_places_and_no_scores(problem):
-    class Centers(Toy):
-        @property
-        def variables(self):
-            return (Variable("center", (4,), ("item",)),)
-
-        @property
-        def coords(self):
-            return {"item": ["a", "b", "c", "d"]}
-
-    draws = np.tile([2.0, 0.0, 1.0, 3.0], (2, 30, 1))
-    found = Posterior(Centers(problem.orders), draws, np.zeros((2, 30)))
-    assert found.best().index[0] == "b"
-    with pytest.raises(ValueError, match="has no scores"):
-        found.leaderboard()
-
-
 # ---- checks --------------------------------------------------------------------------------------
 
 
@@ -375,6 +366,7 @@ REFUSED = {
     "groups": lambda one: one.to_arviz(["posterio"]),
     "statistic": lambda one: one.check("tops"),
     "has no data to check": lambda _: run(Toy([]), draws=20).check(),
+    "has no scores": lambda _: sample(Mallows, [[0, 1], [1, 0]], Gamma(), draws=9).leaderboard(),
     "two or more": lambda one: compare({"one": one}),
     "name": lambda one: one.plot_variable("theta"),
     "same observations": lambda one: compare({"a": one, "b": run(Toy([[0, 1, 2]]), draws=30)}),
@@ -398,17 +390,3 @@ def test_pictures_show_the_numbers(posterior):
     assert len(posterior.plot_variable("scores").get_yticklabels()) == 3
     for statistic in ("distance", "wins", "top"):
         posterior.check(statistic, draws=30).plot().figure.canvas.draw()
-
-
-def test_replicated_battles_have_davidsons_chances():
-    battles = Ballots.of([["a", "b"]] * 20_000 + [[["a", "b"]]] * 20_000, subset=True)
-    problem = problem_of(DavidsonLuce, battles, 1.0)
-    scores, tie = np.array([0.4, -0.4]), -0.3
-    found = problem.replicate(np.append(scores, tie), np.random.default_rng(0))
-    model = DavidsonLuce(scores, [tie])
-    wins, ties = count_pairs(found).wins, count_pairs(found).ties
-    shares = np.array([wins[0, 1], wins[1, 0], ties[0, 1]]) / 40_000
-    wanted = np.exp([model.log_prob([[0, 1]])[0], model.log_prob([[1, 0]])[0], 0.0])
-    wanted[2] = 1.0 - wanted[:2].sum()
-    error = np.sqrt(wanted * (1.0 - wanted) / 40_000)
-    assert (np.abs(shares - wanted) < 4.5 * error).all()

@@ -137,7 +137,7 @@ def test_ties_agree_with_quadrature():
 
 def test_gaussian_scores_agree_with_quadrature():
     basis = centered_basis(3)
-    points, _, _ = grid(lambda x: np.zeros(len(x)), [-4, -4], [4, 4], 41)
+    points, _, _ = grid(lambda x: np.zeros(len(x)), [-4, -4], [4, 4], 31)
     scores = points @ basis.T
     logs = norm.logpdf(points).sum(axis=1)
     logs += 2 * norm.logcdf((scores[:, 0] - scores[:, 2]) / np.sqrt(2.0))
@@ -148,7 +148,7 @@ def test_gaussian_scores_agree_with_quadrature():
     names = ["a", "b", "c"]
     data = Ballots.from_orders([["a", "b", "c"], ["b", "a", "c"]], names=names)
     data += Ballots.from_orders([["a", "c"]], names=names, subset=True, weights=[2])
-    posterior = sample(GaussianScores, data, 1.0, 800, chains=2, rng=1, progress=False)
+    posterior = sample(GaussianScores, data, 1.0, 500, chains=2, rng=1, progress=False)
     agrees(posterior.draws, scores, weights)
     likelihood = posterior.problem.log_likelihood(posterior.draws[0, :2])
     draw = posterior.draws[0, 0]
@@ -328,7 +328,7 @@ CALIBRATED = {
 @pytest.mark.parametrize("name", CALIBRATED)
 def test_simulation_based_calibration(name):
     model, prior, data, options = CALIBRATED[name]
-    size = 96 if model is GaussianScores else 192
+    size = 80 if model is GaussianScores else 112
     found = simulation_based_calibration(
         lambda ballots: problem_of(model, ballots, prior, **options),
         data,
@@ -348,9 +348,9 @@ def test_calibration_finds_a_wrong_prior():
         problem.prior_draws = truth.prior_draws
         return problem
 
-    found = simulation_based_calibration(wrong, ORDERS, replications=240, draws=15, rng=0)
+    found = simulation_based_calibration(wrong, ORDERS, replications=160, draws=15, rng=0)
     assert found.worst(bins=8)[1] < 1e-5
-    assert found.histogram(8).sum() == 240 * 4
+    assert found.histogram(8).sum() == 160 * 4
     with pytest.raises(ValueError, match="bins: expected a divisor of 16, got 5"):
         found.histogram(5)
 

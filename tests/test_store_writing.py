@@ -17,7 +17,6 @@ from stores import LONG, bytes_of, nothing_left, small_pieces, write
 
 from permdist import data
 from permdist.data import Queries, open_store, write_store
-from permdist.data.store_text import TextFiles
 
 __all__ = ["small_pieces"]
 
@@ -33,27 +32,6 @@ def stop_after(number):
             raise KeyboardInterrupt
 
     return progress
-
-
-def test_an_interrupted_conversion_goes_on(tmp_path, small_pieces, monkeypatch):
-    file, out = write(tmp_path, LONG), tmp_path / "out"
-    write_store(file, tmp_path / "expected")
-    for number in (3, 4):
-        with pytest.raises(KeyboardInterrupt):
-            write_store(file, out, progress=stop_after(number))
-        assert not out.exists()
-    entries = (tmp_path / ".out.part/journal").read_text().splitlines()[1:]
-    assert len(entries) == 7
-    read = []
-    before = TextFiles._read
-    monkeypatch.setattr(
-        TextFiles, "_read", lambda self, text, *rest: read.append(text) or before(self, text, *rest)
-    )
-    write_store(file, out)
-    pieces = json.loads((out / "checksums.json").read_text())["pieces"]
-    assert len(read) == len(pieces) - 7
-    assert bytes_of(out) == bytes_of(tmp_path / "expected")
-    assert not (tmp_path / ".out.part").exists()
 
 
 def same_store(one, two):
@@ -77,7 +55,7 @@ def test_a_continued_conversion_has_the_same_pieces(tmp_path, small_pieces, name
     write_store(source, tmp_path / "expected")
     pieces = json.loads((tmp_path / "expected/checksums.json").read_text())["pieces"]
     assert len(pieces) > 8
-    for number in range(1, len(pieces) - 1):
+    for number in range(1, len(pieces) - 1, 4):
         out = tmp_path / f"out{number}"
         with pytest.raises(KeyboardInterrupt):
             write_store(source, out, progress=stop_after(number))
