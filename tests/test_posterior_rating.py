@@ -157,9 +157,8 @@ def test_the_command_warns(table, tmp_path):
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "permdist: warning: do not use these numbers yet" in ran.stderr
     assert "Note: newbie never lost" in ran.stdout
-    ran = subprocess.run([*command, "--cluster", "judge"], capture_output=True, text=True)
-    assert ran.returncode != 0
-    assert ran.stderr.count("independent; leave out --errors, --bootstrap, --cluster and") == 1
+    text = permdist("rate", path, *options, "--cluster", "judge", code=2)
+    assert text.count("independent; leave out --errors, --bootstrap, --cluster and") == 1
 
 
 def test_the_report_checks_the_model(rating, monkeypatch):

@@ -122,8 +122,11 @@ TRAINED = [
 ]
 
 
-@pytest.mark.parametrize("learner", TRAINED, ids=str)
-@pytest.mark.parametrize(("n_queries", "n_documents", "grades"), [(15, 120, 5), (4, 1000, 2)])
+SHORTER = [(learner, 15, 120, 5) for learner in TRAINED]
+LONGER = [(learner, 4, 1000, 2) for learner in (ApproxNDCG(), SoftRank())]
+
+
+@pytest.mark.parametrize(("learner", "n_queries", "n_documents", "grades"), SHORTER + LONGER)
 def test_learners_train_on_long_queries(learner, n_queries, n_documents, grades):
     queries = long_queries(n_queries, n_documents, 0, grades)
     learner.fit(queries)

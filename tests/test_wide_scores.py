@@ -108,6 +108,7 @@ def test_tilted_good_bad_over_orders(query, kappa):
 
 
 @pytest.mark.parametrize("grade", [1, 2])
+@settings(max_examples=25)
 @given(data=st.data())
 def test_interleavings(grade, data):
     scores, labels = data.draw(wide_queries(max_grade=grade))
