@@ -148,7 +148,7 @@ def test_gaussian_scores_agree_with_quadrature():
     names = ["a", "b", "c"]
     data = Ballots.from_orders([["a", "b", "c"], ["b", "a", "c"]], names=names)
     data += Ballots.from_orders([["a", "c"]], names=names, subset=True, weights=[2])
-    posterior = sample(GaussianScores, data, 1.0, 500, chains=2, rng=1, progress=False)
+    posterior = sample(GaussianScores, data, 1.0, 640, chains=2, rng=1, progress=False)
     agrees(posterior.draws, scores, weights)
     likelihood = posterior.problem.log_likelihood(posterior.draws[0, :2])
     draw = posterior.draws[0, 0]
