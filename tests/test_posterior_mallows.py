@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from naive_posterior import run
 
 from permdist import Ballots, Mallows, PlackettLuce, rankings
 from permdist.ballots import levels_of
@@ -35,14 +36,6 @@ def exact(ballots, distance, prior):
     theta = shares.sum(axis=0) / shares.sum()
     mean = theta @ grid
     return shares.sum(axis=1) / shares.sum(), mean, np.sqrt(theta @ (grid - mean) ** 2)
-
-
-def run(problem, draws, seed):
-    """Draw after a tenth of the draws was discarded."""
-    rng = np.random.default_rng(seed)
-    table, values = np.empty((draws, problem.size)), np.empty(draws)
-    problem.advance(problem.start(rng), table, values, rng)
-    return table[draws // 10 :]
 
 
 def batch_error(series):

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from naive_posterior import run
 from scipy.special import gammaln
 
 from permdist import Ballots, Mallows, Mixture, PlackettLuce, rankings
@@ -58,14 +59,6 @@ def exact_pairs(logs, shares, alpha):
         total += np.exp(value)
         together += np.exp(value) * (z[:, None] == z)
     return together / total
-
-
-def run(problem, draws, seed):
-    rng = np.random.default_rng(seed)
-    table, values = np.empty((draws, problem.size)), np.empty(draws)
-    problem.advance(problem.start(rng), table, values, rng)
-    assert np.isfinite(values).all()
-    return table[draws // 10 :]
 
 
 @pytest.mark.parametrize("family", ["plackett-luce", "kendall", "footrule", "ulam"])

@@ -149,6 +149,12 @@ def test_who_never_lost_is_named(table):
     assert texts(group, "info") == ["always above the others: a, b; their places rest on the prior"]
 
 
+def test_weights_are_told(table):
+    battles = data.load_battles(table, time="day").without(["newbie"])
+    found = rate(battles, bayes=True, draws=100, folds=0, half_life=90.0)
+    assert any("weights temper the likelihood" in text for text in texts(found, "info"))
+
+
 def test_the_command_warns(table, tmp_path):
     path = tmp_path / "battles.csv"
     table.to_csv(path, index=False)

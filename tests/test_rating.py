@@ -403,6 +403,14 @@ def test_dirty_tables_on_the_command_line(tmp_path):
     assert facts["left_out"] == {"missing": 1, "invalid": 2}
 
 
+def test_remedies_are_named(tmp_path):
+    (tmp_path / "b.csv").write_text("model_a,model_b,winner\nx,y,a\nx,z,a\ny,z,a\nz,y,a\n")
+    text = permdist("rate", "b.csv", cwd=tmp_path, code=2)
+    assert "always above the others: x" in text
+    assert text.endswith("--without NAMES, or --prior wins=0.5\n")
+    assert "x" in permdist("rate", "b.csv", "--prior", "wins=0.5", cwd=tmp_path)
+
+
 def test_describe_tables_of_battles(file):
     text = permdist("describe", file)
     assert "pairs that met          10 of 10" in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import naive_rows as naive
 import numpy as np
 import pytest
+from naive import gradient as gradient_of
 
 from permdist import data
 from permdist.measures import AP, ERR, NDCG, KendallTau, parse
@@ -26,12 +27,6 @@ def ready(labels, measure, *, scale=0.7, pilot=None, n_jobs=1):
     return sums
 
 
-def quotient(function, scores, step=1e-6):
-    """The gradient by central differences."""
-    moves = step * np.eye(len(scores))
-    return np.array([(function(scores + e) - function(scores - e)) / (2 * step) for e in moves])
-
-
 @pytest.mark.parametrize("labels", [[1, 0, 1, 0, 0], [1, 1, 1, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0]])
 @pytest.mark.parametrize("measure", BINARY)
 def test_equal_to_all_sign_vectors(labels, measure):
@@ -44,13 +39,13 @@ def test_equal_to_all_sign_vectors(labels, measure):
     gains, by_gains = sums.mean_gains(scores)
     assert gains[0] == pytest.approx(naive.mean(logs, values), abs=1e-13)
     np.testing.assert_allclose(
-        by_gains, quotient(lambda s: sums.mean_gains(s)[0][0], scores), atol=1e-8
+        by_gains, gradient_of(lambda s: sums.mean_gains(s)[0][0], scores), atol=1e-8
     )
     for kappa in (0.0, 1.0, 30.0, 290.0, 2000.0):
         found, gradient = sums.log_sums(scores, kappa)
         expected = naive.convex_loss(logs, values, kappa)
         assert found[0] == pytest.approx(expected, rel=1e-13)
-        slope = quotient(lambda s, kappa=kappa: sums.log_sums(s, kappa)[0][0], scores)
+        slope = gradient_of(lambda s, kappa=kappa: sums.log_sums(s, kappa)[0][0], scores)
         np.testing.assert_allclose(gradient, slope, atol=1e-8 * max(1.0, expected))
 
 
@@ -69,7 +64,7 @@ def test_graded_labels_are_split_by_thresholds(labels, measure):
         own = naive.averaged_convex_loss(chosen, pilot, labels, signs, logs, kappa)
         assert found[0] == pytest.approx(own, rel=1e-13)
         assert own >= naive.convex_loss(logs, values, kappa) - 1e-12  # Hoelder
-        slope = quotient(lambda s, kappa=kappa: sums.log_sums(s, kappa)[0][0], scores)
+        slope = gradient_of(lambda s, kappa=kappa: sums.log_sums(s, kappa)[0][0], scores)
         np.testing.assert_allclose(gradient, slope, atol=1e-7)
 
 
