@@ -1024,15 +1024,6 @@ def letor_rows(text, width):
     return np.array(table), [label for _, label, _ in rows], [qid for _, _, qid in rows]
 
 
-def last_query_start(text):
-    """Return where the last query of whole lines begins: after the last line of another query."""
-    lines = text[: text.rfind(b"\n") + 1].splitlines(keepends=True)
-    ids = [line.split()[1] if line.split() and line[:1] != b"#" else None for line in lines]
-    known = [one for one in ids if one is not None]
-    other = [k for k, one in enumerate(ids) if one is not None and one != known[-1]]
-    return sum(map(len, lines[: other[-1] + 1])) if other else 0
-
-
 # ---- blocks of queries ---------------------------------------------------------------------------
 
 

@@ -57,3 +57,12 @@ def centered_basis(n):
     """Return an orthonormal basis (n, n - 1) of the vectors that add up to 0."""
     full, _ = np.linalg.qr(np.ones((n, 1)), mode="complete")
     return full[:, 1:]
+
+
+def run(problem, draws, seed):
+    """Draw by a problem itself; a tenth of the draws is discarded."""
+    rng = np.random.default_rng(seed)
+    table, values = np.empty((draws, problem.size)), np.empty(draws)
+    problem.advance(problem.start(rng), table, values, rng)
+    assert np.isfinite(values).all()
+    return table[draws // 10 :]

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from permdist import data
 from permdist.measures import parse
 from permdist.models import PermuRank, load
 from permdist.models.batch import Batch
-from permdist.models.perfect import Permutations, cuts_of
-from permdist.models.permurank import LOSSES, WorkingSets, _pair_losses
+from permdist.models.perfect import Permutations
+from permdist.models.permurank import LOSSES, _pair_losses
 
 MEASURES = ["ap", "ap@2", "ndcg", "ndcg@2", "ndcg@3[discount=jk]", "auc", "err", "err@2"]
 MEASURES += ["rr", "p@2", "p@4", "recall@2", "wta", "rprec", "rbp"]
@@ -72,17 +71,6 @@ def test_the_most_violated_permutations_equal_enumeration(name):
             assert high == pytest.approx(max(row[1] for row in rest), abs=1e-12)
 
 
-def test_cuts():
-    values, totals = (0, 1, 2), (4, 2, 1)
-    for name, cuts in (("ndcg", [1, 3]), ("ndcg@2", [1, 2]), ("ndcg@1", [1])):
-        assert cuts_of(parse(name), values, totals).tolist() == cuts
-    assert cuts_of(parse("ap"), (0, 1), (4, 2)).tolist() == [2]
-    assert cuts_of(parse("p@5"), (0, 1), (4, 2)).tolist() == [5]
-    assert cuts_of(parse("p@6"), (0, 1), (4, 2)).tolist() == []  # all rankings are perfect
-    with pytest.raises(ValueError, match=r"perfect rankings of 'success@2'.*use AP"):
-        cuts_of(parse("success@2"), (0, 1), (4, 2))
-
-
 # ---- Figure 7 ------------------------------------------------------------------------------------
 
 
@@ -129,16 +117,6 @@ def test_losses_on_the_working_sets(kind):
     np.testing.assert_allclose(by_bad, quotient, atol=1e-6)
 
 
-def test_permutations_of_the_same_phi_and_e_are_one():
-    """The order of two good documents is nothing to F over good-bad pairs, nor to AP."""
-    labels, X = np.array([1, 1, 0, 0]), np.random.default_rng(0).normal(size=(4, 2))
-    for pairs, new in (("good-bad", False), ("all", True)):
-        sets = WorkingSets(X, Batch.of(labels, np.array([0, 4])), parse("ap"), pairs)
-        assert sets.add(np.array([0.1, 0.2, 0.8, 0.9]))
-        assert sets.add(np.array([0.2, 0.1, 0.8, 0.9])) == new
-        assert sets.sizes() == ((2.0, 2.0) if new else (1.0, 1.0))
-
-
 # ---- what is kept, what is told ------------------------------------------------------------------
 
 
@@ -155,21 +133,6 @@ def test_the_best_round_is_kept_and_an_oscillation_is_told():
     last = quietly(PermuRank("ap", max_iter=40, keep="last"), X, y, qid)
     assert last.score(X, y, qid, averaged) == pytest.approx(history["train"][-1])
     assert min(history["train"]) < max(history["train"]) - 0.05
-
-
-def test_a_small_c_is_a_perceptron():
-    """All hinges are active, and w is C / 2 times the sum of what every term pulls by."""
-    X, y, qid = long_queries(n=30)
-    C = 1e-7
-    options = {"C": C, "standardize": False, "keep": "last", "tol": 1e-9}
-    learner = quietly(PermuRank("ap", max_iter=1, **options), X, y, qid)
-    features, batch = learner.training_data(data.Queries(X, y, qid))
-    sets = WorkingSets(features, batch, parse("ap"), "good-bad")
-    sets.add(-features @ sets.mean_difference())
-    flat = sets.flat()
-    pull = flat.losses @ (flat.perfect - flat.imperfect)
-    np.testing.assert_allclose(learner.coef_, 0.5 * C * pull, rtol=1e-6)
-    assert learner.history_["active"] == [1.0]
 
 
 def test_convergence_is_certified_and_the_lack_of_it_told(tmp_path):
@@ -216,3 +179,5 @@ def test_a_measure_that_all_rankings_please():
     X, y, qid = collection(np.random.default_rng(0))
     with pytest.warns(ConvergenceWarning, match="nothing was learned"):
         PermuRank("p@10").fit(X, y, qid)
+    with pytest.raises(ValueError, match="perfect rankings of 'success@2'"):
+        PermuRank("success@2").fit(X, y, qid)

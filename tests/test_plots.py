@@ -65,8 +65,6 @@ def test_means_are_sorted_by_the_first_measure():
     values = [drawn[name].mean("map") for name in names]
     assert values == sorted(values, reverse=True)
     assert axes.texts[0].get_text() == f"{values[0]:.2f}"
-    with pytest.raises(ValueError, match="evaluations: expected at least one"):
-        plots.means({})
 
 
 def test_sorted_values_fall_and_leave_out_skipped_queries():
@@ -85,14 +83,21 @@ def test_similar_rankings_stand_together():
     names = "".join(tick.get_text() for tick in axes.get_yticklabels())
     assert {names[:2], names[2:]} & {"ac", "ca"}
     assert len(plots.distances([[0.0, 1.0], [1.0, 0.0]]).images) == 1
-    with pytest.raises(ValueError, match="matrix: expected a square matrix"):
-        plots.distances([[0.0, 1.0]])
-    with pytest.raises(ValueError, match="values: expected finite numbers"):
-        plots.heatmap([[np.nan]])
-    with pytest.raises(ValueError, match="rows, columns: expected 1 names, got 2"):
-        plots.heatmap([[0.0]], rows=["a", "b"])
-    with pytest.raises(ValueError, match="names: expected 2 names, got 1"):
-        plots.distances(np.zeros((2, 2)), ["a"])
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda: plots.distances([[0.0, 1.0]]), "matrix"),
+        (lambda: plots.distances(np.zeros((2, 2)), ["a"]), "names"),
+        (lambda: plots.heatmap([[np.nan]]), "values"),
+        (lambda: plots.heatmap([[0.0]], rows=["a", "b"]), "rows, columns"),
+        (lambda: plots.means({}), "evaluations"),
+    ],
+)
+def test_refusals(call, argument):
+    with pytest.raises(ValueError, match=f"^{argument}: "):
+        call()
 
 
 def test_distributions_are_drawn_best_item_first():

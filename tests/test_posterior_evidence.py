@@ -53,13 +53,6 @@ def test_units_do_not_matter():
     assert one.error < 0.05
 
 
-def test_too_few_draws_are_refused():
-    with pytest.raises(ValueError, match="draws: expected at least 100"):
-        bridge_sampling(lambda x: 0.0, np.zeros((2, 20, 1)))
-    with pytest.raises(ValueError, match="expected shape"):
-        bridge_sampling(lambda x: 0.0, np.zeros(20))
-
-
 @pytest.mark.parametrize("shape", [0.7, 3.0])
 def test_two_items_with_gamma_worths_are_a_beta_binomial(shape):
     # The chance that tea wins is Beta(shape, shape): conjugate.
@@ -108,13 +101,6 @@ def test_models_are_compared_by_bayes_factors():
     assert table["probability"].sum() == pytest.approx(1.0)
 
 
-def test_without_a_proper_prior_there_is_no_evidence():
-    posterior = sample(PlackettLuce, ORDERS, draws=200, rng=0)
-    with pytest.raises(ValueError, match="with an improper prior"):
-        posterior.log_evidence()
-    assert np.isnan(posterior.exact().log_evidence)
-
-
 # ---- exact posteriors ----------------------------------------------------------------------------
 
 
@@ -146,14 +132,16 @@ def test_exact_places_without_data_are_even():
     assert grid.log_evidence == pytest.approx(0.0, abs=1e-9)
 
 
-def test_larger_models_are_refused():
-    with pytest.raises(ValueError, match="exact: expected at most 4 free parameters"):
-        exact(problem_of(PlackettLuce, [[0, 1, 2, 3, 4, 5]], 1.0))
-
-
-def test_models_with_a_center_have_neither():
-    posterior = sample(Mallows, ORDERS, Gamma(2.0, 2.0), draws=20, tune=20, rng=2)
-    with pytest.raises(ValueError, match="exact: known for smooth models of a few"):
-        posterior.exact()
-    with pytest.raises(ValueError, match=r"compare\(\) compares models of any kind"):
-        posterior.log_evidence()
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: bridge_sampling(lambda x: 0.0, np.zeros((2, 20, 1))), "draws: expected at least"),
+        (lambda: exact(problem_of(PlackettLuce, [[0, 1, 2, 3, 4, 5]], 1.0)), "at most 4 free par"),
+        (lambda: sample(PlackettLuce, ORDERS, draws=20).log_evidence(), "with an improper prior"),
+        (lambda: sample(Mallows, ORDERS, Gamma(), draws=9).log_evidence(), "compare"),
+        (lambda: sample(Mallows, ORDERS, Gamma(), draws=9).exact(), "exact: known for smooth"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from naive_posterior import run
 
 from permdist import Ballots, GeneralizedMallows, Mallows, rankings
 from permdist.posterior import (
@@ -11,13 +12,6 @@ from permdist.posterior import (
     problem_of,
     simulation_based_calibration,
 )
-
-
-def run(problem, draws, seed):
-    rng = np.random.default_rng(seed)
-    table, values = np.empty((draws, problem.size)), np.empty(draws)
-    problem.advance(problem.start(rng), table, values, rng)
-    return table[draws // 10 :]
 
 
 @pytest.mark.parametrize("kind", ["full", "first"])

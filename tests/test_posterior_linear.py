@@ -79,14 +79,14 @@ def test_calibration_of_listmle():
 
 
 def test_refusals(queries):
-    with pytest.raises(ValueError, match="data: expected Queries or"):
-        problem_of(MLE())
-    with pytest.raises(ValueError, match="inverse_temperature: expected a positive number, got 0"):
-        problem_of(MLE(), queries, inverse_temperature=0.0)
-    with pytest.raises(ValueError, match="set reweight=0"):
-        problem_of(ConvexLoss(reweight=1), queries)
-    with pytest.raises(ValueError, match="prior: expected a covariance for"):
-        problem_of(MLE(), queries, Normal(0.0, [1.0, 2.0]))
+    for learner, options, message in (
+        (MLE(), {}, "data: expected Queries or"),
+        (MLE(), {"data": queries, "inverse_temperature": 0.0}, "inverse_temperature"),
+        (ConvexLoss(reweight=1), {"data": queries}, "set reweight=0"),
+        (MLE(), {"data": queries, "prior": Normal(0.0, [1.0, 2.0])}, "prior"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            problem_of(learner, **options)
     problem = problem_of(MLE(), queries)
     with pytest.raises(ValueError, match="is no model of labels"):
         problem.replicate(np.zeros(problem.size), np.random.default_rng(0))

@@ -48,8 +48,6 @@ def test_it_says_what_it_rests_on(rating):
     text = str(rating)
     assert "normal, of precision 0.1 around the mean score" in text
     assert "4 chains of 500 draws" in text
-    assert "The chains agree" in text
-    assert "s.d." in text
     facts = rating.to_dict()
     shares = np.array(list(facts["posterior"]["rank_probabilities"].values()))
     np.testing.assert_allclose(shares.sum(axis=0), 1.0)
@@ -71,25 +69,17 @@ def test_who_never_lost_has_a_posterior():
     assert np.isfinite(found.to_frame()["high"]).all()
 
 
-def test_ballots_without_ties_are_plackett_luce():
-    found = rate([["a", "b", "c"], ["b", "a", "c"], ["a", "c", "b"]], bayes=True, draws=100)
-    assert found.posterior.problem.family == "Plackett-Luce"
-    assert found.battles is None
-    assert found.to_frame()["rank_low"].min() == 1
-
-
 def test_options_of_other_errors_are_refused(frame):
     battles = data.load_battles(frame)
-    with pytest.raises(ValueError, match="errors, bootstrap: with bayes=True"):
-        rate(battles, bayes=True, errors="sandwich")
-    with pytest.raises(ValueError, match="errors, bootstrap: with bayes=True"):
-        rate(battles, bayes=True, bootstrap=10)
-    with pytest.raises(ValueError, match="imagined wins are not a prior density"):
-        rate(battles, bayes=True, prior=PseudoWins(0.5))
-    with pytest.raises(ValueError, match="expected a positive number"):
-        rate(battles, bayes=True, prior=0)
-    with pytest.raises(ValueError, match="draws: expected at least 20"):
-        rate(battles, bayes=True, draws=3)
+    for options, argument in (
+        ({"errors": "sandwich"}, "errors, bootstrap"),
+        ({"bootstrap": 10}, "errors, bootstrap"),
+        ({"prior": PseudoWins(0.5)}, "not a prior density"),
+        ({"prior": 0}, "expected a positive number"),
+        ({"draws": 3}, "draws"),
+    ):
+        with pytest.raises(ValueError, match=argument):
+            rate(battles, bayes=True, **options)
 
 
 def test_the_report_shows_the_places(rating):
@@ -140,11 +130,6 @@ def test_too_few_draws_are_no_leaderboard(table):
     assert page.index("note warning") < page.index("<table")
     assert "tune" not in page
     assert found.to_dict()["posterior"]["converged"] is False
-    settled = rate(battles, bayes=True, draws=1000, folds=0)
-    (warning,) = texts(settled, "warning")
-    assert warning.startswith("there are few posterior draws. The chains agree, but scores[newbie]")
-    assert warning.endswith("Remedy: --draws 2000 (in Python, draws=2000)")
-    assert "has the highest score" in rating_report(settled).html()
     settled = rate(battles, bayes=True, draws=2000, folds=0)
     assert not texts(settled, "warning")
     assert settled.to_dict()["posterior"]["converged"] is True
@@ -166,17 +151,8 @@ def test_who_never_lost_is_named(table):
 
 def test_weights_are_told(table):
     battles = data.load_battles(table, time="day").without(["newbie"])
-    found = rate(battles, bayes=True, draws=1000, folds=0, half_life=90.0)
-    assert "weights temper the likelihood" in texts(found, "info")[0]
-    page = rating_report(found).html()
-    assert "weights temper" in page
-    assert "has the highest score" in page
-
-
-def test_clusters_are_refused(table):
-    battles = data.load_battles(table, cluster="judge").without(["newbie"])
-    with pytest.raises(ValueError, match="clusters: a posterior takes ballots as independent"):
-        rate(battles, bayes=True, draws=30, folds=0)
+    found = rate(battles, bayes=True, draws=100, folds=0, half_life=90.0)
+    assert any("weights temper the likelihood" in text for text in texts(found, "info"))
 
 
 def test_the_command_warns(table, tmp_path):
@@ -187,9 +163,8 @@ def test_the_command_warns(table, tmp_path):
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "permdist: warning: do not use these numbers yet" in ran.stderr
     assert "Note: newbie never lost" in ran.stdout
-    ran = subprocess.run([*command, "--cluster", "judge"], capture_output=True, text=True)
-    assert ran.returncode != 0
-    assert ran.stderr.count("independent; leave out --errors, --bootstrap, --cluster and") == 1
+    text = permdist("rate", path, *options, "--cluster", "judge", code=2)
+    assert text.count("independent; leave out --errors, --bootstrap, --cluster and") == 1
 
 
 def test_the_report_checks_the_model(rating, monkeypatch):
@@ -202,9 +177,3 @@ def test_the_report_checks_the_model(rating, monkeypatch):
     page = rating_report(strict).html()
     assert "Check of wins: " in page
     assert "Check of ties" not in page
-    assert (
-        "Does the model fit?"
-        not in rating_report(rate([["a", "b"], ["b", "a"], ["a", "b"]])).html()
-    )
-    monkeypatch.setattr("permdist.report.leaderboard.MOST_CASTS", 30)
-    assert "too many to draw again" in rating_report(strict).html()

@@ -1,18 +1,24 @@
 """What is made of posterior draws: datasets, estimates, places, checks, files."""
 
-import itertools
 from functools import cached_property
 
 import numpy as np
 import pytest
-import xarray
 from scipy import stats
 
-from permdist import DavidsonLuce, PlackettLuce
+from permdist import Mallows, PlackettLuce
 from permdist.ballots import Ballots
-from permdist.consensus import count_pairs
 from permdist.diagnostics.exchange import has_trees, load_arviz
-from permdist.posterior import Posterior, Problem, Variable, compare, load, places, problem_of
+from permdist.posterior import (
+    Gamma,
+    Posterior,
+    Problem,
+    Variable,
+    compare,
+    load,
+    places,
+    sample,
+)
 from permdist.posterior.groups import table_of_ranks
 
 NAMES = ("tea", "milk", "cola")
@@ -105,15 +111,6 @@ def posterior(problem):
 # ---- the object ----------------------------------------------------------------------------------
 
 
-def test_shapes_are_checked(problem):
-    with pytest.raises(ValueError, match=r"draws: expected shape \(chains, draws, 4\)"):
-        Posterior(problem, np.zeros((2, 5, 3)), np.zeros((2, 5)))
-    with pytest.raises(ValueError, match=r"log_density: expected \(2, 5\)"):
-        Posterior(problem, np.zeros((2, 5, 4)), np.zeros((5, 2)))
-    with pytest.raises(TypeError, match="problem: expected a Problem"):
-        Posterior("tea", np.zeros((2, 5, 4)), np.zeros((2, 5)))
-
-
 def test_the_dataset_has_names(posterior):
     data = posterior.dataset
     assert dict(data.sizes) == {"chain": 4, "draw": 300, "item": 3}
@@ -153,14 +150,6 @@ def test_arviz_takes_every_group(posterior):
     )
 
 
-def test_later_versions_of_arviz_take_a_tree(posterior, monkeypatch):
-    pytest.importorskip("xarray", minversion="2024.10")  # the first one with trees
-    monkeypatch.setattr(load_arviz(), "__version__", "1.0.0")
-    tree = posterior.to_arviz(["posterior", "observed_data"])
-    assert isinstance(tree, xarray.DataTree)
-    assert tree["posterior"]["scores"].shape == (4, 300, 3)
-
-
 def test_groups_without_a_meaning(problem):
     prior_only = run(Toy([]), draws=50)
     groups = names_of(prior_only.to_arviz())
@@ -168,10 +157,6 @@ def test_groups_without_a_meaning(problem):
     assert "log_likelihood" not in groups
     assert "posterior" in groups
     assert "prior" in groups
-    with pytest.raises(ValueError, match="groups: 'observed_data' does not exist here"):
-        prior_only.to_arviz(["observed_data"])
-    with pytest.raises(ValueError, match="did you mean 'posterior'"):
-        prior_only.to_arviz(["posterio"])
 
     class Improper(Toy):
         def prior_draws(self, size, rng):
@@ -202,11 +187,7 @@ def test_summary_has_arviz_numbers_and_a_verdict(posterior):
     assert found.converged
     assert found.verdict.startswith("The chains agree: R-hat is at most 1.0")
     assert "toy Plackett-Luce" in str(found)
-    html = posterior._repr_html_()
-    assert "Posterior of toy Plackett-Luce, 4 chains of 300 draws" in html
-    assert "scores[tea]" in html
-    assert "The chains agree" in html
-    assert posterior.to_frame().index.name == "parameter"
+    assert "The chains agree" in posterior._repr_html_()
 
 
 def test_the_verdict_tells_what_is_wrong(problem):
@@ -220,10 +201,6 @@ def test_the_verdict_tells_what_is_wrong(problem):
     assert few.summary().verdict == (
         "10 draws per chain: too few for diagnostics; take at least 20. The run was interrupted."
     )
-    with pytest.raises(ValueError, match="at least 4 per chain"):
-        Posterior(problem, good.draws[:, :3], good.log_density[:, :3]).summary()
-    still = Posterior(problem, np.ones((2, 30, 4)), np.ones((2, 30)))
-    assert "nothing to diagnose" in still.summary().verdict
 
 
 def test_probabilities_of_places_are_counts(posterior):
@@ -311,46 +288,7 @@ def test_expected_measures(posterior):
     assert len(posterior.models(5, rng=1)) == 5
 
 
-def test_no_order_of_items_is_said_so(problem):
-    class Coefficients(Toy):
-        @property
-        def variables(self):
-            return (Variable("coef", (4,), ("feature",)),)
-
-        def model(self, draw):
-            return None
-
-    found = run(Coefficients(problem.orders), draws=20)
-    with pytest.raises(ValueError, match="no one order of the items per draw"):
-        found.best()
-    with pytest.raises(ValueError, match="no single distribution over rankings"):
-        found.models()
-    assert found.summary().table.index[0] == "coef[0]"
-
-
-def test_centers_have_places_and_no_scores(problem):
-    class Centers(Toy):
-        @property
-        def variables(self):
-            return (Variable("center", (4,), ("item",)),)
-
-        @property
-        def coords(self):
-            return {"item": ["a", "b", "c", "d"]}
-
-    draws = np.tile([2.0, 0.0, 1.0, 3.0], (2, 30, 1))
-    found = Posterior(Centers(problem.orders), draws, np.zeros((2, 30)))
-    assert found.best().index[0] == "b"
-    with pytest.raises(ValueError, match="has no scores"):
-        found.leaderboard()
-
-
 # ---- checks --------------------------------------------------------------------------------------
-
-
-def naive_top(ballots):
-    table = table_of_ranks(ballots)
-    return np.array([(table[:, i] == 1).mean() for i in range(3)])
 
 
 def test_checks_of_a_model_that_holds(posterior):
@@ -358,9 +296,6 @@ def test_checks_of_a_model_that_holds(posterior):
     np.testing.assert_allclose(check.observed, [16 / 24, 6 / 24, 2 / 24])
     assert check.labels == NAMES
     assert check.to_frame()["inside"].all()
-    own = posterior.check(naive_top, draws=150)
-    np.testing.assert_allclose(own.observed, check.observed)
-    np.testing.assert_allclose(own.replicated, check.replicated)
     wins = posterior.check("wins", draws=50)
     assert wins.labels == ("tea over milk", "tea over cola", "milk over cola")
     np.testing.assert_allclose(wins.observed, [16 / 24, 22 / 24, 18 / 24])
@@ -369,30 +304,10 @@ def test_checks_of_a_model_that_holds(posterior):
     assert "Check of distance: p =" in str(distance)
 
 
-def test_distance_to_the_consensus_counts_pairs():
-    orders = np.array(list(itertools.permutations(range(4))))[[0, 1, 2, 5, 9]]
-    consensus = np.argsort(np.argsort(orders, axis=1).mean(axis=0), kind="stable")
-    rank = np.argsort(consensus)
-    against = sum(
-        rank[a] > rank[b] for order in orders for a, b in itertools.combinations(order, 2)
-    )
-    from permdist.posterior.checks import distance_to_consensus
-
-    assert distance_to_consensus(orders) == pytest.approx(against / (5 * 6))
-
-
 def test_checks_notice_a_model_that_does_not_hold():
     # Two camps: no Plackett-Luce agrees with itself so much within and so little between them.
     camps = run(Toy([[0, 1, 2]] * 40 + [[2, 1, 0]] * 40))
     assert camps.check("top", draws=100).p_values[1] < 0.02
-    assert camps.check(lambda ballots: (table_of_ranks(ballots)[:, 1] == 2).mean()).p_values < 0.02
-
-
-def test_checks_refuse_what_has_no_meaning(posterior):
-    with pytest.raises(ValueError, match="statistic"):
-        posterior.check("tops")
-    with pytest.raises(ValueError, match="has no data to check"):
-        run(Toy([]), draws=20).check()
 
 
 # ---- comparison and files ------------------------------------------------------------------------
@@ -400,18 +315,6 @@ def test_checks_refuse_what_has_no_meaning(posterior):
 
 def elpd(found):
     return getattr(found, "elpd", None) or found["elpd_loo"]  # of arviz 1.0, and before
-
-
-def test_loo_and_comparison_by_arviz(posterior, problem):
-    narrow = run(Toy(problem.orders, sd=0.05))
-    found = posterior.loo()
-    assert np.isfinite(elpd(found))
-    table = compare({"wide": posterior, "narrow": narrow})
-    assert list(table.index) == ["wide", "narrow"]
-    with pytest.raises(ValueError, match="expected two or more"):
-        compare({"one": posterior})
-    with pytest.raises(ValueError, match="the same observations"):
-        compare({"one": posterior, "two": run(Toy(problem.orders[:5]), draws=30)})
 
 
 def test_files_come_back(posterior, problem, tmp_path):
@@ -430,8 +333,6 @@ def test_files_come_back(posterior, problem, tmp_path):
     assert whole.expect("ap", [1, 0, 0]).mean == posterior.expect("ap", [1, 0, 0]).mean
     with pytest.raises(ValueError, match="is of another one"):
         load(path, Toy(problem.orders, names=("a", "b", "c")))
-    found.save(tmp_path / "again.nc")
-    assert load(tmp_path / "again.nc").best().equals(posterior.best())
 
 
 def test_arviz_reads_the_file(posterior, tmp_path):
@@ -449,14 +350,33 @@ def test_damaged_files_are_refused(posterior, tmp_path):
     rng = np.random.default_rng(0)
     for cut in (10, len(raw) // 2, len(raw) - 1):
         path.write_bytes(raw[:cut])
-        with pytest.raises(ValueError, match="not a posterior"):
+        with pytest.raises(ValueError, match="damaged"):
             load(path)
     for place in rng.integers(len(raw), size=5):
         path.write_bytes(raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :])
-        with pytest.raises(ValueError, match="not a posterior"):
+        with pytest.raises(ValueError, match="damaged"):
             load(path)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "none.nc")
+
+
+REFUSED = {
+    "draws": lambda one: Posterior(one.problem, np.zeros((2, 5, 3)), np.zeros((2, 5))),
+    "log_density": lambda one: Posterior(one.problem, np.zeros((2, 5, 4)), np.zeros((5, 2))),
+    "groups": lambda one: one.to_arviz(["posterio"]),
+    "statistic": lambda one: one.check("tops"),
+    "has no data to check": lambda _: run(Toy([]), draws=20).check(),
+    "has no scores": lambda _: sample(Mallows, [[0, 1], [1, 0]], Gamma(), draws=9).leaderboard(),
+    "two or more": lambda one: compare({"one": one}),
+    "name": lambda one: one.plot_variable("theta"),
+    "same observations": lambda one: compare({"a": one, "b": run(Toy([[0, 1, 2]]), draws=30)}),
+}
+
+
+@pytest.mark.parametrize("argument", REFUSED)
+def test_refusals(posterior, argument):
+    with pytest.raises(ValueError, match=argument):
+        REFUSED[argument](posterior)
 
 
 # ---- pictures ------------------------------------------------------------------------------------
@@ -468,29 +388,5 @@ def test_pictures_show_the_numbers(posterior):
     axes = posterior.plot_scores()
     assert "credible" in axes.get_xlabel()
     assert len(posterior.plot_variable("scores").get_yticklabels()) == 3
-    with pytest.raises(ValueError, match="name: expected one of scores, spread"):
-        posterior.plot_variable("theta")
     for statistic in ("distance", "wins", "top"):
         posterior.check(statistic, draws=30).plot().figure.canvas.draw()
-
-
-def test_ranks_of_ballots_of_all_kinds():
-    lists = [[[0, 1], 2], [2, 0, 1], [1]]
-    table = table_of_ranks(Ballots.of(lists, n_items=4, subset=False))
-    assert table.tolist() == [[1, 1, 3, 4], [2, 3, 1, 4], [2, 1, 2, 2]]
-    table = table_of_ranks(Ballots.of(lists[:2], n_items=4, subset=True))
-    assert table.tolist() == [[1, 1, 3, 0], [2, 3, 1, 0]]
-
-
-def test_replicated_battles_have_davidsons_chances():
-    battles = Ballots.of([["a", "b"]] * 20_000 + [[["a", "b"]]] * 20_000, subset=True)
-    problem = problem_of(DavidsonLuce, battles, 1.0)
-    scores, tie = np.array([0.4, -0.4]), -0.3
-    found = problem.replicate(np.append(scores, tie), np.random.default_rng(0))
-    model = DavidsonLuce(scores, [tie])
-    wins, ties = count_pairs(found).wins, count_pairs(found).ties
-    shares = np.array([wins[0, 1], wins[1, 0], ties[0, 1]]) / 40_000
-    wanted = np.exp([model.log_prob([[0, 1]])[0], model.log_prob([[1, 0]])[0], 0.0])
-    wanted[2] = 1.0 - wanted[:2].sum()
-    error = np.sqrt(wanted * (1.0 - wanted) / 40_000)
-    assert (np.abs(shares - wanted) < 4.5 * error).all()

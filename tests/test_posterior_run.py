@@ -1,7 +1,6 @@
 """The driver of posterior draws: threads, checkpoints, Ctrl-C, problems of one's own."""
 
 import signal
-import sys
 import threading
 import time
 
@@ -15,7 +14,6 @@ from permdist.posterior.families import FAMILIES
 from permdist.samplers import run_chains
 from permdist.samplers.chain import Chain
 
-RUN = sys.modules["permdist.posterior.run"]
 DATA = [[0, 1, 2, 3], [1, 0, 2, 3], [3, 0, 1, 2], [0, 2, 1, 3]]
 QUIET = {"progress": False, "rng": 5}
 
@@ -147,18 +145,18 @@ def test_a_prolonged_run_discards_what_the_first_one_did(tmp_path):
 def test_checkpoints_of_other_runs_are_refused(tmp_path):
     options = {"draws": 20, "chains": 2, "checkpoint": tmp_path / "run", **QUIET}
     sample(PlackettLuce, DATA, 1.0, **options)
-    with pytest.raises(
-        ValueError, match="another posterior .*; nothing was"
+    before = (tmp_path / "run").read_bytes()
+    for data, prior, changed, message in (
+        (DATA, 2.0, {}, "data, prior or options"),
+        (DATA[:3], 1.0, {}, "data, prior or options"),
+        (DATA, 1.0, {"rng": 6}, "another seed"),
+        (DATA, 1.0, {"chains": 3}, "chains 2, this run has 3"),
     ):
-        sample(PlackettLuce, DATA, 2.0, **options)
-    with pytest.raises(ValueError, match="data, prior or options"):
-        sample(PlackettLuce, DATA[:3], 1.0, **options)
-    with pytest.raises(ValueError, match="it holds a run with another seed"):
-        sample(PlackettLuce, DATA, 1.0, **(options | {"rng": 6}))
-    with pytest.raises(ValueError, match="it holds a run with chains 2, this run has 3"):
-        sample(PlackettLuce, DATA, 1.0, **(options | {"chains": 3}))
+        with pytest.raises(ValueError, match=message):
+            sample(PlackettLuce, data, prior, **(options | changed))
     with pytest.raises(ValueError, match="kind parameters, this run has orders"):
         run_chains(PlackettLuce([0.0, 1.0]), 20, checkpoint=tmp_path / "run", rng=5)
+    assert (tmp_path / "run").read_bytes() == before
 
 
 def test_draws_after_ctrl_c(tmp_path, monkeypatch):

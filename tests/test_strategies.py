@@ -19,21 +19,20 @@ from permdist.data import Queries
 from permdist.rankings import BucketOrder, TopK
 
 
-@given(strategies.orders(min_items=2, max_items=5))
-def test_orders_keep_their_bounds(order):
+@given(st.data())
+def test_bounds_are_kept(data):
+    order = data.draw(strategies.orders(min_items=2, max_items=5))
     assert 2 <= len(order) <= 5
     rankings.check_orders(order)
-
-
-@given(strategies.order_tuples(count=3, n_items=4))
-def test_tuples_of_orders(three):
+    three = data.draw(strategies.order_tuples(count=3, n_items=4))
     assert [len(order) for order in three] == [4, 4, 4]
-
-
-@given(strategies.scores(ties=False, min_value=-1, max_value=1))
-def test_scores_without_ties(scores):
+    scores = data.draw(strategies.scores(ties=False, min_value=-1, max_value=1))
     assert len(set(scores)) == len(scores)
     assert (np.abs(scores) <= 1).all()
+    top = data.draw(strategies.top_k_lists(min_items=3, min_k=2, max_k=3))
+    assert 2 <= top.k <= 3 <= top.n_items
+    labels = data.draw(strategies.labels(n_items=3, min_items=5, max_grade=0))
+    assert labels.tolist() == [0, 0, 0]
 
 
 def test_ties_are_likely_on_request():
@@ -47,11 +46,6 @@ def test_labelled_queries_keep_their_promises(query):
     assert (query.labels > 0).sum() >= 2
     assert (query.labels == 0).sum() >= 1
     assert query.labels.max() <= 3
-
-
-@given(strategies.top_k_lists(min_items=3, min_k=2, max_k=3))
-def test_top_k_lists_keep_their_bounds(top):
-    assert 2 <= top.k <= 3 <= top.n_items
 
 
 @given(strategies.davidson_luces(max_tie=2, n_items=3, max_score=1.0))
@@ -91,11 +85,6 @@ def test_collections_keep_their_bounds(queries):
     assert len(queries) >= 2
     assert queries.n_features <= 2
     assert queries.doc_ids is not None
-
-
-@given(strategies.labels(n_items=3, min_items=5, max_grade=0))
-def test_only_bad_labels(values):
-    assert values.tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(

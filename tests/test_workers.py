@@ -9,12 +9,9 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from joblib import Parallel, parallel_config
-from joblib._parallel_backends import LokyBackend
 from processes import members, start, wait_until, workers
 
 from permdist import data
-from permdist.comparison.workers import SafeWorkers, make_pool
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "permdist")
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
@@ -78,19 +75,6 @@ def test_learners_of_the_users_own_are_found_where_the_parent_finds_them(tmp_pat
     assert len(list(tmp_path.glob("seen-*"))) >= 2  # in the parent and in a worker
 
 
-def test_other_backends_are_left_alone():
-    assert isinstance(make_pool(2)._backend, SafeWorkers)
-    with parallel_config("threading", n_jobs=2):
-        assert type(make_pool(None)._backend) is type(Parallel()._backend)
-    with parallel_config("loky", n_jobs=3, inner_max_num_threads=2):
-        pool = make_pool(None)
-        assert isinstance(pool._backend, SafeWorkers)
-        assert (pool.n_jobs, pool._backend.inner_max_num_threads) == (3, 2)
-    own = type("Own", (LokyBackend,), {})()
-    with parallel_config(own):
-        assert make_pool(2)._backend is own
-
-
 SLEEPS = """
 import sys, time
 from joblib import delayed
@@ -132,17 +116,3 @@ print(bool(found[0] & found[1]))
 def test_workers_outlive_a_thread_that_started_them():
     found = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True)
     assert found.stdout == "True\n", found.stderr
-
-
-INITIALIZED = """
-import os
-from joblib import delayed, parallel_config
-from permdist.comparison.workers import make_pool
-with parallel_config("loky", initializer=os.putenv, initargs=("A", "B")):
-    print(make_pool(2)(delayed(os.system)("test $A = B") for _ in range(2)))
-"""
-
-
-def test_an_initializer_of_the_users_own_is_called_too():
-    found = subprocess.run([sys.executable, "-c", INITIALIZED], capture_output=True, text=True)
-    assert found.stdout == "[0, 0]\n", found.stderr
