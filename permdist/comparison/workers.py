@@ -20,7 +20,7 @@ from joblib._parallel_backends import LokyBackend
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from joblib.parallel import get_active_backend
 
-from permdist._kernels import COMPILING
+from permdist._kernels import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,7 +54,7 @@ class SafeWorkers(LokyBackend):  # type: ignore[misc]
     """joblib's processes, started without the working directory on the module path."""
 
     def _prepare_worker_env(self, n_jobs: int) -> dict[str, str]:
-        own = {SAFE: "1", **COMPILING.workers_environment()}
+        own = {SAFE: "1", SILENT: "1"}
         return {**super()._prepare_worker_env(n_jobs), **own}
 
     def configure(self, n_jobs: int = 1, parallel: Any = None, **options: Any) -> int:
