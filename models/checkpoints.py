@@ -57,10 +57,12 @@ class Checkpoint:
 
     def __init__(self, path: str | Path, facts: dict[str, Any]) -> None:
         facts = json.loads(json.dumps({"kind": KIND, **facts}))  # as it is read back
-        self._file = Journal(path, facts, "checkpoint")
+        self._file = Journal(path, "checkpoint")
         try:
-            _need_same(path, self._file.header, facts)
-            self._known = dict(map(_unpack, self._file.records))
+            if self._file.header is None:
+                self._file.begin(facts)
+            _need_same(path, self._file.header or {}, facts)
+            self._known = dict(map(_unpack, self._file))
         except BaseException:
             self._file.close()
             raise
