@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 from permdist import data
 from permdist.measures import parse
 from permdist.models import AdaRank, RankSVM, batch, blocks, load
-from permdist.models.weak_rounds import Listed, Rounds
 
 
 @pytest.fixture(scope="module")
@@ -203,44 +202,3 @@ def test_neither_blocks_nor_threads_nor_skipped_queries_matter(queries, monkeypa
         np.testing.assert_allclose(found.coef_, learner.coef_, rtol=1e-12)
     small = data.Queries(more.X.astype(np.float32), more.y, more.qid)
     assert fitted(small, max_iter=10).features_ == learner.features_
-
-
-def test_sums_over_rounds_are_what_they_say(queries):
-    X, measure = queries.X, parse("ap[ties=average]")
-    rankers = Listed(np.arange(6), np.linspace(-1.0, 1.5, 6), np.ones(6, dtype=bool))
-    start = np.linspace(0.5, -0.5, 6)
-    rounds, steps = Rounds(rankers, measure, start), ((2, 0.3), (5, 0.1))
-
-    def values(w):
-        return batch.Batch.of(queries.y, queries.ptr).measured(measure, X @ w)
-
-    w = start.copy()
-    w[2] += 0.3 * rankers.factor[2]
-    w[5] += 0.1 * rankers.factor[5]
-    measures = np.array([values(np.eye(6)[k] * rankers.factor[k]) for k in range(6)])
-    before = values(w)
-    asked = blocks.Table(queries)
-    rounds.sums(asked, steps[:1])
-    for table in (asked, blocks.Table(queries)):  # the second one is told all at once
-        found = rounds.sums(table, steps)
-        assert found.measure == pytest.approx(before.sum())
-        assert found.bound == pytest.approx(np.exp(-before).sum())
-        np.testing.assert_allclose(found.by_ranker, measures @ np.exp(-before))
-        w[1] += 3.0 * rankers.factor[1]
-        after = values(w)
-        w[1] -= 3.0 * rankers.factor[1]
-        tried = rounds.attempt(table, steps, 1, 3.0)
-        assert tried.measure == pytest.approx(after.sum())
-        assert tried.delta == pytest.approx((after - before - 3.0 * measures[1]).min())
-        assert tried.changed == bool((after != before).any())
-
-
-def test_measures_do_not_depend_on_threads_nor_on_long_queries(monkeypatch):
-    monkeypatch.setattr(batch, "PART", 20)
-    rng = np.random.default_rng(0)
-    for sizes in ([200], [3, 150, 2, 4], [10] * 12):
-        labels, scores = rng.integers(0, 3, sum(sizes)), rng.normal(size=sum(sizes))
-        one = batch.Batch.of(labels, np.concatenate([[0], np.cumsum(sizes)]))
-        wanted = one.measured(parse("ndcg@5"), scores)
-        for jobs in (2, 3):
-            np.testing.assert_array_equal(one.measured(parse("ndcg@5"), scores, jobs), wanted)

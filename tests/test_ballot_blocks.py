@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from permdist import Ballots, DavidsonLuce, PlackettLuce
-from permdist.ballots import ballots as ballots_module
 from permdist.ballots.blocks import Tally, merge_blocks
 from permdist.data import load_battles, read_battles
 from permdist.rating import rate
@@ -126,13 +125,6 @@ def test_many_different_ballots_do_not_get_lost():
     order = np.argsort(pairs[:, 0] * 300 + pairs[:, 1])
     assert np.array_equal((pairs[:, 0] * 300 + pairs[:, 1])[order], cells)
     assert np.array_equal(found.weights[order], counts)
-
-
-def test_long_ballots_are_merged_with_little_memory(monkeypatch):
-    ballots = drinks(np.random.default_rng(4), 200)
-    usual = ballots.merged()
-    monkeypatch.setattr(ballots_module, "MOST_ENTRIES", 10)
-    assert fields_equal(ballots.merged(), usual)
 
 
 def test_names_decide_which_items_are_the_same():

@@ -11,7 +11,6 @@ from permdist.diagnostics import compare_to_exact
 from permdist.rankings import enumerate_orders
 from permdist.samplers import run_chains
 from permdist.samplers.auto import choose_kernel, default_thin, work
-from permdist.samplers.kernels.randomness import divide, locate
 from permdist.targets import target_of
 
 SCORES = np.array([0.3, 0.1, -0.2, 0.25, -0.1])
@@ -78,27 +77,6 @@ def test_steps_have_the_frequencies_of_the_transition_matrix():
     np.add.at(found, (at[:-1], at[1:]), 1.0)
     expected = found.sum(axis=1, keepdims=True) * (moves[0] @ moves[1])
     assert ((found - expected) ** 2 / expected).sum() < 70.0  # 30 degrees of freedom: p = 5e-5
-
-
-def test_divisions_have_the_moments_of_dirichlet_lengths():
-    rng, counts = np.random.default_rng(0), np.array([0.0, 3.0, 1.0, 99.0])
-    drawn = np.empty((20_000, 3))
-    for row in drawn:
-        row[:] = counts[:3]
-        divide(rng, row, 3)
-    shares = drawn / drawn.sum(axis=1, keepdims=True)
-    shapes = counts[:3] + 1.0
-    means = shapes / shapes.sum()
-    spread = np.sqrt(means * (1.0 - means) / (shapes.sum() + 1.0))
-    assert (np.abs(shares.mean(axis=0) - means) / spread).max() < 4.5 / np.sqrt(len(drawn))
-    np.testing.assert_allclose(shares.std(axis=0), spread, rtol=0.03)
-
-
-def test_an_index_is_located_in_proportion_to_its_weight():
-    rng, weights = np.random.default_rng(0), np.array([0.0, 2.0, 0.0, 1.0, 1e-300])
-    found = np.bincount([locate(rng, weights.cumsum(), 5) for _ in range(9000)], minlength=5)
-    assert found[[0, 2, 4]].sum() == 0
-    assert abs(found[1] - 6000) < 4.5 * np.sqrt(2000)
 
 
 def test_pairs_of_a_longer_query():

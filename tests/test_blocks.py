@@ -13,11 +13,8 @@ from permdist import objectives
 from permdist._parallel import pointers
 from permdist.data import Queries
 from permdist.models import MLE, ConvexLoss, ListNet, RankBoost, RankSVM, SVMMap, blocks, solvers
-from permdist.models.batch import Batch
 from permdist.models.blocks import Table, columns_of
-from permdist.models.missing import Filling
-from permdist.models.scaling import Scaling, canonical_order, spread_within
-from permdist.models.solvers.total import ScoreTotal
+from permdist.models.scaling import Scaling, spread_within
 from permdist.models.totals import BlockTotal
 
 FORMS = ("float64", "float32", "fortran", "read-only", "memory map")
@@ -79,27 +76,6 @@ def test_blocks_of_a_table(views, queries, small_blocks):
     np.testing.assert_allclose(table.scores(w), expected @ w, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["zero", "mean"])
-def test_missing_values_are_filled_by_blocks(method, queries, small_blocks):
-    X = np.array(queries.X)
-    X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
-    X[:, 4] = queries.X[:, 4]
-    holes = Queries(X, queries.y, queries.qid, missing="allow")
-    filling = Filling.of(holes, method, indicator=True)
-    assert filling.indicators == (0, 1, 2, 3)
-    table = Table(holes, filling=filling, views=("zscore",), n_jobs=1)
-    found = np.vstack([table.block(k).copy() for k in range(len(table))])
-    np.testing.assert_array_equal(found, filling.apply(holes, ("zscore",)).X)
-
-
-def test_the_canonical_order_by_blocks(queries, small_blocks):
-    table = Table(queries, canonical=True, n_jobs=1)
-    order = canonical_order(queries.X, queries.y, queries.ptr)
-    np.testing.assert_array_equal(table.order, order)
-    np.testing.assert_array_equal(table.labels, queries.y[order])
-    np.testing.assert_array_equal(table.whole(), queries.X[order])
-
-
 OBJECTIVES = [
     objectives.ListNet(),
     objectives.ListMLE(ties="random"),
@@ -134,17 +110,6 @@ def test_sums_over_blocks(objective, queries, small_blocks):
     restricted = serial.some([1, 3])
     np.testing.assert_array_equal(restricted.parts(w), parts[[1, 3]])
     assert restricted.n_documents == sum(len(serial.blocks[k].batch.labels) for k in (1, 3))
-
-
-def test_draws_of_a_query_do_not_depend_on_its_block():
-    labels, ptr = np.array([1, 0] * 6), np.arange(0, 13, 4)
-    whole = Batch.of(labels, ptr)
-    part = whole.part(1, 3)
-    assert part.first == 1
-    expected = [stream.random() for stream in whole.streams(5)]
-    assert [stream.random() for stream in part.streams(5)] == expected[1:]
-    assert len(set(expected)) == 3
-    assert len(Batch.of(labels, ptr).streams(None)) == 3
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -187,25 +152,6 @@ def test_boosting_of_singles_is_that_of_doubles(queries):
         for k, column in columns_of(form):
             assert column.dtype == np.float64
             np.testing.assert_array_equal(column, X[:, k])
-
-
-def test_totals_of_scores():
-    X = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
-
-    def squares(scores):
-        return (scores - 1.0) ** 2, 2.0 * (scores - 1.0)
-
-    total = ScoreTotal(squares, X, np.array([0, 3, 6]))
-    w = np.array([0.3, -0.2])
-    double = X.astype(np.float64)
-    assert total(w).value == pytest.approx(((double @ w - 1.0) ** 2).sum(), rel=1e-12)
-    expected = np.linalg.lstsq(double, np.ones(6))[0]
-    np.testing.assert_allclose(solvers.lbfgs(total, None).w, expected, rtol=1e-4)
-    np.testing.assert_allclose(solvers.lbfgs(squares, X, None, np.inf).w, expected, rtol=1e-4)
-    with pytest.raises(TypeError, match="X: expected the features"):
-        solvers.lbfgs(squares)
-    with pytest.raises(TypeError, match="expected a start and C"):
-        solvers.lbfgs(total)
 
 
 def test_a_growing_solver_takes_fewer_passes(small_blocks):

@@ -76,22 +76,6 @@ def test_examples_run_and_pictures_are_made(page, pictures, tmp_path, monkeypatc
         assert path.stat().st_size < 200_000
 
 
-def test_the_script_draws_what_pages_leave_behind(pictures, tmp_path, monkeypatch, capsys):
-    # The pages are run above; here a short one stands for them.
-    page = tmp_path / "short.md"
-    page.write_text(
-        "```python\n>>> width = 2.0\n>>> print(width)\n2.0\n>>> 1 / 0\n"
-        "Traceback (most recent call last):\nZeroDivisionError: division by zero\n\n```\n"
-    )
-    monkeypatch.setattr(pictures, "HERE", tmp_path)
-    drawn = {"short.md": lambda page: iter([("line", pictures._figure(page.width, 1.0))])}
-    monkeypatch.setattr(pictures, "PAGES", drawn)
-    pictures.main([str(tmp_path / "made")])
-    assert capsys.readouterr().out == "short.md: line.png\n"
-    made = sorted(path.name for path in (tmp_path / "made").iterdir())
-    assert made == ["line.png", pictures.RECORD]
-
-
 def test_links_between_pages_lead_somewhere():
     for page in (*(DOCS / "tutorials").glob("*.md"), DOCS / "which.md", DOCS / "explore.md"):
         text = page.read_text(encoding="utf-8")
@@ -154,12 +138,3 @@ def test_links_of_notebooks_lead_somewhere():
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             for target in re.findall(r"\]\((?!\w+:)([^)\s#]+)", "".join(cell["source"])):
                 assert cell["cell_type"] == "code" or (path.parent / target).is_file(), target
-
-
-def test_the_first_cells_of_a_notebook_run(tmp_path, monkeypatch):
-    # Cell by cell in one namespace, as a kernel runs them.
-    monkeypatch.chdir(tmp_path)
-    names = {"__name__": "__main__"}
-    for cell in cells_of("tutorials/rate.md")[:8]:
-        exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
-    assert len(names["found"].leaderboard) == 8

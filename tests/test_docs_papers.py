@@ -64,28 +64,6 @@ NAMED = re.compile(
 )
 IDENTITY = re.compile(r"identity: ([a-z0-9-]+)")
 SCRIPT = re.compile(r"(?:examples|benchmarks|tests)/\w+\.py")
-# Scripts about the library rather than a paper; all others stand beside what they repeat.
-OF_NO_PAPER = {
-    "block_sampler",
-    "consensus_of_voters",
-    "preferences_with_torch",
-    "same_posterior_elsewhere",
-    "trees_with_exact_losses",
-    "objectives_of_one_score",
-    "distances_between_ballots",
-    "groups_of_voters",
-    "inspect_one_query",
-    "mallows_distances",
-    "measure_conventions",
-    "overview",
-    "pudding_and_nascar",
-    "structural_svms_and_cut_offs",
-    "ties_in_rankings",
-    "trust_a_chain",
-    "unjudged_documents",
-    "when_the_measure_matters",
-    "common",  # shared by all of them
-}
 
 
 def text_of(page):
@@ -164,29 +142,6 @@ def test_scripts_exist(page):
         assert (ROOT / code).is_file(), code
 
 
-def refers_to_a_paper(text):
-    """Return whether a text names a number or a section of a paper, or its authors."""
-    return bool(NAMED.search(text) or re.search(r"\bet al\b|\b[Ss]ections? \d", text))
-
-
-def test_every_script_of_a_paper_is_cited():
-    cited = {
-        code.removeprefix("examples/").removesuffix(".py")
-        for page in NUMBERED
-        for cells in rows(text_of(page))
-        for code in codes(cells[2])
-        if code.startswith("examples/")
-    }
-    texts = {
-        path.stem: ast.get_docstring(ast.parse(path.read_text()))
-        for path in (ROOT / "examples").glob("*.py")
-    }
-    speaking = {name for name, text in texts.items() if refers_to_a_paper(text)}
-    assert speaking
-    assert speaking <= cited
-    assert set(texts) - cited == OF_NO_PAPER
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_identities_exist(page):
     named = [code for code in codes(text_of(page)) if code.startswith("identity")]
@@ -255,28 +210,3 @@ def test_examples_run(page, tmp_path, monkeypatch):
     assert test.examples
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert runner.run(test).failed == 0
-
-
-def test_the_checks_notice_mistakes():
-    for wrong in ("permdist.models.ConvexLos", "permdist.model.ConvexLoss"):
-        with pytest.raises(ModuleNotFoundError):
-            check_code(wrong)
-    with pytest.raises(AttributeError):
-        check_code("permdist.models.Ranker.forecast")
-    with pytest.raises(TypeError):
-        check_code('permdist.models.ConvexLoss("ap", kapa=3.0)')
-    for wrong in ('measures.NDCG(discount="jx")', 'models.PermuRank(pairs="some")'):
-        with pytest.raises(ValueError):
-            check_code(f"permdist.{wrong}")
-    assert check_code("permdist.models.bounds.TypeTwo.margin").__name__ == "margin"
-    assert numbers("Theorem 3, (24)") == [("Equation", 24), ("Theorem", 3)]
-    assert numbers("Figures 8 to 10") == [("Figure", 8), ("Figure", 9), ("Figure", 10)]
-    assert numbers("(30) to (32)") == [("Equation", 30), ("Equation", 31), ("Equation", 32)]
-    assert numbers("section 4.1, (MAP)") == []
-    for text in ("the positions of Table 1", "under Theorems 5 and 6", "as Xu et al. do"):
-        assert refers_to_a_paper(text)
-    assert refers_to_a_paper("several starts, as in section 2.2")
-    assert not refers_to_a_paper("a table of 3 learners, and one figure")
-    table = "| number | b |\n| --- | --- |\n| (1) | `x \\| y` |\n| (3) | z |\n\n| (4) | w |\n"
-    assert rows(table) == [["(1)", "`x \\| y`"], ["(3)", "z"]]
-    assert codes("`a.b` and\n```python\n`c.d`\n```\n`e`") == ["a.b", "e"]

@@ -3,14 +3,12 @@
 Nothing here builds the site; ``sphinx-build -W`` does that (docs/README.md).
 """
 
-import ast
 import doctest
 import importlib
 import inspect
 import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -136,22 +134,6 @@ def test_every_example_has_a_small_size():
     assert set(json.loads((ROOT / "examples" / "small.json").read_text())) == EXAMPLES
 
 
-def test_every_example_has_a_page_in_the_gallery(extension, tmp_path, monkeypatch):
-    gallery = extension("example_gallery")
-    assert set(gallery.meanings()) == EXAMPLES
-    monkeypatch.setattr(gallery, "COPIES", tmp_path / "copies")
-    gallery.prepare(None, None)
-    index = (tmp_path / "copies" / "index.rst").read_text()
-    for name in EXAMPLES:
-        assert f"<{name}>`" in index
-        copy = ast.parse((tmp_path / "copies" / f"{name}.py").read_text())
-        script = ast.parse((ROOT / "examples" / f"{name}.py").read_text())
-        assert ast.dump(ast.Module(copy.body[1:])) == ast.dump(ast.Module(script.body[1:]))
-        title, line, blank, meaning = ast.get_docstring(copy).splitlines()[:4]
-        assert line == "=" * len(title)
-        assert (blank, meaning[-1]) == ("", ".")
-
-
 # ---- extensions --------------------------------------------------------------------------------
 
 
@@ -174,16 +156,3 @@ def test_learners_show_the_parameters_of_their_bases(extension):
         shown = [name for entry in parsed["Parameters"] for name in entry.name.split(", ")]
         assert sorted(shown) == sorted(inspect.signature(learner).parameters), learner
         assert "coef_" in str(parsed["Attributes"]) or learner.by_query
-
-
-def test_formulas_need_no_network(extension):
-    from docutils import nodes
-
-    mathml = extension("mathml")
-
-    writer = SimpleNamespace(body=[])
-    for write, node in ((mathml.inline, nodes.math), (mathml.block, nodes.math_block)):
-        with pytest.raises(nodes.SkipNode):
-            write(writer, node("", r"\frac{1}{\max(1, \log_2 r)}"))
-    assert len(writer.body) == 2
-    assert all("<mfrac>" in part and "src=" not in part for part in writer.body)
