@@ -69,9 +69,8 @@ class Journal:
         self._mutex, self._latest = threading.RLock(), dict[Any, bytes]()
         self._file = self._open(self.path)
         try:
-            self.header: dict[str, Any] | None = None
             self._ends = [0]  # of the header, and of every record
-            self._read_header()
+            self.header = self._read_header()
             if self.header is not None:
                 self._ends += self._scan(self._ends[0])
             self.torn = os.fstat(self._file.fileno()).st_size - self._ends[-1]
@@ -95,7 +94,7 @@ class Journal:
             raise
         return file
 
-    def _read_header(self) -> None:
+    def _read_header(self) -> dict[str, Any] | None:
         """Read the header, if there is one, and check that the file is a journal."""
         self._file.seek(0)
         found = self._file.read(len(MAGIC))
@@ -106,14 +105,15 @@ class Journal:
             )
         line = self._file.readline()
         if not line.endswith(b"\n"):  # an empty file, or one that was torn at its beginning
-            return
+            return None
         try:
-            self.header = json.loads(line)
+            header = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{self._name}: {self.path}: its header is damaged") from error
-        if not isinstance(self.header, dict):
+        if not isinstance(header, dict):
             raise ValueError(f"{self._name}: {self.path}: its header is damaged")
         self._ends = [len(MAGIC) + len(line)]
+        return header
 
     def _scan(self, place: int) -> list[int]:
         """Return where the complete records behind a place end."""

@@ -133,7 +133,7 @@ def live_bar(
             def update(
                 self, completed: float, note: str | None = None, *, text: str | None = None
             ) -> None:
-                fields = {} if note is None else {"note": note}
+                fields: dict[str, Any] = {} if note is None else {"note": note}
                 bar.update(task, completed=completed, description=text, **fields)
 
         yield TerminalBar()

@@ -131,7 +131,7 @@ def run_chains(
         length = draws if keep == "draws" else 0
         orders = np.empty((chains, length, dist.n_items), dtype=np.int32)
         values = np.empty((chains, length))
-        model = {"dist": dist, "target": target, "kernel": name, "thin": steps}
+        model: dict[str, Any] = {"dist": dist, "target": target, "kernel": name, "thin": steps}
         parts = zip(orders, values, streams, starts, strict=True)
         workers = [
             OrderChain(number, *out, draws, tuned, stream, journal, start=begin, **model)

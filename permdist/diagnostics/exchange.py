@@ -91,8 +91,8 @@ def read_netcdf(path: Path, names: Iterable[str] = ("",)) -> dict[str, xarray.Da
             there = [name for name in names if not name or name in file.groups]
         found = {}
         for name in there:
-            options = {"engine": "h5netcdf", "group": name or None}
-            with xarray.open_dataset(io.BytesIO(data), **options) as opened:
+            group = name or None
+            with xarray.open_dataset(io.BytesIO(data), engine="h5netcdf", group=group) as opened:
                 found[name] = opened.load()
     except Exception as error:  # a damaged file may raise any
         text = " ".join(str(error).split())[:200]
