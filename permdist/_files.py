@@ -8,7 +8,6 @@ import errno
 import functools
 import gzip
 import json
-import math
 import os
 import re
 import secrets
@@ -97,18 +96,6 @@ def _read_all(path: Path, source: IO[bytes]) -> bytes:
         if read > size:  # compressed, growing or endless
             check_size(f"{path}: a file that unfolds to {read:,} bytes or more", read)
     return b"".join(pieces)
-
-
-def read_number(file: Path, line: int, text: bytes) -> float:
-    """Read one number, or raise an error that names the line."""
-    try:
-        value = float("nan") if b"_" in text else float(text)
-    except ValueError:
-        value = float("nan")
-    if not math.isfinite(value):
-        shown = text.decode(errors="replace").strip()[:40]
-        raise ValueError(f"{file}, line {line}: expected a finite number, got {shown!r}")
-    return value
 
 
 def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:

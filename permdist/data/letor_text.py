@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from permdist._check import check_size
-from permdist._files import read_number
 from permdist.data.letor_scan import (
     BINARY,
     FAULTS,
@@ -261,3 +261,15 @@ def document_ids(raw: bytes, lines: Lines) -> NDArray[Any] | None:
         match = _DOC_ID.search(raw, start, stop) if start >= 0 else None
         ids.append(match[1].decode(errors="replace") if match else "")
     return np.array(ids) if any(ids) else None
+
+
+def read_number(file: Path, line: int, text: bytes) -> float:
+    """Read one number, or raise an error that names the line."""
+    try:
+        value = float("nan") if b"_" in text else float(text)
+    except ValueError:
+        value = float("nan")
+    if not math.isfinite(value):
+        shown = text.decode(errors="replace").strip()[:40]
+        raise ValueError(f"{file}, line {line}: expected a finite number, got {shown!r}")
+    return value

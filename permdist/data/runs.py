@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from permdist._check import finite
-from permdist._files import read_bytes, read_number, write_atomically
+from permdist._files import read_bytes, write_atomically
 from permdist._parallel import bounds
+from permdist.data.letor_text import read_number
 from permdist.data.trec import Names, Qrels, Run, document_names, slice_names
 from permdist.data.trec_scan import count_rows, read_numbers, scan_columns
 
