@@ -6,9 +6,8 @@ import difflib
 import io
 import re
 import textwrap
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -92,7 +91,8 @@ def plural(number: int, word: str, words: str = "") -> str:
 
 def as_text(value: object) -> str:
     """Return a label as text, without blanks around it; whole numbers have no decimal point."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
+    real = isinstance(value, Real) and not isinstance(value, Integral)
+    if real and float(value).is_integer():
         value = int(value)
     return str(value).strip()
 
