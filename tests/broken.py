@@ -1,6 +1,5 @@
 """Distributions with one mistake each, and the entry of `check_distribution` that must find it."""
 
-import itertools
 import math
 import random
 
@@ -376,11 +375,11 @@ BROKEN = [
     (ModeWhenAlone(np.r_[SCORES, SCORES, SCORES]), "draws: one at a time"),
     (SharperWhenAlone(TWELVE), "draws: one at a time"),
     (SharperWhenAlone(EVEN), "draws: one at a time"),
-    *((ThreeWhenAlone(n), "draws: one at a time") for n in (3, 4, 7, 9, 12, 30)),
+    *((ThreeWhenAlone(n), "draws: one at a time") for n in (3, 7, 12, 30)),
     (Twice(ITEMS), "draws: independence"),
     (Twice(20), "draws: independence"),
     (HalvesAlike(ITEMS), "draws: independence"),
-    *((BlocksAgain(n, lag), "draws: independence") for n in (3, 20) for lag in (5, 10, 50)),
+    *((BlocksAgain(n, lag), "draws: independence") for n in (3, 20) for lag in (5, 50)),
     (Chain(ITEMS), "draws: independence"),
     (Pool(20), "draws: repeats"),
     (EvenOnly(7), "draws: repeats"),
@@ -408,4 +407,3 @@ BROKEN = [
     (DrawsRaise(SCORES), "draws are orders"),
 ]
 NAMES = [f"{type(d).__name__}-{d.n_items}-{entry}" for d, entry in BROKEN]
-KINDS = len(set(itertools.chain(type(dist).__name__ for dist, _ in BROKEN)))

@@ -42,3 +42,13 @@ def browser():
         started = play.chromium.launch(executable_path=program, args=flags)
         yield started
         started.close()
+
+
+@pytest.fixture
+def no_report(monkeypatch):
+    """Leave out the pictures of a comparison, which take longer than all the rest."""
+    from permdist import report
+
+    empty = report.Report("Nothing", "to see")
+    name = "permdist.report.comparison.comparison_report"
+    monkeypatch.setattr(name, lambda *_, **__: empty)

@@ -118,19 +118,14 @@ def test_what_torch_tensors_must_be(queries):
     loss, labels = ListNet().torch(), torch.tensor([1, 0, 0])
     good = torch.zeros(3)
     for scores, kind, message in (
-        ([0.0, 0.0, 0.0], TypeError, "scores: expected a torch tensor, got list"),
         (good.to("meta"), ValueError, "scores: expected a tensor on the CPU, got one on meta"),
         (good.half(), TypeError, r"scores: .* got torch.float16; pass scores.float\(\)"),
-        (good.long(), TypeError, "scores: expected dtype float32 or float64, got torch.int64"),
-        (torch.zeros((3, 1)), ValueError, r"labels: expected shape \(3, 1\) as scores"),
         (torch.zeros((1, 3, 1)), ValueError, r"scores: expected shape .*squeeze\(-1\)"),
         (torch.zeros(2), ValueError, r"labels: expected shape \(2,\) as scores, got \(3,\)"),
         (good.to_sparse(), TypeError, "scores: expected a dense tensor"),
     ):
         with pytest.raises(kind, match=message):
             loss(scores, labels)
-    with pytest.raises(ValueError, match="labels: expected a tensor on the CPU"):
-        loss(good, labels.to("meta"))
     with pytest.raises(ValueError, match="there is no gradient by it"):
         loss(good, torch.tensor([1.0, 0.0, 0.0], requires_grad=True))
     with pytest.raises(ValueError, match="weights: expected one per query"):
@@ -166,8 +161,6 @@ def test_torch_takes_what_derivatives_takes(queries):
         assert np.array_equal(scores.grad.numpy(), found.gradient)
         mean = ListNet().torch()(scores, labels, qid, weights=weights)
         assert mean.item() == pytest.approx(found.values.sum() / np.sum(weights))
-    with pytest.raises(ValueError, match=r"labels: expected shape \(\d+,\) as scores, got \(2,\)"):
-        ListNet().torch()(scores, [1, 0])
     with pytest.raises(TypeError, match="labels: expected relevance labels, got none"):
         ListNet().torch()(scores, None)
 
@@ -231,8 +224,6 @@ def test_jax_takes_what_derivatives_takes(queries, jax):
         found = ListNet().derivatives(point, labels, qid, weights=weights)
         values = ListNet().jax(reduction="none")(point, labels, qid, weights=weights)
         np.testing.assert_allclose(np.asarray(values), found.values, rtol=1e-5)
-    with pytest.raises(TypeError, match="labels: expected relevance labels, got none"):
-        ListNet().jax()(point, None)
 
 
 def test_jax_under_vmap(queries, jax):
@@ -271,8 +262,6 @@ def test_what_jax_arrays_must_be(queries, jax):
     label = np.array([1, 0, 0])
     with pytest.raises(TypeError, match="scores: expected dtype float32 or float64, got int"):
         loss(np.zeros(3, dtype=int), label)
-    with pytest.raises(ValueError, match=r"labels: expected shape \(2,\) as scores"):
-        loss(np.zeros(2), label)
     with pytest.raises(TypeError, match="qid: expected values that are known"):
         jax.jit(loss)(np.zeros(3), label, np.zeros(3, dtype=int))
     with pytest.raises(ValueError, match=r"weights: expected shape \(1,\), one per query"):

@@ -6,7 +6,6 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GroupKFold
 
 from permdist import data, objectives
 from permdist.adapters import (
@@ -289,17 +288,6 @@ def test_the_unit_is_that_of_objective_and_data(kind, queries, scores):
     for other in range(40):  # more data sets than are kept ready
         loss.derivatives(np.zeros(2), [other + 1, 0], [2])
     np.testing.assert_array_equal(loss.derivatives(scores, *args), wanted)
-
-
-def test_objectives_of_a_cross_validation_are_made_ready_once(queries, monkeypatch):
-    lightgbm, made = pytest.importorskip("lightgbm"), []
-    prepare = ListNet.prepare
-    monkeypatch.setattr(ListNet, "prepare", lambda *a, **k: made.append(1) or prepare(*a, **k))
-    table = lightgbm.Dataset(queries.X, queries.y, group=queries.sizes)
-    params = {"objective": ListNet().lightgbm(), "verbosity": -1, "num_threads": 1}
-    folds = GroupKFold(5).split(queries.X, groups=queries.qid)
-    lightgbm.cv({**params, "metric": "none"}, table, 4, folds=folds, feval=LightGBMMeasure("ap"))
-    assert len(made) == 5
 
 
 @pytest.mark.parametrize("name", ["lightgbm", "xgboost"])

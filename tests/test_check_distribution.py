@@ -6,7 +6,7 @@ import random
 import broken
 import numpy as np
 import pytest
-from broken import BROKEN, KINDS, NAMES, PASSING, SCORES, Sorted, Uniform
+from broken import BROKEN, NAMES, PASSING, SCORES, Sorted, Uniform
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -22,7 +22,6 @@ from permdist import (
     strategies,
 )
 from permdist.identities import chance
-from permdist.identities.answers import Answers
 from permdist.identities.claims import CLAIMS
 from permdist.identities.draws import Draws
 from permdist.samplers import run_chains, sample_exact
@@ -89,14 +88,10 @@ HARD |= {"EntropyOff", "DivergenceTooLarge", "EstimatedDivergenceTooLarge"}
 )
 def test_a_mistake_is_found_whatever_the_seed(dist, entry):
     (claim,) = (claim for claim in CLAIMS if claim.name == entry)
-    for seed in range(20):
+    for seed in range(5):
         answer = claim.check(Draws(dist, 10_000, np.random.default_rng(seed), 1e-8))
         # As sure as with 20 entries of the same kind.
         assert answer[0] < 1e-5 / 20 if claim.chance else answer > 1e-8
-
-
-def test_there_are_many_kinds_of_mistakes():
-    assert KINDS >= 35
 
 
 def test_a_mistake_in_one_half_leaves_the_other_alone():
@@ -183,17 +178,9 @@ def test_more_draws_find_smaller_mistakes(shift):
 
 @pytest.mark.parametrize("dist", [*OURS, *PASSING], ids=lambda dist: f"{dist!r:.40}")
 def test_no_false_alarms(dist):
-    for seed in range(1, 4):
+    for seed in (1, 2):
         results = identities.check_distribution(dist, draws=1500, rng=seed)
         assert results.passed, f"seed {seed}: {results}"
-
-
-def test_chance_alone_is_no_mistake():
-    # 30 runs, each of which may fail once in a thousand: on average 0.03 fail.
-    for dist in [*OURS[:2], *OURS[3:7], *PASSING[:4]]:
-        for seed in range(3):
-            results = identities.check_distribution(dist, draws=200, rng=seed, false_alarms=1e-3)
-            assert results.passed, f"seed {seed}: {results}"
 
 
 EVERY_MAGNITUDE = st.one_of(
@@ -265,14 +252,6 @@ def test_p_values_are_small_where_something_is_wrong():
     assert np.isnan(chance.multinomial(np.array([1, 1]), np.zeros(2), rng))
     assert chance.multinomial(np.array([7]), np.ones(1), rng) == 1.0
     assert chance.binomial([], 10, []) == 1.0
-
-
-def test_listed_answers():
-    model = PlackettLuce([0.4, -0.1, 0.8])
-    given = Answers(model)
-    assert given.listed_marginals == pytest.approx(model.rank_marginals())
-    assert given.listed_pairwise == pytest.approx(model.pairwise())
-    assert Answers.of(given) is given
 
 
 # ---- draws that are no orders are refused where they are used ------------------------------------

