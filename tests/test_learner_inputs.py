@@ -17,8 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from permdist import data
 from permdist.data import Queries
 from permdist.measures import evaluate, evaluate_orders
-from permdist.models import MLE, ConvexLoss, ExpectedGain, all_learners
-from permdist.models.spaces import Orders, Restart
+from permdist.models import MLE, ExpectedGain, all_learners
 
 pytestmark = UNFINISHED_FITS
 
@@ -111,16 +110,6 @@ def test_extreme_parameters_end_in_a_model_or_in_words(name, queries):
             fitted += 1
             assert np.isfinite(learner.predict(queries)).all()
     assert fitted or "C" not in kind.parameter_names()
-
-
-def test_samples_beyond_memory_are_refused(queries):
-    for learner in (
-        ConvexLoss(space=Restart(sample_size=2**31 - 1)),
-        ConvexLoss(space=Orders(orders=2**31 - 1)),
-        KINDS["BoltzRank"](sample_size=2**31 - 1),
-    ):
-        with pytest.raises(ValueError, match=r"^(sample_size|orders): .*4 GiB.*use fewer"):
-            learner.fit(queries)
 
 
 # ---- data --------------------------------------------------------------------------------------
@@ -224,16 +213,8 @@ def test_sparse_matrices_are_made_dense_while_they_fit(queries):
         assert Queries(form(X), y, qid) == queries
     held_out = MLE(max_iter=3).fit(sp.csr_array(X), y, qid, eval_set=(sp.csr_array(X), y, qid))
     assert held_out.history_["measure"]
-    large = sp.csr_array((len(y), 10**8))
-    for call in (
-        lambda: Queries(large, y, qid),
-        lambda: MLE().fit(large, y, qid),
-        lambda: held_out.predict(large),
-        lambda: held_out.score(large, y, qid),
-        lambda: held_out.rank(large, qid),
-    ):
-        with pytest.raises(ValueError, match="X: as a dense array, 224 x 100,000,000 numbers"):
-            call()
+    with pytest.raises(ValueError, match="X: as a dense array, 224 x 100,000,000 numbers"):
+        MLE().fit(sp.csr_array((len(y), 10**8)), y, qid)
     with pytest.raises(ValueError, match="X: expected finite numbers, got nan at index"):
         Queries(sp.csr_array(with_entry(X, np.nan)), y, qid)
 

@@ -59,7 +59,9 @@ LEARNERS = {
     "ExpectedGain Gaussian": ExpectedGain(
         "ndcg@5", distribution="gaussian", n_starts=1, max_iter=5
     ),
-    "ExpectedGain restart": ExpectedGain("ap", space="restart", n_starts=1, max_iter=15),
+    "ExpectedGain restart": ExpectedGain(
+        "ap", space="restart[sample_size=30]", n_starts=1, max_iter=15
+    ),
     "L2": L2("ap", max_iter=20),
     "L3": L3("ndcg@10", max_iter=20),
     "L3, kappa per pair": L3("ap", kappa_units="pairs", max_iter=20),
@@ -70,7 +72,7 @@ LEARNERS = {
     "ConvexLoss interleavings": ConvexLoss("rr", space="interleavings"),
     "ConvexLoss reweighted": ConvexLoss("ndcg@5", reweight=2),
     "ConvexLoss restart": ConvexLoss("ap", space="restart[sample_size=30]"),
-    "ConvexLoss orders": ConvexLoss("ap", space="orders[exact=8,orders=8]", max_iter=15),
+    "ConvexLoss orders": ConvexLoss("ap", space="orders[exact=4,orders=4]", max_iter=5),
     "L3 valid signs": L3("ap", space="valid-signs[exact=6,orders=2,rounds=1]", max_iter=4),
     "AdaRank": AdaRank("ap"),
     "AdaRank, all accepted": AdaRank("ndcg@5", accept="all", patience=10, weak="signed"),

@@ -131,7 +131,7 @@ def test_padded_ragged_and_threaded_batches_agree_to_the_bit(name, monkeypatch):
     padded[mask], marks[mask] = scores, labels
     weights = np.array([0.5, 1.0, 2.0, 1.0, 0.0])
     objective = objectives.parse_objective(name)
-    monkeypatch.setattr(_parallel, "SMALL", 0.0)  # threads even for so little
+    monkeypatch.setattr(_parallel, "SMALL", 1.0)  # threads even for so little
     for kind in (np.float64, np.float32):
         wide = objective.derivatives(padded.astype(kind), marks, mask=mask, n_jobs=1)
         flat = objective.derivatives(scores.astype(kind), labels, QID, n_jobs=3)
