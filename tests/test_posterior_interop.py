@@ -86,8 +86,8 @@ def test_nuts_draws_from_the_same_posterior():
         scores = numpyro.sample("scores", normal)
         numpyro.factor("ballots", log_likelihood(scores))
 
-    kernel = numpyro.infer.NUTS(model)
-    mcmc = numpyro.infer.MCMC(kernel, num_warmup=150, num_samples=300, progress_bar=False)
+    kernel = numpyro.infer.NUTS(model, max_tree_depth=5)
+    mcmc = numpyro.infer.MCMC(kernel, num_warmup=100, num_samples=250, progress_bar=False)
     mcmc.run(jax.random.PRNGKey(0))
     theirs = np.asarray(mcmc.get_samples()["scores"])
     ours = sample(problem, draws=2000, rng=0)
