@@ -86,11 +86,11 @@ def test_nuts_draws_from_the_same_posterior():
         scores = numpyro.sample("scores", normal)
         numpyro.factor("ballots", log_likelihood(scores))
 
-    kernel = numpyro.infer.NUTS(model)
-    mcmc = numpyro.infer.MCMC(kernel, num_warmup=150, num_samples=300, progress_bar=False)
+    kernel = numpyro.infer.NUTS(model, max_tree_depth=4)
+    mcmc = numpyro.infer.MCMC(kernel, num_warmup=60, num_samples=150, progress_bar=False)
     mcmc.run(jax.random.PRNGKey(0))
     theirs = np.asarray(mcmc.get_samples()["scores"])
     ours = sample(problem, draws=2000, rng=0)
-    # Standard deviations are 0.7: errors of means are about 0.05 with 200 effective draws.
+    # Standard deviations are 0.7: errors of means are about 0.07 with 100 effective draws.
     np.testing.assert_allclose(theirs.mean(axis=0), ours.flat.mean(axis=0), atol=0.25)
     np.testing.assert_allclose(theirs.std(axis=0), ours.flat.std(axis=0), rtol=0.3)

@@ -1,14 +1,13 @@
 """Leaderboards from posterior draws: `rate(..., bayes=True)` and `permdist rate --bayes`."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from test_cli import permdist
 
 from permdist import Ballots, data
+from permdist.cli import main
 from permdist.inference import PseudoWins, Ridge
 from permdist.rating import rate
 from permdist.report.leaderboard import rating_report
@@ -155,14 +154,16 @@ def test_weights_are_told(table):
     assert any("weights temper the likelihood" in text for text in texts(found, "info"))
 
 
-def test_the_command_warns(table, tmp_path):
+def test_the_command_warns(table, tmp_path, capsys, monkeypatch):
     path = tmp_path / "battles.csv"
     table.to_csv(path, index=False)
     options = ["--bayes", "--draws", "30", "--folds", "0"]
-    command = [sys.executable, "-m", "permdist", "rate", path, *options]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "permdist: warning: do not use these numbers yet" in ran.stderr
-    assert "Note: newbie never lost" in ran.stdout
+    monkeypatch.setattr("sys.argv", ["permdist", "rate", str(path), *options])
+    with pytest.raises(SystemExit):
+        main()
+    shown = capsys.readouterr()
+    assert "permdist: warning: do not use these numbers yet" in shown.err
+    assert "Note: newbie never lost" in shown.out
     text = permdist("rate", path, *options, "--cluster", "judge", code=2)
     assert text.count("independent; leave out --errors, --bootstrap, --cluster and") == 1
 

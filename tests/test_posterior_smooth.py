@@ -79,40 +79,53 @@ def test_four_items_agree_with_quadrature():
     agrees(sample(PlackettLuce, data, 1.0, **FEW).draws, points @ basis.T, weights)
 
 
-@pytest.mark.parametrize(
-    "covariance", [0.7, [0.5, 1.0, 2.0], [[1.0, 0.4, 0.0], [0.4, 2.0, -0.3], [0.0, -0.3, 0.6]]]
-)
-def test_normal_priors_that_say_the_level_agree_with_quadrature(covariance):
-    mean = np.array([0.5, 0.0, -0.2])
-    matrix = np.asarray(covariance) * np.eye(3) if np.ndim(covariance) < 2 else covariance
+class Student(Prior):
+    """A prior of one's own: Student's t distribution of each score."""
+
+    def derivatives(self, values):
+        square = 1.0 + values**2 / 5.0
+        value = -3.0 * np.log(square).sum()
+        gradient = -6.0 * values / 5.0 / square
+        second = 6.0 / 5.0 * (1.0 - values**2 / 5.0) / square**2
+        return value, gradient, np.diag(second)
+
+    def draw(self, size, length, rng):
+        return rng.standard_t(5, size=(size, length))
+
+
+def normal_prior(covariance):
+    mean, matrix = np.array([0.5, 0.0, -0.2]), np.asarray(covariance)
+    density = multivariate_normal(mean, matrix * np.eye(3) if matrix.ndim < 2 else matrix)
+    return Normal(mean, covariance), density.logpdf, (-6, 6, 51)
+
+
+PRIORS = {
+    "one variance": normal_prior(0.7),
+    "variances": normal_prior([0.5, 1.0, 2.0]),
+    "covariances": normal_prior([[1.0, 0.4, 0.0], [0.4, 2.0, -0.3], [0.0, -0.3, 0.6]]),
+    "worths": (
+        Gamma(1.5, 2.0),
+        lambda scores: (gamma(1.5, scale=0.5).logpdf(np.exp(scores)) + scores).sum(axis=1),
+        (-9, 3, 71),
+    ),
+    "own": (Student(), lambda scores: -3.0 * np.log1p(scores**2 / 5.0).sum(axis=1), (-15, 15, 91)),
+}
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_priors_that_say_the_level_agree_with_quadrature(name):
+    prior, log_prior, (low, high, steps) = PRIORS[name]
 
     def log_density(scores):
-        prior = multivariate_normal(mean, matrix).logpdf(scores)
-        return prior + sum(log_order(order, [], scores) for order in ORDERS)
+        return log_prior(scores) + sum(log_order(order, [], scores) for order in ORDERS)
 
-    points, weights, _ = grid(log_density, [-6] * 3, [6] * 3, 61)
-    posterior = sample(PlackettLuce, ORDERS, Normal(mean, covariance), **FEW)
+    points, weights, _ = grid(log_density, [low] * 3, [high] * 3, steps)
+    posterior = sample(PlackettLuce, ORDERS, prior, **FEW)
     agrees(posterior.draws, points, weights)
-    np.testing.assert_allclose(
-        log_density(posterior.draws[1, :9]), posterior.log_density[1, :9], rtol=1e-10
-    )
+    expected = posterior.log_density[1, :9]
+    np.testing.assert_allclose(log_density(posterior.draws[1, :9]), expected, rtol=1e-10)
     coordinates = posterior.problem.coordinates(posterior.draws[1, :9])
-    np.testing.assert_allclose(
-        posterior.problem.log_density(coordinates), posterior.log_density[1, :9], rtol=1e-10
-    )
-
-
-def test_gamma_priors_of_worths_agree_with_quadrature():
-    def log_density(scores):
-        prior = (gamma(1.5, scale=0.5).logpdf(np.exp(scores)) + scores).sum(axis=1)
-        return prior + sum(log_order(order, [], scores) for order in ORDERS)
-
-    points, weights, _ = grid(log_density, [-9] * 3, [3] * 3, 71)
-    posterior = sample(PlackettLuce, ORDERS, Gamma(1.5, 2.0), **FEW)
-    agrees(posterior.draws, points, weights)
-    np.testing.assert_allclose(
-        log_density(posterior.draws[0, :9]), posterior.log_density[0, :9], rtol=1e-10
-    )
+    np.testing.assert_allclose(posterior.problem.log_density(coordinates), expected, rtol=1e-10)
 
 
 def test_ties_agree_with_quadrature():
@@ -449,30 +462,6 @@ def test_other_refusals(call, error, argument):
 
 
 # ---- priors of one's own, replicas, models ------------------------------------------------------
-
-
-class Cauchyish(Prior):
-    """A Student's t distribution of each score."""
-
-    def derivatives(self, values):
-        square = 1.0 + values**2 / 5.0
-        value = -3.0 * np.log(square).sum()
-        gradient = -6.0 * values / 5.0 / square
-        second = 6.0 / 5.0 * (1.0 - values**2 / 5.0) / square**2
-        return value, gradient, np.diag(second)
-
-    def draw(self, size, length, rng):
-        return rng.standard_t(5, size=(size, length))
-
-
-def test_a_prior_of_ones_own():
-    def log_density(scores):
-        prior = -3.0 * np.log(1.0 + scores**2 / 5.0).sum(axis=1)
-        return prior + sum(log_order(order, [], scores) for order in ORDERS)
-
-    points, weights, _ = grid(log_density, [-15] * 3, [15] * 3, 91)
-    posterior = sample(PlackettLuce, ORDERS, Cauchyish(), 1000, chains=2, rng=1, progress=False)
-    agrees(posterior.draws, points, weights)
 
 
 def test_replicas_follow_the_model():
