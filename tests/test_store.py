@@ -18,7 +18,7 @@ from stores import LONG, bytes_of, small_pieces, write
 from permdist import data, strategies
 from permdist.data import Queries, is_store, open_store, write_store
 from permdist.data import store as layout
-from permdist.data.store_text import last_query
+from permdist.data.store_sources import last_query
 from permdist.models import MLE, blocks
 from permdist.models.read_ahead import ReadAhead
 

@@ -16,8 +16,9 @@ from faults.disks import small_disk
 from stores import LONG, bytes_of, nothing_left, small_pieces, write
 
 from permdist import data
+from permdist._journal import Journal
 from permdist.data import Queries, open_store, write_store
-from permdist.data.store_text import TextFiles
+from permdist.data.store_sources import TextFiles
 
 __all__ = ["small_pieces"]
 
@@ -42,8 +43,8 @@ def test_an_interrupted_conversion_goes_on(tmp_path, small_pieces, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             write_store(file, out, progress=stop_after(number))
         assert not out.exists()
-    entries = (tmp_path / ".out.part/journal").read_text().splitlines()[1:]
-    assert len(entries) == 7
+    with Journal(tmp_path / ".out.part/blocks") as journal:
+        assert len(journal) == 7
     read = []
     before = TextFiles._read
     monkeypatch.setattr(
@@ -101,8 +102,8 @@ def test_a_killed_conversion_goes_on(tmp_path, small_pieces):
     # The machine may also have stopped: bytes of the fourth block never came to the disk.
     with open(tmp_path / ".out.part/store/X.npy", "r+b") as X:
         X.truncate(128 + 3 * 24 + 5)
-    with open(tmp_path / ".out.part/journal", "ab") as journal:
-        journal.write(b'{"documents": 2, "quer')
+    with open(tmp_path / ".out.part/blocks", "ab") as journal:
+        journal.write(b"\x20\0\0\0 torn")
     write_store(file, out)
     assert bytes_of(out) == bytes_of(tmp_path / "expected")
     open_store(out, verify=True)
