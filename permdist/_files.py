@@ -131,7 +131,7 @@ def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
         _write(handle, path.suffix, chunks, functools.partial(_adopt, scratch, before))
         os.replace(scratch, target)
         scratch = None
-        _flush_folder(os.path.dirname(target))
+        flush_folder(os.path.dirname(target))
     except OSError as error:
         if error.errno is None:
             raise
@@ -226,7 +226,7 @@ def _adopt(scratch: str, before: os.stat_result | None) -> None:
     os.chmod(scratch, stat.S_IMODE(before.st_mode))
 
 
-def _flush_folder(folder: str) -> None:
+def flush_folder(folder: str) -> None:
     """Flush a new name to disk, where the system can; the contents are there already."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)

@@ -10,9 +10,9 @@ LONG = "".join(
 @pytest.fixture
 def small_pieces(monkeypatch):
     """Let a few lines be many pieces."""
-    monkeypatch.setattr("permdist.data.store_text.PIECE", 50)
-    monkeypatch.setattr("permdist.data.store_blocks.BLOCK", 24)
-    monkeypatch.setattr("permdist.data.store_readers.BLOCK", 60)
+    monkeypatch.setattr("permdist.data.store_sources.PIECE", 50)
+    monkeypatch.setattr("permdist.data.store_sources.BLOCK", 24)
+    monkeypatch.setattr("permdist.data.store_tables.BLOCK", 60)
 
 
 def write(folder, text, name="file.txt"):

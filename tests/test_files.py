@@ -229,7 +229,7 @@ def test_nothing_in_the_library_writes_files_by_another_way():
     root = Path(_files.__file__).parents[1]
     ways = (".write_text(", ".write_bytes(", ".to_netcdf(", "savez(", "json.dump(", '"wb")', '"w")')
     allowed = {("_files.py", '"wb")'), ("exchange.py", '"w")')}  # the latter into memory
-    allowed |= {("store_draft.py", '"wb")')}  # in a folder that is moved to its place as a whole
+    allowed |= {("store_writer.py", '"wb")')}  # in a folder that is moved to its place as a whole
     found = set()
     for folder in ("permdist", "samplers", "models"):
         for path in (root / folder).rglob("*.py"):

@@ -79,8 +79,8 @@ def test_a_killed_conversion_goes_on(tmp_path, small_pieces):
     # The machine may also have stopped: bytes of the fourth block never came to the disk.
     with open(tmp_path / ".out.part/store/X.npy", "r+b") as X:
         X.truncate(128 + 3 * 24 + 5)
-    with open(tmp_path / ".out.part/journal", "ab") as journal:
-        journal.write(b'{"documents": 2, "quer')
+    with open(tmp_path / ".out.part/blocks", "ab") as journal:
+        journal.write(b"\x20\0\0\0 torn")
     write_store(file, out)
     assert bytes_of(out) == bytes_of(tmp_path / "expected")
     open_store(out, verify=True)

@@ -21,7 +21,7 @@ from permdist.data.runs import (
 from permdist.data.simulate import make_letor
 from permdist.data.simulate_battles import make_battles
 from permdist.data.store import is_store, open_store
-from permdist.data.store_write import write_store
+from permdist.data.store_writer import write_store
 from permdist.data.trec import JudgedRun, Qrels, Run
 
 __all__ = [

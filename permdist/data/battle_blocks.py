@@ -12,15 +12,23 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from permdist._check import choice, count, frozen
-from permdist._files import parse_json, reading
-from permdist.data.battle_columns import FIRST, TIE, Earlier, find_column, find_roles
-from permdist.data.battle_files import EXCESS, Frame, Separated, lines_of, readable
+from permdist._files import reading
+from permdist.data.battle_columns import FIRST, TIE, Earlier, find_column
+from permdist.data.battle_files import (
+    EXCESS,
+    Frame,
+    Separated,
+    lines_of,
+    places_of,
+    readable,
+    record_of,
+)
 from permdist.data.battle_values import NoRowsError
-from permdist.data.battles import Battles, battles_in
+from permdist.data.battles import BattleOptions, Battles, battles_in
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pandas import DataFrame
 
@@ -33,7 +41,7 @@ class BattleBlocks:
 
     yields_blocks = True
 
-    def __init__(self, source: Any, block: int, options: dict[str, Any]) -> None:
+    def __init__(self, source: Any, block: int, options: BattleOptions) -> None:
         self.source, self.block, self._options = source, block, options
         self._dropped: dict[str, int] = {}
 
@@ -44,20 +52,17 @@ class BattleBlocks:
         options, earlier = self._options, Earlier()
 
         def wanted(columns: Sequence[str], source: str) -> list[str]:
-            sides = ("first", "second", "winner", "loser", "ties")
-            named = {side: options[side] for side in sides}
-            roles = find_roles(columns, source=source, **named)
-            weight = options["weight"]
+            roles = options.roles(columns, source)
             found = [roles.first, roles.second, roles.winner, roles.ties, *roles.shares]
-            if weight is not None:
-                found.append(find_column(columns, weight, "weight", source))
+            if options.weight is not None:
+                found.append(find_column(columns, options.weight, "weight", source))
             return list(dict.fromkeys(filter(None, found)))
 
         dropped: Counter[str] = Counter()
         some = False
         for table in _tables(self.source, self.block, wanted):
             try:
-                battles = battles_in(table, **options, earlier=earlier)
+                battles = battles_in(table, options, earlier)
             except NoRowsError as error:  # others may be left in other blocks
                 dropped.update(error.counts)
                 continue
@@ -139,52 +144,12 @@ def read_battles(
     """
     choice("missing", missing, ("error", "drop"))
     choice("invalid", invalid, ("error", "drop"))
-    options = {
-        "first": first,
-        "second": second,
-        "winner": winner,
-        "loser": loser,
-        "ties": ties,
-        "weight": weight,
-        "missing": missing,
-        "invalid": invalid,
-        "spellings": spellings,
-    }
+    sides = (first, second, winner, loser, ties)
+    options = BattleOptions(*sides, weight, missing, invalid, spellings)
     return BattleBlocks(source, count("block", block), options)
 
 
 # ---- blocks of tables --------------------------------------------------------------------------
-
-
-class _Block(Frame):
-    """Some rows of a table."""
-
-    def __init__(
-        self,
-        frame: DataFrame,
-        name: str,
-        places: Callable[[Sequence[int]], list[str]],
-        fields: int | None = None,
-    ) -> None:
-        super().__init__(frame)
-        self.columns = [column for column in self.columns if column != EXCESS]
-        self.name, self._places = name, places
-        self.fields = len(self.columns) if fields is None else fields
-
-    def read(self, columns: Sequence[str], words: Sequence[str]) -> DataFrame:
-        """Return some columns, and the one that tells of too much in a line."""
-        found = super().read(columns, words)
-        if EXCESS in self.frame:
-            found[EXCESS] = self.frame[EXCESS].to_numpy()
-        return found
-
-    def where(self, row: int) -> str:
-        """Return the place of a row."""
-        return self._places([row])[0]
-
-    def places(self, rows: Sequence[int]) -> list[str]:
-        """Return the places of several rows, in ascending order."""
-        return self._places(rows)
 
 
 def _name(source: Any) -> str:
@@ -219,11 +184,7 @@ def _frames(source: Any) -> Iterator[Frame]:
             raise TypeError(
                 f"source: expected a file name or data frames, got {type(frame).__name__}"
             )
-
-        def places(rows: Sequence[int], start: int = start) -> list[str]:
-            return [f"battles, row {start + row}" for row in rows]
-
-        yield _Block(frame, "battles", places)
+        yield Frame(frame, places=places_of("battles", "row", start))
         start += len(frame)
 
 
@@ -277,7 +238,7 @@ def _separated(path: Path, size: int, wanted: Any) -> Iterator[Frame]:
             def places(rows: Sequence[int], start: int = start) -> list[str]:
                 return head.places([start + row for row in rows])
 
-            yield _Block(frame.reset_index(drop=True), head.name, places, len(head.columns))
+            yield Frame(frame.reset_index(drop=True), head.name, places, len(head.columns))
             start += len(frame)
 
 
@@ -305,22 +266,12 @@ def _records(path: Path, size: int) -> Iterator[Frame]:
         lines = ((number, line) for number, line in enumerate(source, 1) if line.strip())
         while block := list(itertools.islice(lines, size)):
             numbers = [number for number, _ in block]
-            records = [_record(path, number, line) for number, line in block]
-
-            def places(rows: Sequence[int], numbers: list[int] = numbers) -> list[str]:
-                return [f"{path}, line {numbers[row]}" for row in rows]
-
-            yield _Block(DataFrame.from_records(records), str(path), places)
-
-
-def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    try:
-        record = parse_json(_decoded(path, line))
-    except ValueError as error:
-        raise ValueError(f"{path}, line {number}: expected a JSON object ({error})") from None
-    if not isinstance(record, dict):
-        raise ValueError(f"{path}, line {number}: expected a JSON object")
-    return record
+            records = [record_of(path, number, _decoded(path, line)) for number, line in block]
+            for number, record in zip(numbers, records, strict=True):
+                if not isinstance(record, dict):
+                    raise ValueError(f"{path}, line {number}: expected a JSON object")
+            places = places_of(str(path), "line", numbers)
+            yield Frame(DataFrame.from_records(records), str(path), places)
 
 
 def _parquet(path: Path, size: int, wanted: Any) -> Iterator[Frame]:
@@ -335,11 +286,8 @@ def _parquet(path: Path, size: int, wanted: Any) -> Iterator[Frame]:
             columns = wanted([str(name) for name in file.schema_arrow.names], str(path))
             start = 0
             for batch in file.iter_batches(batch_size=size, columns=columns):
-
-                def places(rows: Sequence[int], start: int = start) -> list[str]:
-                    return [f"{path}, row {start + row}" for row in rows]
-
-                yield _Block(batch.to_pandas(), str(path), places)
+                places = places_of(str(path), "row", start)
+                yield Frame(batch.to_pandas(), str(path), places)
                 start += batch.num_rows
     except ArrowInvalid as error:
         raise ValueError(f"{path}: cannot be read as a Parquet file ({error})") from None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from permdist._files import parse_json, read_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pandas import DataFrame
 
@@ -30,57 +30,69 @@ def is_table(path: Path) -> bool:
 
 
 class Frame:
-    """A data frame as a source of columns; its rows are counted from 0 in errors."""
+    """Rows in memory as a source of columns.
 
-    name = "battles"
+    Parameters
+    ----------
+    frame : DataFrame
+    name : str
+        What the table is called in errors.
+    places : callable, optional
+        Returns the places of several rows, in ascending order; by default they are counted from 0.
+    fields : int, optional
+        The number of fields of a line, where not all columns were read.
+    """
 
-    def __init__(self, frame: DataFrame) -> None:
-        self.frame = frame
-        self.columns = [str(column) for column in frame.columns]
-        self.fields = len(self.columns)
+    def __init__(
+        self,
+        frame: DataFrame,
+        name: str = "battles",
+        places: Callable[[Sequence[int]], list[str]] | None = None,
+        fields: int | None = None,
+    ) -> None:
+        self.frame, self.name = frame, name
+        self.columns = [name for name in map(str, frame.columns) if name != EXCESS]
+        self.fields = len(self.columns) if fields is None else fields
+        self.places = places or places_of(name, "row", 0)
 
     def read(self, columns: Sequence[str], _words: Sequence[str]) -> DataFrame:
-        """Return some columns."""
-        places = [self.columns.index(column) for column in columns]
-        found = self.frame.iloc[:, places].reset_index(drop=True)
+        """Return some columns, and the one that tells of too much in a line."""
+        found = self.frame.iloc[:, [self.columns.index(column) for column in columns]]
+        found = found.reset_index(drop=True)
         found.columns = list(columns)
+        if EXCESS in self.frame:
+            found[EXCESS] = self.frame[EXCESS].to_numpy()
         return found
 
-    def where(self, row: int) -> str:
-        """Return the place of a row."""
-        return f"{self.name}, row {row}"
 
-    def places(self, rows: Sequence[int]) -> list[str]:
-        """Return the places of several rows, in ascending order."""
-        return [self.where(row) for row in rows]
+def places_of(
+    name: str, word: str, start: int | Sequence[int]
+) -> Callable[[Sequence[int]], list[str]]:
+    """Return a function that returns the places of rows: counted from a number, or listed."""
+    if isinstance(start, int):
+        return lambda rows: [f"{name}, {word} {start + row}" for row in rows]
+    return lambda rows: [f"{name}, {word} {start[row]}" for row in rows]
 
 
-class Records(Frame):
-    """A file of JSON objects: one list of them, or one object per line."""
+def read_records(path: Path) -> Frame:
+    """Return the table in a file of JSON objects: one list of them, or one object per line."""
+    from pandas import DataFrame
 
-    def __init__(self, path: Path) -> None:
-        from pandas import DataFrame
-
-        self.name, text = str(path), text_of(path)
-        self.lines: list[int] | None = None
-        if text.lstrip().startswith("["):
-            try:
-                records = parse_json(text)
-            except ValueError as error:
-                raise ValueError(f"{path}: expected a list of JSON objects ({error})") from None
-        else:
-            lines = text.splitlines()
-            self.lines = [number for number, line in enumerate(lines, 1) if line.strip()]
-            records = [_record(path, number, lines[number - 1]) for number in self.lines]
-        if not all(isinstance(record, dict) for record in records):
-            raise ValueError(f"{path}: expected JSON objects with one entry per column")
-        super().__init__(DataFrame.from_records(records))
-
-    def where(self, row: int) -> str:
-        """Return the place of a row."""
-        if self.lines is None:
-            return f"{self.name}, record {row + 1}"
-        return f"{self.name}, line {self.lines[row]}"
+    name, text = str(path), text_of(path)
+    places = places_of(name, "record", 1)
+    if text.lstrip().startswith("["):
+        try:
+            records = parse_json(text)
+        except ValueError as error:
+            raise ValueError(f"{path}: expected a list of JSON objects ({error})") from None
+    else:
+        lines = text.splitlines()
+        numbers = [number for number, line in enumerate(lines, 1) if line.strip()]
+        records = [record_of(path, number, lines[number - 1]) for number in numbers]
+        places = places_of(name, "line", numbers)
+    if not all(isinstance(record, dict) for record in records):
+        raise ValueError(f"{path}: expected JSON objects with one entry per column")
+    return Frame(DataFrame.from_records(records), name, places)
 
 
 @dataclass(frozen=True)
@@ -128,12 +140,8 @@ class Separated:
         # One more column holds what is too much in a line, which pandas would drop.
         return self._read(self._parts[1], usecols=[*columns, EXCESS], dtype=kinds)
 
-    def where(self, row: int) -> str:
-        """Return the place of a row: the line where it begins; texts may span several lines."""
-        return self.places([row])[0]
-
     def places(self, rows: Sequence[int]) -> list[str]:
-        """Return the places of several rows, in ascending order."""
+        """Return where several rows begin, in ascending order; texts may span several lines."""
         lines = csv.reader(io.StringIO(self.text.decode(), newline=""), delimiter=self.separator)
         csv.field_size_limit(max(csv.field_size_limit(), len(self.text)))
         return [f"{self.name}, line {line}" for line in lines_of(lines, rows)]
@@ -201,7 +209,7 @@ def open_table(source: Any) -> Frame | Separated:
         ) from None
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
     if any(suffix in suffixes for suffix in (".json", ".jsonl", ".ndjson")):
-        return Records(path)
+        return read_records(path)
     return Separated(path)
 
 
@@ -216,7 +224,8 @@ def text_of(path: Path) -> str:
         return raw.decode("latin-1")
 
 
-def _record(path: Path, number: int, line: str) -> Any:
+def record_of(path: Path, number: int, line: str) -> Any:
+    """Return what a line of JSON says."""
     try:
         return parse_json(line)
     except ValueError as error:

@@ -309,18 +309,19 @@ def check_repeats(
     group = whole.groupby(others, sort=False, dropna=False).ngroup().to_numpy()
     first_of = {int(number): rows[at] for at, number in list(enumerate(group))[::-1]}
     start = np.array([first_of[int(number)] for number in group])
+    where = Places(table, kept)
     differs = outcome[rows] != outcome[start]
     if differs.any():
         at = np.flatnonzero(differs)
         bad = rows[at[:MOST_TOLD]]
         reasons = []
         for place in at[:MOST_TOLD].tolist():
-            same = table.where(int(kept[start[place]])).removeprefix(f"{table.name}, ")
+            same = where(int(start[place])).removeprefix(f"{table.name}, ")
             reasons.append(f"the same battle as {same}, with another winner")
-        raise ValueError(told(Places(table, kept), bad, reasons, len(at)))
+        raise ValueError(told(where, bad, reasons, len(at)))
     repeats = start != rows
     if repeats.any():
-        place = table.where(int(kept[rows[int(np.argmax(repeats))]]))
+        place = where(int(rows[int(np.argmax(repeats))]))
         warnings.warn(
             f"{place}: repeats an earlier row, as {plural(int(repeats.sum()), 'row')} do in all; "
             "each of them counts",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from permdist._typing import BoolArray, FloatArray, IntArray
     from permdist.ballots import Ballots
-    from permdist.data.battle_columns import Earlier
+    from permdist.data.battle_columns import Earlier, Roles
     from permdist.data.battle_description import BattleDescription
 
 
@@ -339,71 +339,62 @@ def load_battles(
     ...
     ValueError: battles, row 0: 'x' is matched against itself; invalid='drop' leaves such rows out
     """
-    return battles_in(
-        open_table(source),
-        first=first,
-        second=second,
-        winner=winner,
-        loser=loser,
-        ties=ties,
-        by=by,
-        weight=weight,
-        cluster=cluster,
-        time=time,
-        covariates=covariates,
-        id=id,
-        missing=missing,
-        invalid=invalid,
-        spellings=spellings,
+    sides = (first, second, winner, loser, ties)
+    options = BattleOptions(
+        *sides, weight, missing, invalid, spellings, by, cluster, time, covariates, id
     )
+    return battles_in(open_table(source), options)
 
 
-def battles_in(
-    table: Any,
-    *,
-    first: str | None = None,
-    second: str | None = None,
-    winner: str | None = None,
-    loser: str | None = None,
-    ties: str | None = None,
-    by: str | None = None,
-    weight: str | None = None,
-    cluster: str | None = None,
-    time: str | None = None,
-    covariates: str | Sequence[str] = (),
-    id: str | None = None,
-    missing: str = "error",
-    invalid: str = "error",
-    spellings: Mapping[str, str] | str | None = None,
-    earlier: Earlier | None = None,
-) -> Battles:
+class BattleOptions(NamedTuple):
+    """How to read a table of battles; see `load_battles`."""
+
+    first: str | None
+    second: str | None
+    winner: str | None
+    loser: str | None
+    ties: str | None
+    weight: str | None
+    missing: str
+    invalid: str
+    spellings: Mapping[str, str] | str | None
+    by: str | None = None
+    cluster: str | None = None
+    time: str | None = None
+    covariates: str | Sequence[str] = ()
+    id: str | None = None
+
+    def roles(self, columns: Sequence[str], source: str) -> Roles:
+        """Return which column is which."""
+        return find_roles(
+            columns,
+            first=self.first,
+            second=self.second,
+            winner=self.winner,
+            loser=self.loser,
+            ties=self.ties,
+            source=source,
+        )
+
+
+def battles_in(table: Any, options: BattleOptions, earlier: Earlier | None = None) -> Battles:
     """Return the battles of an open table, or of one block of it; see `load_battles`.
 
     `earlier` is what the blocks before this one have said about the winner.
     """
-    choice("missing", missing, ("error", "drop"))
-    choice("invalid", invalid, ("error", "drop"))
-    roles = find_roles(
-        table.columns,
-        first=first,
-        second=second,
-        winner=winner,
-        loser=loser,
-        ties=ties,
-        source=table.name,
-    )
+    policies = {"missing": options.missing, "invalid": options.invalid}
+    for policy, value in policies.items():
+        choice(policy, value, ("error", "drop"))
+    roles = options.roles(table.columns, table.name)
 
-    def column(name: str | None, role: str) -> str | None:
+    def column(role: str) -> str | None:
+        name = getattr(options, role)
         return None if name is None else find_column(table.columns, name, role, table.name)
 
-    wanted = {
-        "by": column(by, "by"),
-        "weight": column(weight, "weight"),
-        "cluster": column(cluster, "cluster"),
-        "time": column(time, "time"),
-        "id": column(id, "id") or next((c for c in table.columns if c.lower() in IDS), None),
-    }
-    names = split_list(covariates, "covariates") if isinstance(covariates, str) else covariates
+    wanted = {role: column(role) for role in ("by", "weight", "cluster", "time", "id")}
+    wanted["id"] = wanted["id"] or next((c for c in table.columns if c.lower() in IDS), None)
+    names = options.covariates
+    names = split_list(names, "covariates") if isinstance(names, str) else names
     pairs = {name: values.covariate(table.columns, name, table.name) for name in names}
     words = [c for c in (roles.first, roles.second, roles.winner, wanted["by"]) if c]
     others = [*roles.shares, roles.ties, *wanted.values(), *(c for p in pairs.values() for c in p)]
@@ -413,7 +404,7 @@ def battles_in(
     kept = np.arange(len(frame))
     if isinstance(table, Frame):
         values.refuse_nested(frame, Places(table))
-    faults = values.Faults(table, {"missing": missing, "invalid": invalid})
+    faults = values.Faults(table, policies)
 
     def sieve(kind: str, bad: BoolArray, reason: Any, *more: IntArray) -> tuple[Any, ...]:
         """Leave out what is bad, from the frame, the numbers of its rows, and other arrays."""
@@ -433,7 +424,9 @@ def battles_in(
         "invalid", one == two, lambda r: f"{same[itself[r]]!r} is matched against itself", one, two
     )
     where = Places(table, kept)
-    outcome, reason = values.outcomes(frame, roles, items, one, two, spellings, where, earlier)
+    outcome, reason = values.outcomes(
+        frame, roles, items, one, two, options.spellings, where, earlier
+    )
     frame, kept, one, two, outcome = sieve("invalid", outcome < 0, reason, one, two, outcome)
     faults.settle()
     dropped = faults.counts()

@@ -1,6 +1,6 @@
 """Stores: collections in a folder of ``.npy`` files, opened as memory maps.
 
-The layout is documented in docs/large_data.md; `store_write` makes stores.
+The layout is documented in docs/large_data.md; `store_writer` makes stores.
 """
 
 from __future__ import annotations
