@@ -160,7 +160,7 @@ def test_probabilities_are_calibrated():
 def test_signed_rank_of_symmetric_differences_is_calibrated():
     rng = np.random.default_rng(2)
     said, held = [], []
-    for _ in range(200):
+    for _ in range(100):
         center = rng.uniform(-0.2, 0.2)
         found = signed_rank(center + rng.normal(0.0, 0.3, 25), rope=0.0, strength=0.0, draws=500)
         said.append(found.better)
