@@ -141,7 +141,7 @@ def test_probabilities_are_calibrated():
     # The truth is drawn from a wide range: where p is said, it holds with a share of p.
     rng = np.random.default_rng(11)
     said, held = [], []
-    for _ in range(150):
+    for _ in range(80):
         mean, tau = rng.uniform(-0.1, 0.1), 0.02 * abs(rng.standard_cauchy())
         folds = np.repeat(np.arange(5), 8)
         common, own = np.sqrt([0.2, 0.8]) * tau
