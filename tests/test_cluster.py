@@ -224,6 +224,23 @@ def test_the_command_line_fits_on_a_scheduler(client, stores, tmp_path):
     assert "--scheduler: no answer from tcp://127.0.0.1:9" in message
 
 
+@pytest.mark.usefixtures("no_report")
+def test_a_comparison_on_a_scheduler_is_that_of_one_process(client, tmp_path):
+    data.save_letor(data.make_letor(45, n_features=6, rng=0), tmp_path / "all.txt")
+    learners = ("-M", "MLE[C=1|10],ListNet[C=1]", "-m", "map", "--folds", "3")
+    arguments = ("compare", "all.txt", *learners, "--identities", "0", "--json")
+    address = ("--scheduler", client.scheduler.address)
+    local = permdist(*arguments, "-j", "1", "-o", "a", cwd=tmp_path)
+    remote = permdist(*arguments, *address, "-o", "b", cwd=tmp_path)
+    found, wanted = json.loads(remote), json.loads(local)
+    for facts in (found, wanted):
+        for row in facts["tables"]["ap"].values():
+            row.pop("seconds", None)
+    assert found["tables"] == wanted["tables"]
+    cells = [len(list((tmp_path / name / "cells").iterdir())) for name in "ab"]
+    assert cells[0] == cells[1] > 0
+
+
 class Broken:
     """A client whose results never come."""
 

@@ -501,7 +501,7 @@ class Rude(models.MLE):
         os.kill(os.getpid(), signal.SIGKILL)
 
 if __name__ == "__main__":
-    folds = data.make_folds(data.make_letor(60, rng=0), 3, rng=0)
+    folds = data.make_folds(data.make_letor(45, n_features=6, rng=0), 3, rng=0)
     def means(**options):
         return compare(folds, measures="map", **options).to_frame()["mean"].tolist()
     {run}

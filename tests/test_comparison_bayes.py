@@ -141,7 +141,7 @@ def test_probabilities_are_calibrated():
     # The truth is drawn from a wide range: where p is said, it holds with a share of p.
     rng = np.random.default_rng(11)
     said, held = [], []
-    for _ in range(150):
+    for _ in range(80):
         mean, tau = rng.uniform(-0.1, 0.1), 0.02 * abs(rng.standard_cauchy())
         folds = np.repeat(np.arange(5), 8)
         common, own = np.sqrt([0.2, 0.8]) * tau
@@ -160,7 +160,7 @@ def test_probabilities_are_calibrated():
 def test_signed_rank_of_symmetric_differences_is_calibrated():
     rng = np.random.default_rng(2)
     said, held = [], []
-    for _ in range(200):
+    for _ in range(100):
         center = rng.uniform(-0.2, 0.2)
         found = signed_rank(center + rng.normal(0.0, 0.3, 25), rope=0.0, strength=0.0, draws=500)
         said.append(found.better)

@@ -17,7 +17,6 @@ import pytest
 from extension import learner, objective, section, space
 from extension.measure import Discounted
 from marks import UNFINISHED_FITS
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from permdist import GoodBad, PlackettLuce, data
 from permdist.comparison import compare
@@ -135,27 +134,5 @@ def test_the_command_line_finds_them(queries, tmp_path):
     done = run("predict", "x.json", "train.txt", "-o", "scores.txt")
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "scores.txt").read_text().splitlines()) == queries.n_documents
-    shown = run("fit", "--help").stdout
-    assert "Means" in " ".join(shown.split())
     done = run("fit", "train.txt", "LinearRanker[objective=squared-error]", "-o", "y.json")
     assert done.returncode == 0, done.stderr
-
-
-@parametrize_with_checks(
-    [learner.Means()],
-    expected_failed_checks=lambda _: dict.fromkeys(
-        (
-            "check_fit_score_takes_y",
-            "check_n_features_in_after_fitting",
-            "check_dtype_object",
-            "check_pipeline_consistency",
-            "check_estimators_dtypes",
-            "check_fit2d_1feature",
-            "check_fit2d_1sample",
-        ),
-        "score needs query ids, and labels must differ within a query",
-    ),
-)
-@pytest.mark.filterwarnings("ignore")
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)

@@ -12,14 +12,13 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 
 import fuzz.targets
 import numpy as np
 import pytest
-from fuzz.engine import CORPUS, TARGETS, Target, expect, make_case
-from fuzz.guard import State, attempt, run, shrink
-from fuzz.mutate import FORMS, mutate_json, pack, unpack
+from fuzz.engine import TARGETS, Target, expect, make_case
+from fuzz.guard import State, attempt, run
+from fuzz.mutate import pack, unpack
 from fuzz.run import main
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="cases run in forked children")
@@ -40,7 +39,7 @@ def bounded(group: str) -> dict[str, dict]:
     """Fuzz the targets of one group in a process of its own."""
     cases, seconds = BOUNDS[group]
     command = [sys.executable, Path(__file__).parent / "fuzz", "--target", group, "--json"]
-    command += ["--cases", cases, "--minutes", seconds / 60, "--no-shrink", "--seed", 0]
+    command += ["--cases", cases, "--minutes", seconds / 60, "--seed", 0]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=900)
     assert done.returncode in (0, 1), done.stderr
     return {facts["target"]: facts for facts in json.loads(done.stdout.splitlines()[-1])}
@@ -57,13 +56,6 @@ def test_bounded_run(name):
 def test_every_group_has_its_bounds():
     assert {one.group for one in TARGETS.values()} == set(BOUNDS)
     assert len(vars(fuzz.targets)["__all__"]) == len(BOUNDS)
-
-
-def test_the_corpus_is_small_and_named_after_targets():
-    files = [file for file in CORPUS.rglob("*") if file.is_file()]
-    assert sum(file.stat().st_size for file in files) < 200_000
-    optional = {"qrels", "run-alone"}
-    assert {file.parent.name for file in files} <= {*TARGETS, *optional}
 
 
 # ---- the harness finds what it is there for ------------------------------------------------------
@@ -139,12 +131,6 @@ def test_a_run_goes_on_after_a_crash_and_names_the_case():
     assert state.pool[:2] == [b"", b"x"]
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_failing_case_is_made_smaller():
-    data = b"key and much more that does not matter"
-    assert shrink(FAULTY, attempt(FAULTY, data), data, seconds=30.0) == b"key"
-
-
 def digits(case: bytes) -> int:
     """Stand for a reader that fails behind several steps, each of them a line."""
     from permdist.measures import parse
@@ -162,42 +148,17 @@ def test_coverage_guides_and_the_same_seed_makes_the_same_cases():
     assert states[0].pool == states[1].pool
     assert states[0].seen == states[1].seen
     assert len(states[0].pool) > 4
-    assert states[0].accepted > 0
+    assert states[0].outcomes["returned"] > 0
     assert make_case(one, [b"a", b"b"], 1, 7) == make_case(one, [b"a", b"b"], 1, 7)
 
 
 # ---- mutations -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", sorted(FORMS))
-def test_mutations_take_any_bytes(form):
-    rng = Random(0)
-    for data in (b"", b"\0", b"{}", b"[1, 2]", b"PK\x03\x04", b">>> a\n", b"\x1f\x8b\x08", b"BZh9"):
-        for _ in range(20):
-            assert isinstance(FORMS[form](data, rng, [b"token"], b"other"), bytes)
-
-
-def test_json_stays_json():
-    rng = Random(0)
-    found = {mutate_json(b'{"a": [1.5, {"b": null}], "c": "x"}', rng, (), b"") for _ in range(200)}
-    assert len(found) > 100
-    assert all(json.loads(data) is not NotImplemented for data in found)
-
-
 def test_bundles_survive_packing_and_stay_in_their_folder():
     files = {"a.txt": b"1\n", "b/c.npz": b"\0>>>\n", "empty": b""}
     assert unpack(pack(files)) == files
     assert set(unpack(b">>> ../../etc/passwd\nx\n>>> /root\ny\n")) == {"etc/passwd", "root"}
-
-
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_case_can_be_replayed(tmp_path, capsys):
-    folder = tmp_path / "measure"
-    folder.mkdir()
-    for text, word in (("ndcg@10", "returned"), ("nonsense", "refused")):
-        (folder / "case").write_text(text)
-        assert main(["--replay", str(folder / "case")]) == 0
-        assert capsys.readouterr().out.startswith(f"measure: {word}")
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -208,8 +169,8 @@ def test_a_failure_is_reported_saved_and_kept_apart(tmp_path, capsys, monkeypatc
     assert main(command) == 1
     shown = capsys.readouterr()
     assert "KeyError" in shown.err
-    assert "1 kinds of failure" in shown.out
+    assert "1 wrong error" in shown.out
     (case,) = (saved / "faulty").iterdir()
-    assert case.read_bytes() == b"key"
+    assert case.read_bytes() == b"key to nothing"
     assert str(case) in shown.err
     assert main(["--replay", str(case)]) == 1

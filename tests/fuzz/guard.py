@@ -45,16 +45,8 @@ class State:
     pool: list[bytes] = field(default_factory=list)
     seen: set[Any] = field(default_factory=set)
     failures: dict[tuple[str, str, str], tuple[Outcome, bytes]] = field(default_factory=dict)
-    reported: set[tuple[str, str, str]] = field(default_factory=set)
     outcomes: Counter[str] = field(default_factory=Counter)
     cases: int = 0
-    seconds: float = 0.0
-    slow: int = 0
-
-    @property
-    def accepted(self) -> int:
-        """How many cases were read without an error."""
-        return self.outcomes["returned"]
 
 
 class Board:
@@ -107,14 +99,12 @@ def run(state: State, *, seed: int, cases: int | None = None, seconds: float = 1
         died = _session(state, seed, last, end)
         if died is not None:
             _note(state, *died)
-    state.seconds += time.perf_counter() - begin
 
 
 def _note(state: State, outcome: Outcome, data: bytes) -> None:
     """Note the death of a child; a hang is one only if it hangs again, with kernels compiled."""
     new = outcome.signature not in state.failures
     if outcome.kind == "hang" and new and attempt_warm(state.target, data).kind != "hang":
-        state.slow += 1
         state.outcomes["slow"] += 1
         return
     state.outcomes[outcome.kind] += 1
@@ -133,24 +123,6 @@ def attempt_warm(one: Target, data: bytes) -> Outcome:
     """Run a single case once its kernels are compiled."""
     found = attempt(one, data, patience=PATIENCE)
     return found if found.kind in ("hang", "crash") else attempt(one, data)
-
-
-def shrink(one: Target, outcome: Outcome, data: bytes, seconds: float = 10.0) -> bytes:
-    """Leave out what a failure does not need, for a while."""
-    end = time.perf_counter() + seconds
-    width = len(data) // 2
-    while width >= 1:
-        place = 0
-        while place < len(data):
-            if time.perf_counter() > end:
-                return data
-            shorter = data[:place] + data[place + width :]
-            if attempt(one, shorter).signature == outcome.signature:
-                data = shorter
-            else:
-                place += width
-        width //= 2
-    return data
 
 
 def _session(

@@ -1,4 +1,4 @@
-"""Mutations: of bytes, and of what bytes stand for (JSON, npz archives, HDF5, bundles of files).
+"""Mutations: of bytes, and of what bytes stand for (JSON, HDF5, bundles of files).
 
 Every mutation takes its choices from the generator it is given and from nothing else, so that a
 case can be made again from its number.
@@ -11,7 +11,6 @@ import gzip
 import io
 import json
 import re
-import struct
 import zlib
 from collections.abc import Callable, Sequence
 from random import Random
@@ -181,7 +180,7 @@ def mutate_json(data: bytes, rng: Random, tokens: Sequence[bytes], other: bytes)
         return data
 
 
-# ---- arrays in archives ------------------------------------------------------------------------
+# ---- arrays and binary files -------------------------------------------------------------------
 
 
 def mutate_array(array: Any, rng: Random) -> Any:
@@ -205,40 +204,6 @@ def mutate_array(array: Any, rng: Random) -> Any:
             extremes = (np.nan, np.inf, -np.inf, 1e308, -1.0, 0.0)
             changed.flat[rng.randrange(changed.size)] = rng.choice(extremes)
         return changed
-
-
-def mutate_npz(data: bytes, rng: Random, tokens: Sequence[bytes], other: bytes) -> bytes:
-    """Change an array of an archive, or the JSON text in one, and write the archive anew."""
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-    except Exception:  # damaged by an earlier mutation
-        return mutate_bytes(data, rng, tokens, other)
-    if not arrays:
-        return data
-    name = rng.choice(sorted(arrays))
-    array = arrays[name]
-    if rng.random() < 0.1:
-        del arrays[name]
-    elif array.dtype == np.uint8 and array.ndim == 1 and array[:1].tobytes() == b"{":
-        text = mutate_json(array.tobytes(), rng, tokens, other)
-        arrays[name] = np.frombuffer(text, dtype=np.uint8)
-    else:
-        arrays[name] = mutate_array(array, rng)
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    return buffer.getvalue()
-
-
-def mutate_state(data: bytes, rng: Random, tokens: Sequence[bytes], other: bytes) -> bytes:
-    """Change a line of JSON, or a number in the binary part behind it."""
-    line, _, body = data.partition(b"\n")
-    if rng.random() < 0.5:
-        return mutate_json(line, rng, tokens, other) + b"\n" + body
-    place = 8 * rng.randrange(len(body) // 8 + 1)
-    number = rng.choice((0, 1, -1, 5, 100_000, 2**31, 2**62, float("nan"), 1e308, -1.0))
-    raw = struct.pack("<d" if isinstance(number, float) else "<q", number)
-    return line + b"\n" + body[:place] + raw + body[place + 8 :]
 
 
 def mutate_hdf5(data: bytes, rng: Random, tokens: Sequence[bytes], other: bytes) -> bytes:
@@ -341,8 +306,6 @@ Mutation = Callable[[bytes, Random, Sequence[bytes], bytes], bytes]
 FORMS: dict[str, Mutation] = {
     "text": mutate_text,
     "json": mutate_json,
-    "npz": mutate_npz,
-    "state": mutate_state,
     "nc": mutate_hdf5,
     "bundle": mutate_bundle,
 }

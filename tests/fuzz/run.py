@@ -1,21 +1,19 @@
-"""The command: takes turns between the targets, shows what was found, keeps and replays cases."""
+"""The command: runs every target for a while, saves what fails and replays cases."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import sys
-import time
 from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from fuzz.engine import HERE, TARGETS, Outcome, Target
-from fuzz.guard import State, attempt_warm, run, shrink
-
-TURN = 10.0  # seconds of a target before the next one has its turn
+from fuzz.guard import State, attempt_warm, run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,38 +29,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.exit(f"--target: no target is named {', '.join(options.target)}; see --list")
     if options.replay:
         return replay(options.replay, chosen)
-    begin = time.perf_counter()
     states = [State(one, one.corpus()) for one in chosen]
-    try:
-        take_turns(states, options)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-    if options.keep:
+    seconds = 60.0 * options.minutes / len(states)
+    with contextlib.suppress(KeyboardInterrupt):
         for state in states:
-            keep(state)
+            run(state, seed=options.seed, cases=options.cases, seconds=seconds)
+            report_failures(state, options.crashes)
+            if not options.json:
+                counts = ", ".join(f"{n:,} {kind}" for kind, n in state.outcomes.most_common())
+                print(f"{state.target.name}: {state.cases:,} cases, {counts}", flush=True)
     if options.json:
         print(json.dumps([facts(state) for state in states]))
-    else:
-        show(states, time.perf_counter() - begin)
     return int(any(state.failures for state in states))
-
-
-def take_turns(states: list[State], options: argparse.Namespace) -> None:
-    """Let every target have its turn until the time is over, or its number of cases once."""
-    total = 60.0 * options.minutes
-    end = time.perf_counter() + total
-    turn = total / len(states) if options.cases else min(TURN, total / len(states))
-    while True:
-        for state in states:
-            left = end - time.perf_counter()
-            if left <= 0.0 and state.cases:
-                return
-            if sys.stderr.isatty():
-                print(f"\r{state.target.name:<30}", end="", file=sys.stderr)
-            run(state, seed=options.seed, cases=options.cases, seconds=turn)
-            report_failures(state, options.crashes, options.shrink)
-        if options.cases or time.perf_counter() > end:
-            return
 
 
 def replay(path: Path, chosen: list[Target]) -> int:
@@ -74,14 +52,10 @@ def replay(path: Path, chosen: list[Target]) -> int:
     return int(outcome.failed)
 
 
-def report_failures(state: State, folder: Path, smaller: bool) -> None:
-    """Save a case for each new failure and say how to see it again."""
-    for signature in [one for one in state.failures if one not in state.reported]:
-        outcome, data = state.failures[signature]
-        state.reported.add(signature)
-        if smaller:
-            data = shrink(state.target, outcome, data)
-        path = folder / state.target.name / f"{_name(data)}"
+def report_failures(state: State, folder: Path) -> None:
+    """Save a case for each failure and say how to see it again."""
+    for outcome, data in state.failures.values():
+        path = folder / state.target.name / hashlib.sha256(data).hexdigest()[:12]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         shown = f"{describe(state.target, outcome, data)}\n  replay: {path}"
@@ -96,24 +70,12 @@ def describe(one: Target, outcome: Outcome, data: bytes) -> str:
     )
 
 
-def keep(state: State) -> None:
-    """Add the cases that reached something new to the corpus, the short ones."""
-    known = set(state.corpus)
-    for data in state.pool:
-        if data not in known and len(data) <= 400:
-            state.target.folder.mkdir(parents=True, exist_ok=True)
-            (state.target.folder / f"kept-{_name(data)}").write_bytes(data)
-
-
 def facts(state: State) -> dict[str, Any]:
     """Sum up a target in plain values."""
     return {
         "target": state.target.name,
         "cases": state.cases,
-        "seconds": round(state.seconds, 2),
-        "arcs": len(state.seen),
         "corpus": len(state.corpus),
-        "pool": len(state.pool),
         "outcomes": dict(state.outcomes),
         "failures": [
             describe(state.target, outcome, data) for outcome, data in state.failures.values()
@@ -121,34 +83,8 @@ def facts(state: State) -> dict[str, Any]:
     }
 
 
-def show(states: list[State], seconds: float) -> None:
-    """Print a line for each target and one for all."""
-    head = ("target", "cases", "a second", "returned", "refused", "arcs", "pool", "failures")
-    rows = [head]
-    for state in states:
-        rate = state.cases / max(state.seconds, 1e-9)
-        counts = (state.outcomes[kind] for kind in ("returned", "refused"))
-        numbers = (state.cases, round(rate), *counts, len(state.seen), len(state.pool))
-        rows.append((state.target.name, *(f"{n:,}" for n in (*numbers, len(state.failures)))))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    for row in rows:
-        first, *others = (f"{one:>{width}}" for one, width in zip(row, widths, strict=True))
-        print(f"{row[0]:<{len(first)}}  {'  '.join(others)}")
-    cases = sum(state.cases for state in states)
-    failures = sum(len(state.failures) for state in states)
-    slow = sum(state.slow for state in states)
-    print(
-        f"\n{cases:,} cases of {len(states)} targets in {seconds:.0f} s: {failures} kinds of "
-        f"failure{f'; {slow} slow only at first' if slow else ''}"
-    )
-
-
 def _wanted(one: Target, patterns: list[str]) -> bool:
     return not patterns or any(fnmatch(one.name, p) or one.group == p for p in patterns)
-
-
-def _name(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:12]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -159,9 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=0, help="the same seed makes the same cases")
     add("--target", action="append", default=[], help="a name, a pattern or a group; repeatable")
     add("--list", action="store_true", help="list the targets and stop")
-    add("--keep", action="store_true", help="add cases that reached something new to the corpus")
     add("--replay", type=Path, metavar="FILE", help="run one case and show what comes of it")
     add("--crashes", type=Path, default=HERE / "crashes", help="where cases that fail are saved")
-    add("--no-shrink", dest="shrink", action="store_false", help="save failing cases as they are")
-    add("--json", action="store_true", help="print JSON instead of a table")
+    add("--json", action="store_true", help="print JSON")
     return parser

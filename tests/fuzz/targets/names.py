@@ -46,7 +46,10 @@ def learners(case: bytes) -> None:
         for options in entry.settings.values():
             many *= len(options)
         if many < 1000:
-            expect(len(entry.learners(judge="map", seed=0)) <= many, "a learner per combination")
+            expect(
+                len(entry.learners(judge="map", random_state=0)) <= many,
+                "a learner per combination",
+            )
 
 
 @functools.cache
