@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import math
-import os
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permdist._files import check_size
 from permdist._text import hint
 
 if TYPE_CHECKING:
@@ -215,23 +215,6 @@ def batch_shape(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
 
 
 LONGEST_NAME = 300
-
-
-def check_size(what: str, n_bytes: float) -> None:
-    """Refuse a size that a file or an argument declares if it would not fit into memory.
-
-    The limit is 4 GiB, or as many bytes as ``PERMDIST_MEMORY_LIMIT`` says, such as ``32e9``.
-
-    Examples
-    --------
-    >>> check_size("n_items: 1,000 names", 70_000)
-    """
-    limit = float(os.environ.get("PERMDIST_MEMORY_LIMIT") or 2**32)
-    if n_bytes > limit:
-        raise ValueError(
-            f"{what}: expected to take at most {limit:.3g} bytes of memory, got {n_bytes:.3g}; set "
-            f"the environment variable PERMDIST_MEMORY_LIMIT={n_bytes * 1.1:.2g} to allow it"
-        )
 
 
 def short_text(name: str, text: str) -> str:

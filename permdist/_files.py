@@ -15,8 +15,6 @@ import stat
 import zlib
 from typing import IO, TYPE_CHECKING, Any
 
-from permdist._check import check_size
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
@@ -234,3 +232,20 @@ def flush_folder(folder: str) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def check_size(what: str, n_bytes: float) -> None:
+    """Refuse a size that a file or an argument declares if it would not fit into memory.
+
+    The limit is 4 GiB, or as many bytes as ``PERMDIST_MEMORY_LIMIT`` says, such as ``32e9``.
+
+    Examples
+    --------
+    >>> check_size("n_items: 1,000 names", 70_000)
+    """
+    limit = float(os.environ.get("PERMDIST_MEMORY_LIMIT") or 2**32)
+    if n_bytes > limit:
+        raise ValueError(
+            f"{what}: expected to take at most {limit:.3g} bytes of memory, got {n_bytes:.3g}; set "
+            f"the environment variable PERMDIST_MEMORY_LIMIT={n_bytes * 1.1:.2g} to allow it"
+        )

@@ -8,7 +8,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from permdist._check import as_array, check_size, count, finite, integers
+from permdist._check import as_array, count, finite, integers
+from permdist._files import check_size
 from permdist._kernels import kernel
 from permdist._parallel import pointers
 from permdist._text import visible

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._check import check_size, count, finite, integers
+from permdist._check import count, finite, integers
+from permdist._files import check_size
 from permdist._parallel import pointers
 from permdist._text import hint
 from permdist.ballots.fading import read_times

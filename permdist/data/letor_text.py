@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._check import check_size
+from permdist._files import check_size
 from permdist.data.letor_scan import (
     BINARY,
     FAULTS,

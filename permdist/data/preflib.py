@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._check import check_size
-from permdist._files import read_bytes
+from permdist._files import check_size, read_bytes
 from permdist._result import Result
 from permdist._text import aligned, plural
 from permdist.rankings import BucketOrder, TopK

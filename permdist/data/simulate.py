@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permdist._check import as_rng, check_size, choice, count
+from permdist._check import as_rng, choice, count
+from permdist._files import check_size
 from permdist.data.queries import Queries
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permdist._check import check_size
-from permdist._files import MARK, reading
+from permdist._files import MARK, check_size, reading
 from permdist.data.letor import load_letor
 from permdist.data.letor_text import (
     FIRST_LINE,

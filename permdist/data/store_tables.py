@@ -362,7 +362,8 @@ class Frames(Source):
             wrong = differing_columns(table.name, names, self.found, f"in {self.tables[0].name}")
             if wrong is not None:
                 raise ValueError(wrong.partition("\n")[0])
-            yield _rows(frame.set_axis(there, axis=1), chosen, partial(table.place, row))
+            if len(frame):  # the columns of none have no types
+                yield _rows(frame.set_axis(there, axis=1), chosen, partial(table.place, row))
             row += len(frame)
 
     def _whole_queries(self, parts: Iterator[_Rows]) -> Iterator[_Rows]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist._check import check_size, grades
+from permdist._check import grades
+from permdist._files import check_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

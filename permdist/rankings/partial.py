@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from permdist._check import as_rng, check_size, choice, count, finite, integers
+from permdist._check import as_rng, choice, count, finite, integers
+from permdist._files import check_size
 from permdist.rankings.orders import check_orders, describe_fault, first_fault
 
 if TYPE_CHECKING:
