@@ -133,15 +133,15 @@ def test_a_pipe_is_written_to(tmp_path):
 def test_the_standard_output_is_shared_with_others(tmp_path):
     script = (
         "import pathlib\nfrom permdist._files import write_atomically\nprint('a', flush=True)\n"
-        "write_atomically(pathlib.Path('/dev/stdout'), [b'b\\n'])\n"
+        "write_atomically(pathlib.Path('/dev/stdout'), [b'b\\n'])\nprint('c')\n"
     )
     with (tmp_path / "out.txt").open("w") as target:
         target.write("before\n")
         target.flush()
         subprocess.run([sys.executable, "-c", script], stdout=target, check=True)
-    assert (tmp_path / "out.txt").read_text() == "before\na\nb\n"
+    assert (tmp_path / "out.txt").read_text() == "before\na\nb\nc\n"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert found.stdout == b"a\nb\n"
+    assert found.stdout == b"a\nb\nc\n"
 
 
 def test_folders_and_missing_folders_are_named(tmp_path):

@@ -52,12 +52,12 @@ def test_gradients_for_scores_of_every_magnitude(model, data):
         weights = np.exp(model.scores[left] - model.scores[left].max())
         expected[order[k]] += 1.0
         expected[left] -= weights / weights.sum()
-    assert model.log_prob_gradient(order) == pytest.approx(expected, abs=1e-9)
+    assert model.log_prob_gradient(order) == pytest.approx(expected, abs=1e-7)
     labels = data.draw(strategies.labels(n_items=model.n_items, min_relevant=1, min_irrelevant=1))
     for measure in ("ndcg", "p@2", "auc"):
         slopes = model.expect_gradient(measure, labels)
         assert np.abs(slopes).max() <= 1.0
-        assert slopes.sum() == pytest.approx(0.0, abs=1e-9)
+        assert slopes.sum() == pytest.approx(0.0, abs=1e-7)
 
 
 @pytest.mark.parametrize("measure", ["ndcg", "ndcg@2", "p@2", "wta", "auc", "tau"])
