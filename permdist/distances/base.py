@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from permdist._check import choice
+from permdist.distances.centers import Orders, Pairs
+from permdist.distances.levels import allowed_steps, are_full, completions, n_completions
 from permdist.rankings import enumerate_orders, order_to_ranks
 from permdist.sums.lattice import Lattice, NotExactError
 from permdist.sums.shape import Shape, fits
 from permdist.targets.base import State, Target, anywhere, exchange
 from permdist.targets.function import function_target
-from permdist.distances.centers import Orders, Pairs
-from permdist.distances.levels import allowed_steps, are_full, completions
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -65,6 +65,8 @@ class Distance:
         What users call it.
     limits : dict
         Up to how many items each answer is exact; those that are missing up to `default_limit`.
+    quick : (int, int)
+        Up to how many items a notebook shows marginals without being asked: exact ones, drawn ones.
     takes_ties : bool
         Whether `between_ranks` compares rankings with ties.
     also_exact : str
@@ -75,6 +77,7 @@ class Distance:
     takes_ties: ClassVar[bool] = False
     limits: ClassVar[dict[str, float]] = {}
     default_limit: ClassVar[int] = LISTED
+    quick: ClassVar[tuple[int, int]] = (LISTED, 30)
     center_limit: ClassVar[int] = 6  # items, to find a center by EM: all orders are compared
     also_exact: ClassVar[str] = ""
 
@@ -184,7 +187,7 @@ class Distance:
     @property
     def mean_energy(self) -> float:
         """The mean of minus the log-weight."""
-        return self.theta * self.sums.mean
+        return self.theta * self.sums.mean if self.sums.mean > 0.0 else 0.0
 
     def distribution(self) -> FloatArray:
         """Return the probability of each distance from 0 to the largest."""
@@ -246,6 +249,10 @@ class Distance:
         orders = completions(levels)
         return None if orders is None else self.sums_of(orders)
 
+    def work(self, levels: IntArray) -> float:
+        """Return about how many elementary operations `agreeing` takes; infinite if not exact."""
+        return 10.0 * self.n * n_completions(levels)
+
     def sums_of(self, orders: IntArray) -> Sums:
         """Add up over a list of orders."""
         logs, values = -self.energy(orders), self.from_identity(orders)
@@ -280,6 +287,7 @@ class AdditiveDistance(Distance):
     """
 
     default_limit: ClassVar[int] = SUBSETS
+    quick: ClassVar[tuple[int, int]] = (14, 14)
     center_limit: ClassVar[int] = SUBSETS
 
     @classmethod
@@ -348,6 +356,11 @@ class AdditiveDistance(Distance):
             found = self._sums_of_lattice(self.lattice_given(levels), np.arange(len(levels)))
         return found
 
+    def work(self, levels: IntArray) -> float:
+        """Return about how many elementary operations `agreeing` takes; infinite if not exact."""
+        listed = super().work(levels)
+        return listed if listed < np.inf else subset_work(len(levels))
+
     def lattice_given(self, levels: IntArray, ranks: IntArray | None = None) -> Lattice:
         """Return the program over subsets for the orders that agree with a ballot."""
         shape = Shape.of_orders(len(levels))
@@ -388,6 +401,11 @@ class Center(NamedTuple):
     def tempered(self, share: float) -> Center:
         """Return the constants for log-weights that are `share` times as large."""
         return self._replace(costs=share * self.costs)
+
+
+def subset_work(n: int) -> float:
+    """Return about how many operations a program over all subsets takes; infinite if too many."""
+    return 40.0 * n * 2.0**n if fits(n) else np.inf
 
 
 DISTANCES: dict[str, type[Distance]] = {}

@@ -8,16 +8,19 @@ distance. With a theta per item it is the generalized model.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
-from permdist.targets.base import State, Target, compiled
 from permdist.distances.base import ANSWERS, ANY, LISTED, Center, Sums, exchangeable, register
+from permdist.distances.levels import is_top
 from permdist.distances.staged import StagedDistance
+from permdist.targets.base import State, Target, compiled
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 
 @register
@@ -30,6 +33,7 @@ class Cayley(StagedDistance):
     """
 
     name = "cayley"
+    quick = (150, 2000)
     limits: ClassVar = dict.fromkeys(ANSWERS, ANY) | {"distribution": 20_000}
     also_exact = ", and first places"
 
@@ -94,6 +98,10 @@ class Cayley(StagedDistance):
 
     def _agreeing(self, levels: IntArray) -> Sums | None:
         return self._top(levels) or super()._agreeing(levels)
+
+    def work(self, levels: IntArray) -> float:
+        """Return about how many elementary operations `agreeing` takes; infinite if not exact."""
+        return 1e4 if is_top(levels) else super().work(levels)
 
     def target(self, ranks: IntArray, **options: Any) -> Target:
         """Return the target of chains: a swap joins two cycles or splits one."""

@@ -6,6 +6,7 @@ program over subsets, and the center with the least total distance for given cou
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -41,9 +42,21 @@ class CenterStatistic(Protocol):
     def best(self, counts: FloatArray) -> tuple[IntArray, bool]:
         """Return the center with the least total distance, and whether this is proved."""
 
+    def relabeled(self, counts: FloatArray, items: IntArray) -> FloatArray:
+        """Return the counts of items that are numbered in another way."""
+
 
 class Pairs:
-    """How often an item is above another, shape (n, n): enough for Kendall's distance."""
+    """How often an item is above another, shape (n, n): enough for Kendall's distance.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Seconds to prove that a center of many items is the best.
+    """
+
+    def __init__(self, time_limit: float | None = None) -> None:
+        self.time_limit = time_limit
 
     def count(self, ranks: IntArray, weights: FloatArray) -> FloatArray:
         """Add up over orders, or the levels of any ballots."""
@@ -75,8 +88,12 @@ class Pairs:
         winners, losers = np.nonzero(counts > 0.0)
         weights = counts[winners, losers]
         pairs = Ballots.from_pairs(winners, losers, weights=weights, n_items=len(counts))
-        found = rankings.consensus(pairs, "kemeny")
+        found = rankings.consensus(pairs, "kemeny", time_limit=self.time_limit)
         return np.array(found.order), bool(found.proved)
+
+    def relabeled(self, counts: FloatArray, items: IntArray) -> FloatArray:
+        """Return the counts of items that are numbered in another way."""
+        return counts[np.ix_(items, items)]
 
     def target(self, counts: FloatArray) -> Target:
         """Return the target of pairs that are against the counts."""
@@ -123,6 +140,10 @@ class Places:
         """Solve an assignment problem."""
         costs = counts @ self._costs(*counts.shape)
         return np.argsort(linear_sum_assignment(costs)[1]), True
+
+    def relabeled(self, counts: FloatArray, items: IntArray) -> FloatArray:
+        """Return the counts of items that are numbered in another way."""
+        return counts[items]
 
     def target(self, counts: FloatArray) -> Target:
         """Return the target of what items cost at their places."""
@@ -175,13 +196,21 @@ class Orders:
                 f"center: for {self.distance.name} found exactly up to {MOST_CENTERS} items, the "
                 f"ballots have {n}; pass a center"
             )
-        # `enumerate_orders` goes through them in lexical order.
-        digits, every = n ** np.arange(n - 1, -1, -1), enumerate_orders(n)
-        found = np.searchsorted(every @ digits, order_to_ranks(ranks) @ digits)
-        return np.bincount(found, weights, len(every))
+        return np.bincount(self._number(order_to_ranks(ranks)), weights, math.factorial(n))
+
+    def _number(self, orders: IntArray) -> IntArray:
+        """Return the places of orders in `enumerate_orders`, which lists them lexically."""
+        n = orders.shape[1]
+        digits = n ** np.arange(n - 1, -1, -1)
+        return np.searchsorted(enumerate_orders(n) @ digits, orders @ digits)
+
+    def relabeled(self, counts: FloatArray, items: IntArray) -> FloatArray:
+        """Return the counts of items that are numbered in another way."""
+        return counts[self._number(items[enumerate_orders(len(items))])]
 
     def expect(self, model: Any) -> FloatArray:
         """Not available: rank marginals and pairwise chances say too little."""
+        del model
         raise NotExactError(f"the chances of all orders, for {self.distance.name}")
 
     def total(self, counts: FloatArray, center: IntArray) -> float:

@@ -14,13 +14,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from permdist._check import finite
 from permdist._kernels import kernel
-from permdist.distances.base import distance_named
+from permdist.distances import DISTANCES, distance_named
 from permdist.rankings.orders import _inverse, check_orders
 from permdist.rankings.partial import BucketOrder, TopK
 from permdist.rankings.sorting import weigh_inversions
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
+
+__all__ = [
+    "DISTANCES",
+    "between",
+    "cayley",
+    "distance_matrix",
+    "footrule",
+    "hamming",
+    "kendall",
+    "spearman",
+    "ulam",
+    "weighted_kendall",
+]
 
 BLOCK = 1_000_000  # entries compared at a time
 Ranking = ArrayLike | BucketOrder | TopK | Sequence[BucketOrder | TopK]
@@ -386,5 +399,3 @@ def _weighted_kendall(
             w[k] = weights[row, a[x, k]]
         out[pair] = weigh_inversions(values, w, spare, spare_w, n, additive)
     return out
-
-

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
+from permdist.distances.base import AdditiveDistance, Center, Sums, subset_work
+from permdist.distances.centers import Places
 from permdist.sums.shape import Shape, fits
 from permdist.targets.base import State, Target, compiled
-from permdist.distances.base import AdditiveDistance, Center, Sums
-from permdist.distances.centers import Places
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 
 class Displacement(AdditiveDistance):
@@ -36,6 +38,7 @@ class Displacement(AdditiveDistance):
     @classmethod
     def between_ranks(cls, a: FloatArray, b: FloatArray, penalty: float) -> FloatArray:
         """Return distances between rankings with ties; the penalty plays no part."""
+        del penalty
         return cls.cost(np.abs(a - b), a.shape[1]).sum(axis=1)
 
     @classmethod
@@ -70,6 +73,17 @@ class Displacement(AdditiveDistance):
                 return super()._agreeing(levels)
             total += found
         return Sums(*total.tolist())
+
+    def work(self, levels: IntArray) -> float:
+        """Return about how many elementary operations `agreeing` takes; infinite if not exact."""
+        if (levels < 0).any():
+            return super().work(levels)
+        total = sum(map(self.bucket_work, np.bincount(levels).tolist()))
+        return 1e4 + total if total < np.inf else super().work(levels)
+
+    def bucket_work(self, size: int) -> float:
+        """Return about how many operations `bucket` takes."""
+        return subset_work(size)
 
     def bucket(self, ranks: IntArray) -> Sums | None:
         """Add up over all orders of some items at the positions 0, 1, ...; None if too many.

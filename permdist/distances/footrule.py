@@ -15,14 +15,16 @@ symmetric, and sums stay within the range of doubles.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.distances.base import ANY, Sums, register
 from permdist.distances.displacement import Displacement
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 
 @register
@@ -35,6 +37,7 @@ class Footrule(Displacement):
     """
 
     name = "footrule"
+    quick = (150, 2000)
     limits: ClassVar = {
         "sums": ANY,
         "distribution": 250,
@@ -46,6 +49,7 @@ class Footrule(Displacement):
     @classmethod
     def cost(cls, moves: Any, n: int) -> Any:
         """Return displacements as they are."""
+        del n
         return moves
 
     @classmethod
@@ -88,6 +92,10 @@ class Footrule(Displacement):
         """Draw orders: a path, and at each step one of its ways."""
         self.check_can("sample")
         return _draw(self._steps, rng.random((size, self.n, 3)))
+
+    def bucket_work(self, size: int) -> float:
+        """Return about how many operations `bucket` takes."""
+        return 150.0 * size * size
 
     def bucket(self, ranks: IntArray) -> Sums:
         """Add up over all orders of some items at the positions 0, 1, ...."""

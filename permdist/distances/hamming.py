@@ -11,15 +11,17 @@ An item stays, or it goes to another; these two then count as one, which cannot 
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
 from permdist.distances.base import ANSWERS, ANY, Distance, Sums, exchangeable, register
 from permdist.distances.displacement import Displacement
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 
 @register
@@ -28,12 +30,14 @@ class Hamming(Displacement):
 
     name = "hamming"
     takes_ties = False  # no place is between two others
+    quick = (150, 2000)
     limits: ClassVar = dict.fromkeys(ANSWERS, ANY)
     also_exact = ", and those that place all items"
 
     @classmethod
     def cost(cls, moves: Any, n: int) -> Any:
         """Return 1 for items that move."""
+        del n
         return np.sign(moves)
 
     @classmethod
@@ -95,6 +99,11 @@ class Hamming(Displacement):
             close = np.exp(free[:-1] - self.theta - marked[1:])
         close[0] = 1.0
         return _draw(stay, np.nan_to_num(close, nan=1.0), rng.random((size, 2 * self.n)))
+
+    def bucket_work(self, size: int) -> float:
+        """Return about how many operations `bucket` takes."""
+        del size
+        return 1e4
 
     def bucket(self, ranks: IntArray) -> Sums:
         """Count the items that stay, of those with a place in the bucket."""

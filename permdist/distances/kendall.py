@@ -7,19 +7,22 @@ the sum of all `V_k` is the distance. With a theta per stage it is the generaliz
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from permdist.rankings.sorting import count_inversions, sort
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
-from permdist.sums.shape import MAX_CELLS, Shape
-from permdist.targets.base import State, Target, compiled
 from permdist.distances.base import ANSWERS, ANY, AdditiveDistance, Center, Sums, register
 from permdist.distances.centers import Pairs
 from permdist.distances.kendall_classes import class_sums, class_table_size, classes_of
+from permdist.distances.levels import is_top
 from permdist.distances.staged import StagedDistance
+from permdist.rankings.sorting import count_inversions, sort
+from permdist.sums.shape import MAX_CELLS, Shape
+from permdist.targets.base import State, Target, compiled
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 TINY = 1e-290  # quotients of smaller parameters would lose digits
 NARROW = 1e-3  # below this range of log-weights a stage is drawn by inversion
@@ -42,6 +45,7 @@ class Kendall(StagedDistance, AdditiveDistance):
 
     name = "kendall"
     takes_ties = True
+    quick = (150, 2000)
     limits: ClassVar = dict.fromkeys(ANSWERS, ANY) | {"distribution": 1000}
     also_exact = ", those that place all items, and those with few gaps in the center"
 
@@ -157,6 +161,15 @@ class Kendall(StagedDistance, AdditiveDistance):
         if self.is_plain and (levels >= 0).all():
             return Sums(*(float(field[0]) for field in self.agreeing_all(levels[None])))
         return self._top(levels) or self._by_classes(levels) or super()._agreeing(levels)
+
+    def work(self, levels: IntArray) -> float:
+        """Return about how many elementary operations `agreeing` takes; infinite if not exact."""
+        if (levels >= 0).all() and (self.is_plain or is_top(levels)):
+            return 1e4  # the interpreter, more than anything
+        there = np.flatnonzero(levels >= 0)
+        inner = levels[there[0] : there[-1] + 1] if self.is_plain else levels
+        cells = class_table_size(*classes_of(inner))
+        return 20.0 * cells + 1e4 if cells <= MAX_CELLS else super().work(levels)
 
     def _by_classes(self, levels: IntArray) -> Sums | None:
         """Add up over the numbers of items placed of each run of equal levels."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray
-from permdist.distances.base import register
+from permdist.distances.base import Sums, register
 from permdist.distances.displacement import Displacement
+from permdist.sums.shape import fits
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 
 @register
@@ -28,12 +33,48 @@ class Spearman(Displacement):
     @classmethod
     def cost(cls, moves: Any, n: int) -> Any:
         """Return the squares of displacements."""
+        del n
         return moves * moves
 
     @classmethod
     def largest(cls, n: int) -> float:
         """Return the distance from the reverse, n (n^2 - 1) / 3."""
         return n * (n * n - 1) / 3
+
+    def can(self, answer: str) -> bool:
+        """Whether an answer is exact for so many items; most are if all orders are as probable."""
+        uniform = self.theta == 0.0 and answer in ("sums", "sample", "rank_marginals")
+        return uniform or super().can(answer)
+
+    @property
+    def _is_beyond(self) -> bool:
+        return self.theta == 0.0 and not fits(self.n)
+
+    @property
+    def log_partition(self) -> float:
+        """The log of the sum of all weights."""
+        return self.sums.log_total if self._is_beyond else super().log_partition
+
+    @cached_property
+    def sums(self) -> Sums:
+        """The log of the sum of all weights, and mean and variance of the distance."""
+        if not self._is_beyond:
+            return super().sums
+        n = float(self.n)
+        variance = n * n * (n - 1.0) * (n + 1.0) ** 2 / 36.0
+        return Sums(math.lgamma(n + 1.0), n * (n * n - 1.0) / 6.0, variance)
+
+    def sample(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Draw orders."""
+        if not self._is_beyond:
+            return super().sample(size, rng)
+        return rng.permuted(np.tile(np.arange(self.n), (size, 1)), axis=1)
+
+    def rank_marginals(self) -> FloatArray:
+        """Return rank marginals."""
+        if not self._is_beyond:
+            return super().rank_marginals()
+        return np.full((self.n, self.n), 1.0 / self.n)
 
     def distribution(self) -> FloatArray:
         """Return the probability of each distance; odd ones do not occur."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from permdist._typing import FloatArray, IntArray
 from permdist.distances.base import Distance, Sums
 from permdist.distances.levels import is_top
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from permdist._typing import FloatArray, IntArray
 
 MOST_THETA = 690.0  # exp(-690) is the smallest mean distance that is told from 0
 

@@ -9,16 +9,18 @@ that matter are listed.
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from permdist._kernels import kernel
-from permdist._typing import FloatArray, IntArray
+from permdist.distances.base import ANY, Center, Distance, Sums, register
 from permdist.sums.lattice import NotExactError
 from permdist.targets.base import State, Target, compiled
-from permdist.distances.base import ANY, Center, Distance, Sums, register
+
+if TYPE_CHECKING:
+    from permdist._typing import FloatArray, IntArray
 
 MOST_SHAPES = 1_200_000  # all of 61 items
 NEGLIGIBLE = 1e-17  # the share of all shapes that are left out, at most
