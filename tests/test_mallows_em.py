@@ -6,10 +6,10 @@ import pytest
 
 from permdist import Ballots, GeneralizedMallows, Mallows, rankings
 from permdist.ballots import levels_of
+from permdist.distances import Kendall, distance_named
+from permdist.distances.completions import Chains, start_at
 from permdist.distributions import NotExactError
-from permdist.distributions.mallows_em import expected_costs
-from permdist.distributions.mallows_evidence import Draws, Exact, Partial
-from permdist.sums.agreeing_draws import Chains, start_at
+from permdist.distributions.mallows_fit import Draws, Evidence
 
 EVERY = pytest.mark.parametrize("distance", sorted(rankings.DISTANCES))
 THETAS = {"kendall": 0.8, "footrule": 0.6, "spearman": 0.1, "hamming": 1.2, "cayley": 1.3,
@@ -101,15 +101,15 @@ def test_draws_agree_with_the_sums(distance):
 @EVERY
 def test_chains_have_the_exact_conditional_means(distance):
     ballots = _some(Mallows([3, 0, 4, 1, 2], 0.3, distance).sample(4, rng=3))
-    partial = Partial.of(levels_of(ballots), np.array([1.0, 2.0, 0.0, 3.0]))
+    kind, weights = distance_named(distance), np.array([1.0, 2.0, 0.0, 3.0])
     center, theta = np.array([1, 3, 0, 2, 4]), THETAS[distance]
-    sums = Exact(Mallows, partial, distance)
-    chains = Draws(Mallows, partial, distance, 4000, np.random.default_rng(0))
+    sums = Evidence.counted(kind, levels_of(ballots), weights)
+    chains = Draws.from_chains(sums, 4000, np.random.default_rng(0))
     exact, drawn = sums.given(center, theta), chains.given(center, theta)
     assert abs(drawn.distance - exact.distance) < 5 * drawn.error
     assert drawn.variance == pytest.approx(exact.variance, rel=0.1)
     if distance not in ("cayley", "ulam"):
-        truth, found = (expected_costs(each, center, theta) for each in (sums, chains))
+        truth, found = sums.expected_counts(center, theta), chains.expected_counts(center, theta)
         assert found == pytest.approx(truth, abs=0.3)
         assert found.sum() == pytest.approx(truth.sum())
 
@@ -120,7 +120,7 @@ def test_chains_start_and_stay_where_ballots_agree():
         (np.diff([row[i] for i in order if row[i] >= 0]) >= 0).all()
         for row, order in zip(levels, start_at(levels), strict=True)
     )
-    chains = Chains(levels, np.ones(20), "kendall", np.zeros(7))
+    chains = Chains(levels, np.ones(20), Kendall)
     chains(np.arange(7), 0.1, 30, np.random.default_rng(0))
     assert all(
         (np.diff([row[i] for i in order if row[i] >= 0]) >= 0).all()
@@ -192,7 +192,7 @@ def test_stages_are_estimated_one_by_one(distance):
     assert model.center.tolist() == [4, 1, 0, 3, 2]
     assert (np.abs(model.thetas - truth.thetas) < 4 * result.standard_errors).all()
     assert result.log_likelihood == pytest.approx(model.log_prob(ballots).sum(), rel=1e-12)
-    assert model._sums.stage_means == pytest.approx(result.stage_means, rel=1e-9)
+    assert model._weights.by_stage.mean == pytest.approx(result.stage_means, rel=1e-9)
     for stage in range(4):
         step = 1e-3 * np.eye(4)[stage]
         low, high = (

@@ -8,8 +8,8 @@ import pytest
 from scipy.special import gammaln
 
 from permdist import Mallows, rankings
+from permdist.distances import Ulam
 from permdist.distributions import NotExactError
-from permdist.sums.mallows_ulam import UlamSums
 
 
 def test_many_items():
@@ -88,7 +88,7 @@ def test_ulam_counts_are_the_published_ones():
 
 
 def test_ulam_leaves_out_only_what_does_not_matter():
-    full, cut = UlamSums(40, 14.0), UlamSums(40, 14.0)
+    full, cut = Ulam(40, 14.0), Ulam(40, 14.0)
     assert full._farthest == 39
     cut.__dict__["_farthest"] = 8
     assert cut.log_partition == pytest.approx(full.log_partition, rel=1e-13)

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from permdist import Ballots, GeneralizedMallows, Mallows, rankings
 from permdist.ballots import levels_of
+from permdist.distances import distance_named
+from permdist.distances import levels as agreeing
 from permdist.distributions import NotExactError
-from permdist.sums import agreeing_levels as agreeing
 
 EVERY = pytest.mark.parametrize("distance", sorted(rankings.DISTANCES))
 CENTER = [4, 1, 0, 5, 3, 2]
@@ -35,7 +36,7 @@ def test_ballots_have_the_probability_of_the_orders_that_agree(distance, theta):
         ballot = _ballot(buckets, rest)
         truth = naive_mallows.chance_to_agree(model, buckets, rest)
         assert model.log_prob(ballot) == pytest.approx([truth], abs=1e-12)
-        found = model._agreement(levels_of(ballot)[0][model.center])
+        found = distance_named(distance)(6, theta).agreeing(levels_of(ballot)[0][model.center])
         mean, variance = naive_mallows.agreeing_moments(model, values, buckets, rest)
         assert found.mean == pytest.approx(mean, rel=1e-10, abs=1e-12)
         assert found.variance == pytest.approx(variance, rel=1e-7, abs=1e-9)
@@ -72,15 +73,15 @@ def test_programs_agree_with_each_other(data):
         return
     levels[there] = np.unique(levels[there], return_inverse=True)[1]
     theta = data.draw(st.sampled_from([0.0, 0.05, 0.8]))
-    kendall = Mallows(range(n), theta)._agreement
-    whole = kendall(levels)
+    kendall = distance_named("kendall")(n, theta)
+    whole = kendall.agreeing(levels)
     if there.all():
-        assert whole == pytest.approx(kendall._classes(levels), rel=1e-9, abs=1e-9)
+        assert whole == pytest.approx(kendall._by_classes(levels), rel=1e-9, abs=1e-9)
     # Buckets of all items by a program over subsets, where cuts or closed forms are the default.
     for distance in ("footrule", "hamming"):
-        sums = Mallows(range(n), theta, distance)._agreement
-        slow = sums._subsets(np.arange(n), levels)
-        assert sums(levels) == pytest.approx(slow, rel=1e-8, abs=1e-8)
+        sums = distance_named(distance)(n, theta)
+        slow = sums._sums_of_lattice(sums.lattice_given(levels), np.arange(n))
+        assert sums.agreeing(levels) == pytest.approx(slow, rel=1e-8, abs=1e-8)
 
 
 @EVERY
@@ -97,8 +98,9 @@ def test_a_theta_that_is_huge(distance, theta):
         assert found == pytest.approx([truth], rel=1e-12, abs=1e-12)
     if distance not in ("cayley", "ulam", "kendall"):
         levels = np.array([1, 0, -1, 2, 1, 0])
-        found = model._agreement._subsets(np.arange(6), levels)
-        assert found[:2] == pytest.approx(model._agreement(levels)[:2], rel=1e-12)
+        sums = distance_named(distance)(6, theta)
+        found = sums._sums_of_lattice(sums.lattice_given(levels), np.arange(6))
+        assert found[:2] == pytest.approx(sums.agreeing(levels)[:2], rel=1e-12)
 
 
 def test_many_items():
@@ -145,22 +147,22 @@ def test_what_ballots_may_be():
         (
             lambda: Mallows(range(40), 1.0, "ulam").log_prob([1, 2], subset=False),
             NotExactError,
-            "for Ulam's distance exact on full rankings",
+            "for ulam not exact on this ballot of 40 items",
         ),
         (
             lambda: Mallows(range(40), 1.0, "cayley").log_prob([1, 2], subset=True),
             NotExactError,
-            "exact on first places of any number of items",
+            "few orders agree with, and first places",
         ),
         (
             lambda: Mallows(range(90), 1.0).log_prob([*range(0, 90, 3)], subset=True),
             NotExactError,
-            "so many gaps",
+            "those with few gaps in the center",
         ),
         (
             lambda: Mallows(range(40), 1.0, "footrule").log_prob([1, 2], subset=True),
             NotExactError,
-            "up to 21 items; this one has 40",
+            "for footrule not exact on this ballot of 40 items",
         ),
     ],
 )

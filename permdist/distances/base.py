@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ANSWERS = ("sums", "distribution", "sample", "rank_marginals", "pairwise")
 ANY = np.inf  # number of items
+LARGE = 100.0  # a theta with which sums of log-weights may be so large that they lose digits
 LISTED = 8  # items, of which all orders are listed
 SUBSETS = next(n for n in range(40, 0, -1) if fits(n))  # items, for sums over all subsets
 
@@ -331,9 +332,11 @@ class AdditiveDistance(Distance):
         return self.lattice.log_partition
 
     def _sums_of_lattice(self, lattice: Lattice, ranks: IntArray) -> Sums:
-        costs = self.step_costs(lattice.shape, ranks)
+        costs, best = self.step_costs(lattice.shape, ranks), 0.0
+        if np.max(self.theta, initial=0.0) > LARGE:
+            lattice, best = _about_the_best(lattice)
         variance = float(np.sum(lattice.expect_gradient(costs) * costs))
-        return Sums(lattice.log_partition, lattice.expect(costs), max(0.0, variance))
+        return Sums(lattice.log_partition + best, lattice.expect(costs), max(0.0, variance))
 
     def sample(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw orders by a walk back through the subsets."""
@@ -401,6 +404,20 @@ class Center(NamedTuple):
     def tempered(self, share: float) -> Center:
         """Return the constants for log-weights that are `share` times as large."""
         return self._replace(costs=share * self.costs)
+
+
+def _about_the_best(lattice: Lattice) -> tuple[Lattice, float]:
+    """Return a program with the same chances in which the best path has weight 1, and its log.
+
+    Every step is weighed relative to the best one from its state, so that digits are not lost to
+    what all orders share.
+    """
+    shape, ahead = lattice.shape, lattice.best_ahead()
+    after = np.arange(shape.n_states)[:, None] + shape.strides[:-1]
+    with np.errstate(invalid="ignore"):
+        gains = lattice.weights + ahead[np.minimum(after, shape.n_states - 1)] - ahead[:, None]
+    gains[np.isnan(gains)] = -np.inf
+    return Lattice(shape, np.minimum(gains, 0.0)), float(ahead[0])
 
 
 def subset_work(n: int) -> float:

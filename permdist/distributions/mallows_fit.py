@@ -253,13 +253,17 @@ class Evidence:
 
         return _root(slope, guess or 1.0 / self.n)
 
-    def next_center(self, center: IntArray, theta: float) -> IntArray:
-        """Return the best center for what the model with another one expects: a step of EM."""
+    @cached_property
+    def statistic(self) -> Any:
+        """What the choice of a center depends on."""
+        return self.kind.center_statistic(self.n)
+
+    def expected_counts(self, center: IntArray, theta: float) -> FloatArray:
+        """Return the expected statistic, given the ballots: the E-step."""
         model, levels = self.kind(self.n, theta), self.levels[:, center]
         expected = zip(self.weights.tolist(), map(model.expected_statistic, levels), strict=True)
-        counts = sum(weight * counted for weight, counted in expected)
-        ranks, statistic = order_to_ranks(center), model.center_statistic(self.n)
-        return statistic.best(statistic.relabeled(np.asarray(counts), ranks))[0]
+        counts: Any = sum(weight * counted for weight, counted in expected)
+        return self.statistic.relabeled(counts, order_to_ranks(center))
 
 
 class Draws(Evidence):
@@ -285,19 +289,15 @@ class Draws(Evidence):
         return Given(np.nan, float(series.mean()), variance, _batch_error(series))
 
     def expected_counts(self, center: IntArray, theta: float) -> FloatArray:
-        """Return what the choice of a center depends on, given the ballots: the E-step."""
+        """Average the statistic over draws."""
         drawn = self.chains(center, theta, self.draws, self.rng)
-        return drawn.pairs if isinstance(self._statistic, Pairs) else drawn.places
-
-    @cached_property
-    def _statistic(self) -> Any:
-        return self.kind.center_statistic(self.n)
+        return drawn.pairs if isinstance(self.statistic, Pairs) else drawn.places
 
     def best_center(self, counts: FloatArray) -> IntArray:
         """Return the center with the least expected distance: the M-step."""
-        if isinstance(self._statistic, Pairs):
+        if isinstance(self.statistic, Pairs):
             return Pairs(PATIENCE).best(counts)[0]
-        return self._statistic.best(counts)[0]
+        return self.statistic.best(counts)[0]
 
     def neighbor_gains(self, center: IntArray, theta: float) -> FloatArray:
         """Estimate the gain of log-likelihood from each swap of neighbors in the center, (n - 1,).
@@ -430,7 +430,8 @@ def by_sums(
     value = spread(order, 0.0)
     best, least = evidence.given(order, value).log_likelihood, ROUNDING * evidence.total
     for number in range(1, search.max_iter + 1):
-        other, gained = evidence.next_center(order, value), False
+        counts = evidence.expected_counts(order, value)
+        other, gained = evidence.statistic.best(counts)[0], False
         if not np.array_equal(other, order):
             guess = spread(other, value)
             likelihood = evidence.given(other, guess).log_likelihood
