@@ -311,7 +311,7 @@ def test_chains_and_estimates_where_nothing_is_exact():
     [
         (lambda: Mallows([0, 1], -0.1), ValueError, "theta: expected at least 0"),
         (lambda: Mallows([0, 1], np.inf), ValueError, "theta: expected finite numbers"),
-        (lambda: Mallows([0, 1], [1.0]), ValueError, "theta: expected 0 dimension"),
+        (lambda: Mallows([0, 1], [1.0], "footrule"), ValueError, "theta: expected 0 dim"),
         (lambda: Mallows([0, 0], 1.0), ValueError, "center: expected each item once"),
         (lambda: Mallows([[0, 1]], 1.0), ValueError, "center: expected 1 dimension"),
         (lambda: Mallows([], 1.0), ValueError, "center: expected rankings of at least one item"),
@@ -332,7 +332,7 @@ def test_chains_and_estimates_where_nothing_is_exact():
         (
             lambda: Mallows(range(300), 0.1, "footrule").distance_distribution(),
             NotExactError,
-            "distance_distribution: exact up to 250 items",
+            "distance_distribution: for footrule exact up to 250 items",
         ),
         (
             lambda: Mallows(range(20_000), 0.1, "footrule").sample(),

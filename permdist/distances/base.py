@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
     from permdist.distances.centers import CenterStatistic
 
-ANSWERS = ("sums", "distribution", "sample", "rank_marginals", "pairwise")
+ANSWERS = ("log_partition", "distance_distribution", "sample", "rank_marginals", "pairwise")
 ANY = np.inf  # number of items
 LARGE = 100.0  # a theta with which sums of log-weights may be so large that they lose digits
 LISTED = 8  # items, of which all orders are listed
@@ -158,9 +158,12 @@ class Distance:
         """Raise NotExactError where an answer is not exact for so many items."""
         if not self.can(answer):
             most = self.limits.get(answer, self.default_limit)
+            remedy = "draw with permdist.samplers.run_chains and average over the draws"
+            if answer == "log_partition":
+                remedy = "estimate it with permdist.samplers.estimate_log_partition"
             raise NotExactError(
                 f"{answer}: for {self.name} exact up to {most:,.0f} items, this distribution has "
-                f"{self.n:,}; draw with permdist.samplers.run_chains and average over the draws"
+                f"{self.n:,}; {remedy}"
             )
 
     def energy(self, orders: IntArray) -> Any:
@@ -177,7 +180,7 @@ class Distance:
     @cached_property
     def sums(self) -> Sums:
         """The log of the sum of all weights, and mean and variance of the distance."""
-        self.check_can("sums")
+        self.check_can("log_partition")
         return self.sums_of(enumerate_orders(self.n))
 
     @property
@@ -192,7 +195,7 @@ class Distance:
 
     def distribution(self) -> FloatArray:
         """Return the probability of each distance from 0 to the largest."""
-        self.check_can("distribution")
+        self.check_can("distance_distribution")
         orders, shares = self.listing
         size = int(self.largest(self.n)) + 1
         return np.bincount(self.from_identity(orders), shares, minlength=size)
@@ -322,13 +325,13 @@ class AdditiveDistance(Distance):
     @cached_property
     def sums(self) -> Sums:
         """The log of the sum of all weights, and mean and variance of the distance."""
-        self.check_can("sums")
+        self.check_can("log_partition")
         return self._sums_of_lattice(self.lattice, np.arange(self.n))
 
     @property
     def log_partition(self) -> float:
         """The log of the sum of all weights; the moments take longer."""
-        self.check_can("sums")
+        self.check_can("log_partition")
         return self.lattice.log_partition
 
     def _sums_of_lattice(self, lattice: Lattice, ranks: IntArray) -> Sums:

@@ -34,7 +34,7 @@ class Cayley(StagedDistance):
 
     name = "cayley"
     quick = (150, 2000)
-    limits: ClassVar = dict.fromkeys(ANSWERS, ANY) | {"distribution": 20_000}
+    limits: ClassVar = dict.fromkeys(ANSWERS, ANY) | {"distance_distribution": 20_000}
     also_exact = ", and first places"
 
     @classmethod
@@ -67,7 +67,7 @@ class Cayley(StagedDistance):
 
     def distribution(self) -> FloatArray:
         """Return the probability of each distance, a Poisson-binomial distribution."""
-        self.check_can("distribution")
+        self.check_can("distance_distribution")
         return _poisson_binomial(self.by_stage.mean, np.exp(-self.by_stage.log_total))
 
     @cached_property

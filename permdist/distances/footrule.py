@@ -39,8 +39,8 @@ class Footrule(Displacement):
     name = "footrule"
     quick = (150, 2000)
     limits: ClassVar = {
-        "sums": ANY,
-        "distribution": 250,
+        "log_partition": ANY,
+        "distance_distribution": 250,
         "sample": 15_000,
         "rank_marginals": 15_000,
     }
@@ -70,7 +70,7 @@ class Footrule(Displacement):
 
     def distribution(self) -> FloatArray:
         """Return the probability of each distance; odd ones do not occur."""
-        self.check_can("distribution")
+        self.check_can("distance_distribution")
         halves = _half_distances(self.n, np.exp(-2.0 * self.theta * np.arange(self.n // 2 + 2)))
         result = np.zeros(2 * len(halves) - 1)
         result[::2] = halves

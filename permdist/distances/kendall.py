@@ -46,7 +46,7 @@ class Kendall(StagedDistance, AdditiveDistance):
     name = "kendall"
     takes_ties = True
     quick = (150, 2000)
-    limits: ClassVar = dict.fromkeys(ANSWERS, ANY) | {"distribution": 1000}
+    limits: ClassVar = dict.fromkeys(ANSWERS, ANY) | {"distance_distribution": 1000}
     also_exact = ", those that place all items, and those with few gaps in the center"
 
     @classmethod
@@ -112,7 +112,7 @@ class Kendall(StagedDistance, AdditiveDistance):
 
     def distribution(self) -> FloatArray:
         """Return the probability of each distance, by convolving the stages."""
-        self.check_can("distribution")
+        self.check_can("distance_distribution")
         return _convolve(np.exp(-self.thetas))
 
     def rank_marginals(self) -> FloatArray:

@@ -27,7 +27,7 @@ class Spearman(Displacement):
     """
 
     name = "spearman"
-    limits: ClassVar = {"distribution": 14}
+    limits: ClassVar = {"distance_distribution": 14}
     also_exact = ", and those with buckets of up to 21 items"
 
     @classmethod
@@ -43,7 +43,7 @@ class Spearman(Displacement):
 
     def can(self, answer: str) -> bool:
         """Whether an answer is exact for so many items; most are if all orders are as probable."""
-        uniform = self.theta == 0.0 and answer in ("sums", "sample", "rank_marginals")
+        uniform = self.theta == 0.0 and answer in ("log_partition", "sample", "rank_marginals")
         return uniform or super().can(answer)
 
     @property
@@ -78,7 +78,7 @@ class Spearman(Displacement):
 
     def distribution(self) -> FloatArray:
         """Return the probability of each distance; odd ones do not occur."""
-        self.check_can("distribution")
+        self.check_can("distance_distribution")
         halves = _half_distances(self.n, float(self.theta))
         result = np.zeros(2 * len(halves) - 1)
         result[::2] = halves / halves.sum()

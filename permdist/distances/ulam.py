@@ -37,8 +37,8 @@ class Ulam(Distance):
 
     name = "ulam"
     limits: ClassVar = {
-        "sums": ANY,
-        "distribution": ANY,
+        "log_partition": ANY,
+        "distance_distribution": ANY,
         "sample": ANY,
     }  # as far as shapes can be listed
 
@@ -68,7 +68,7 @@ class Ulam(Distance):
         farthest = int(enough[0]) - 1 if len(enough) else n - 1
         if counts[: farthest + 1].sum() > MOST_SHAPES:
             raise NotExactError(
-                f"sums: for ulam exact up to 61 items, or where theta is large, this distribution "
+                f"log_partition: for ulam exact up to 61 items, or where theta is large, this distribution "
                 f"has {n:,} and {self.theta:.4g}; draw with permdist.samplers.run_chains"
             )
         return farthest

@@ -393,13 +393,8 @@ def _draws(evidence: Evidence, center: IntArray | None, search: Search) -> Draws
     if center is None:
         if search.method != "sample" and kind.best_center(evidence.levels, evidence.weights):
             return None
-        if not additive and n > kind.center_limit:
-            raise NotExactError(
-                f"center: for {kind.name} found up to {kind.center_limit} items where ballots have "
-                f"ties or items without a place, these have {n}; pass a center"
-            )
         if not additive:
-            return None  # orders are listed for the center, whatever the method
+            return None  # orders are listed for the center, whatever the method says
     work = evidence.work(np.arange(n) if center is None else center)
     if center is None:
         exact = n <= kind.center_limit
@@ -426,6 +421,11 @@ def by_sums(
     known = (center, True) if center is not None else kind.best_center(levels, weights)
     if known is not None:
         return Found(known[0], spread(known[0], 0.0), known[1])
+    if evidence.n > kind.center_limit:
+        raise NotExactError(
+            f"center: for {kind.name} found up to {kind.center_limit} items where ballots have "
+            f"ties or items without a place, these have {evidence.n}; pass a center"
+        )
     order = kind.start_center(levels, weights) if search.start is None else search.start
     value = spread(order, 0.0)
     best, least = evidence.given(order, value).log_likelihood, ROUNDING * evidence.total

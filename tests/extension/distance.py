@@ -14,7 +14,7 @@ class TopWeighted(Distance):
     """Each pair in the wrong order costs 1 / (1 + rank in the center of the better item)."""
 
     name = "top-weighted"
-    limits: ClassVar = {"distribution": 0}  # distances are no whole numbers
+    limits: ClassVar = {"distance_distribution": 0}  # distances are no whole numbers
 
     @classmethod
     def from_identity(cls, orders: Any) -> Any:
