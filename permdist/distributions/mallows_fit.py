@@ -583,10 +583,12 @@ def fit_stages(
         proved = found.proved
     evidence = Evidence.counted(kind, levels, data.weights)
     totals, reached = np.zeros(n - 1), np.zeros(n - 1)
-    for row, weight in zip(evidence.levels[:, order], evidence.weights, strict=True):
-        k = min(int(row.max()), n - 1)  # the last place of a full ranking is no stage
-        totals[:k] += weight * kind.stages(np.argsort(row, kind="stable")[None, :k])[0]
-        reached[:k] += weight
+    tops = np.argsort(evidence.levels[:, order], axis=1, kind="stable")
+    lengths = np.minimum(evidence.levels.max(axis=1), n - 1)  # the last place is no stage
+    for k in np.unique(lengths).tolist():
+        some, weights = lengths == k, evidence.weights[lengths == k]
+        totals[:k] += weights @ kind.stages(tops[some, :k])
+        reached[:k] += weights.sum()
     left = np.arange(n, 1.0, -1.0)
     chance = kind.stage_sums(np.zeros(n - 1), left).mean
     thetas = np.zeros(n - 1)
