@@ -68,8 +68,8 @@ class Ulam(Distance):
         farthest = int(enough[0]) - 1 if len(enough) else n - 1
         if counts[: farthest + 1].sum() > MOST_SHAPES:
             raise NotExactError(
-                "log_partition: for ulam exact up to 61 items, or where theta is large, this "
-                f"distribution has {n:,} and {self.theta:.4g}; draw with permdist.samplers.run_chains"
+                "log_partition: for ulam exact up to 61 items, or where theta is large, this one "
+                f"has {n:,} and {self.theta:.4g}; draw with permdist.samplers.run_chains"
             )
         return farthest
 
