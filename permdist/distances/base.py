@@ -42,9 +42,9 @@ class Sums(NamedTuple):
         Of the distance, under these weights.
     """
 
-    log_total: float
-    mean: float
-    variance: float
+    log_total: Any
+    mean: Any
+    variance: Any
 
 
 class Distance:
@@ -82,7 +82,7 @@ class Distance:
     center_limit: ClassVar[int] = 6  # items, to find a center by EM: all orders are compared
     also_exact: ClassVar[str] = ""
 
-    def __init__(self, n: int, theta: float) -> None:
+    def __init__(self, n: int, theta: Any) -> None:
         self.n, self.theta = n, theta
 
     # ---- the distance itself: no n, no theta -------------------------------------------------
@@ -145,7 +145,11 @@ class Distance:
             after, state.value[0] = state.value[0], before
             return after
 
-        options = {"constants": (1.0,), "temper": lambda share: (share,), "start": anywhere(n)}
+        options: dict[str, Any] = {
+            "constants": (1.0,),
+            "temper": lambda share: (share,),
+            "start": anywhere(n),
+        }
         return Target(n, peek, restore, lambda *inputs: exchange.py_func(*inputs), **options)
 
     # ---- sums over all orders ----------------------------------------------------------------

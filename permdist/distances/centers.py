@@ -148,7 +148,7 @@ class Places:
     def target(self, counts: FloatArray) -> Target:
         """Return the target of what items cost at their places."""
         constants, n = Gains(-(counts @ self._costs(*counts.shape))), len(counts)
-        options = {"start": anywhere(n), "temper": constants.tempered}
+        options: dict[str, Any] = {"start": anywhere(n), "temper": constants.tempered}
         return Target(n, _peek, _restore, constants=constants, **options)
 
 

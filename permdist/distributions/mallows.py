@@ -60,7 +60,7 @@ class Mallows(Distribution):
         center. Negative numbers are refused.
     distance : str
         "kendall", "cayley", "hamming", "footrule", "spearman", "ulam", as in `permdist.rankings`,
-        or one that was registered with `permdist.distances.register`.
+        or one that was registered with ``permdist.distances.register``.
     names : sequence of str, optional
     fit_result : MallowsFit, optional
         How well the model fits, where it was fitted.
@@ -286,8 +286,8 @@ class Mallows(Distribution):
         mine, theirs = self._weights, other._weights
         if self.distance == other.distance and np.array_equal(self._center, other._center):
             if isinstance(mine, StagedDistance) and isinstance(theirs, StagedDistance):
-                change = theirs.thetas - mine.thetas
-                means = mine.by_stage.mean
+                change: Any = theirs.thetas - mine.thetas
+                means: Any = mine.by_stage.mean
             else:
                 change, means = theirs.theta - mine.theta, np.array(mine.sums.mean)
             energy = float(np.where(means > 0.0, change * means, 0.0).sum())
@@ -521,7 +521,7 @@ class GeneralizedMallows(Mallows):
         return self._fit
 
     @classmethod
-    def fit(
+    def fit(  # type: ignore[override]
         cls,
         ballots: Any,
         *,

@@ -271,6 +271,7 @@ class Draws(Evidence):
 
     draws: int
     rng: np.random.Generator
+    chains: Chains
 
     @classmethod
     def from_chains(cls, exact: Evidence, draws: int, rng: np.random.Generator) -> Draws:
