@@ -17,7 +17,7 @@ from permdist.distances.levels import allowed_steps, are_full, completions, n_co
 from permdist.rankings import enumerate_orders, order_to_ranks
 from permdist.sums.lattice import Lattice, NotExactError
 from permdist.sums.shape import Shape, fits
-from permdist.targets.base import State, Target, anywhere, exchange
+from permdist.targets.base import Target, anywhere
 from permdist.targets.function import function_target
 
 if TYPE_CHECKING:
@@ -124,33 +124,6 @@ class Distance:
     def start_center(cls, levels: IntArray, weights: FloatArray) -> IntArray:
         """Return a center for EM to start from: a Kemeny order."""
         return Pairs().kemeny(Pairs().count(levels, weights))[0]
-
-    @classmethod
-    def center_target(cls, ranks: IntArray, weights: FloatArray) -> Target:
-        """Return the target of centers: minus the total distance from orders with these ranks.
-
-        By default every step measures all distances anew.
-        """
-        orders, n = order_to_ranks(ranks), ranks.shape[1]
-
-        def restore(scale: tuple[float], state: State) -> None:
-            distances = cls.from_identity(order_to_ranks(state.order)[orders])
-            state.value[0] = -scale[0] * float(weights @ distances)
-
-        def peek(scale: tuple[float], state: State, k: int) -> float:
-            before, pair = state.value[0], [k, k + 1]
-            state.order[pair] = state.order[pair[::-1]]
-            restore(scale, state)
-            state.order[pair] = state.order[pair[::-1]]
-            after, state.value[0] = state.value[0], before
-            return after
-
-        options: dict[str, Any] = {
-            "constants": (1.0,),
-            "temper": lambda share: (share,),
-            "start": anywhere(n),
-        }
-        return Target(n, peek, restore, lambda *inputs: exchange.py_func(*inputs), **options)
 
     # ---- sums over all orders ----------------------------------------------------------------
 
@@ -297,12 +270,6 @@ class AdditiveDistance(Distance):
     default_limit: ClassVar[int] = SUBSETS
     quick: ClassVar[tuple[int, int]] = (14, 14)
     center_limit: ClassVar[int] = SUBSETS
-
-    @classmethod
-    def center_target(cls, ranks: IntArray, weights: FloatArray) -> Target:
-        """Return the target of centers: minus the total distance from orders with these ranks."""
-        statistic = cls.center_statistic(ranks.shape[1])
-        return statistic.target(statistic.count(ranks, weights))
 
     def step_costs(self, shape: Shape, ranks: IntArray) -> FloatArray:
         """Return what the next item adds to the distance, shape (subsets, items).

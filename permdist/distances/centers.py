@@ -7,7 +7,7 @@ program over subsets, and the center with the least total distance for given cou
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -17,8 +17,6 @@ from permdist import rankings
 from permdist.rankings import enumerate_orders, order_to_ranks
 from permdist.sums.lattice import NotExactError
 from permdist.sums.shape import fits
-from permdist.targets.base import State, Target, anywhere, compiled
-from permdist.targets.pairs import pairs_target
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -95,10 +93,6 @@ class Pairs:
         """Return the counts of items that are numbered in another way."""
         return counts[np.ix_(items, items)]
 
-    def target(self, counts: FloatArray) -> Target:
-        """Return the target of pairs that are against the counts."""
-        return pairs_target(-counts.T)
-
 
 class Places:
     """How often an item is at a position or half position: enough where displacements add up.
@@ -144,37 +138,6 @@ class Places:
     def relabeled(self, counts: FloatArray, items: IntArray) -> FloatArray:
         """Return the counts of items that are numbered in another way."""
         return counts[items]
-
-    def target(self, counts: FloatArray) -> Target:
-        """Return the target of what items cost at their places."""
-        constants, n = Gains(-(counts @ self._costs(*counts.shape))), len(counts)
-        options: dict[str, Any] = {"start": anywhere(n), "temper": constants.tempered}
-        return Target(n, _peek, _restore, constants=constants, **options)
-
-
-class Gains(NamedTuple):
-    """Entry ``[i, r]`` of `table` is added where item i is at position r."""
-
-    table: FloatArray
-
-    def tempered(self, share: float) -> Gains:
-        """Return the constants for log-weights that are `share` times as large."""
-        return Gains(share * self.table)
-
-
-@compiled
-def _peek(gains: Gains, state: State, k: int) -> float:
-    """Return the log-weight after a swap of positions k and k + 1."""
-    a, b, table = state.order[k], state.order[k + 1], gains.table
-    return state.value[0] + (table[b, k] - table[b, k + 1] + table[a, k + 1] - table[a, k])
-
-
-@compiled
-def _restore(gains: Gains, state: State) -> None:
-    """Add up over all items."""
-    state.value[0] = 0.0
-    for k in range(len(state.order)):
-        state.value[0] += gains.table[state.order[k], k]
 
 
 class Orders:
