@@ -34,6 +34,7 @@ LAYERS: dict[str, list[dict[str, str]]] = {
             "consensus": "one ranking\nfor many",
             "inference": "estimates of worths\nand their errors",
             "sums": "exact sums\nover rankings",
+            "distances": "one file each, with\nwhat follows for Mallows",
         },
     ],
     "samplers": [{"samplers": "exact draws, Markov chains\nand their kernels, restarts"}],

@@ -253,7 +253,7 @@ def test_chains_leave_the_distribution_as_it_is(name):
 
 def test_chains_and_estimates_where_nothing_is_exact():
     model = Mallows(range(25), 0.01, "spearman")
-    with pytest.raises(NotExactError, match="Spearman's distance: exact up to 21 items"):
+    with pytest.raises(NotExactError, match="for spearman exact up to 21 items"):
         model.sample(rng=0)
     chains = run_chains(model, draws=500, tune=500, chains=2, kernel="adjacent", rng=0)
     mean = rankings.spearman(chains.orders.reshape(-1, 25), range(25)).mean()
@@ -269,6 +269,7 @@ def test_chains_and_estimates_where_nothing_is_exact():
     [
         (lambda: Mallows([0, 1], -0.1), ValueError, "theta: expected at least 0"),
         (lambda: Mallows([0, 1], np.inf), ValueError, "theta: expected finite numbers"),
+        (lambda: Mallows([0, 1], [1.0], "footrule"), ValueError, "theta: expected 0 dim"),
         (lambda: Mallows([0, 0], 1.0), ValueError, "center: expected each item once"),
         (lambda: Mallows([0, 1], 1.0, "kendal"), ValueError, "did you mean 'kendall'"),
         (lambda: GeneralizedMallows([0, 1], [1.0, 2.0]), ValueError, "thetas: expected 1 param"),
@@ -281,7 +282,7 @@ def test_chains_and_estimates_where_nothing_is_exact():
         (
             lambda: Mallows(range(300), 0.1, "footrule").distance_distribution(),
             NotExactError,
-            "distance_distribution: exact up to 250 items",
+            "distance_distribution: for footrule exact up to 250 items",
         ),
         (
             lambda: Mallows(range(20_000), 0.1, "footrule").sample(),

@@ -95,7 +95,7 @@ def test_centers_by_assignment_of_many_items():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: Mallows.fit([[0, 1, 2]] * 3), ValueError, "all are equal to the center"),
+        (lambda: Mallows.fit([[0, 1, 2]] * 3), ValueError, "all agree with the center"),
         (lambda: Mallows.fit([[0], [0]]), ValueError, "expected at least two items"),
         (lambda: Mallows.fit([[0, 1], [1, 0]], center=[0, 1, 2]), ValueError, "center: expected"),
         (

@@ -4,7 +4,7 @@ import naive
 import numpy as np
 import pytest
 
-from permdist.sums.mallows_kendall import KendallSums
+from permdist.distances import Kendall
 
 
 @pytest.mark.parametrize("theta", [1e-5, 0.01, 0.3, 4.0])
@@ -12,6 +12,6 @@ from permdist.sums.mallows_kendall import KendallSums
 def test_draws_take_items_out_of_a_list(n, theta):
     thetas = theta * np.linspace(1.0, 2.0, n - 1)
     times = np.random.default_rng(7).standard_exponential((80, n - 1))
-    found = KendallSums(thetas).draw(80, np.random.default_rng(7))
+    found = Kendall(n, thetas).sample(80, np.random.default_rng(7))
     expected = [naive.kendall_stages(thetas, row) for row in times]
     assert found.tolist() == expected

@@ -74,7 +74,7 @@ def test_spearman_of_many_items():
     shuffled = rankings.spearman(rankings.random_orders(60, 4000, rng=0), range(60))
     assert abs(shuffled.mean() - uniform.expected_distance()) < 5 * shuffled.std() / 4000**0.5
     assert uniform.distance_variance() == pytest.approx(shuffled.var(), rel=0.1)
-    with pytest.raises(NotExactError, match=r"exact up to 21 items, .* has 60; draw with"):
+    with pytest.raises(NotExactError, match=r"exact up to 21 items, .* has 60; estimate it with"):
         Mallows(range(60), 2.0, "spearman").log_partition()
 
 

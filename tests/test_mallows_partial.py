@@ -6,9 +6,12 @@ import naive
 import naive_mallows
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from permdist import Ballots, GeneralizedMallows, Mallows, rankings
 from permdist.ballots import levels_of
+from permdist.distances import distance_named
 from permdist.distributions import NotExactError
 
 EVERY = pytest.mark.parametrize("distance", sorted(rankings.DISTANCES))
@@ -52,6 +55,27 @@ def test_first_places_of_all_kinds_add_up_to_one(distance):
     assert above == pytest.approx(model.pairwise()[lists[:, 0], lists[:, 1]], rel=1e-10)
     first = np.exp(model.log_prob(np.arange(5)[:, None], subset=False))
     assert first == pytest.approx(model.rank_marginals()[:, 0], rel=1e-10)
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_programs_agree_with_each_other(data):
+    n = data.draw(st.integers(2, 9))
+    levels = np.array(data.draw(st.lists(st.integers(-1, 3), min_size=n, max_size=n)))
+    there = levels >= 0
+    if not there.any():
+        return
+    levels[there] = np.unique(levels[there], return_inverse=True)[1]
+    theta = data.draw(st.sampled_from([0.0, 0.05, 0.8]))
+    kendall = distance_named("kendall")(n, theta)
+    whole = kendall.agreeing(levels)
+    if there.all():
+        assert whole == pytest.approx(kendall._by_classes(levels), rel=1e-9, abs=1e-9)
+    # Buckets of all items by a program over subsets, where cuts or closed forms are the default.
+    for distance in ("footrule", "hamming"):
+        sums = distance_named(distance)(n, theta)
+        slow = sums._sums_of_lattice(sums.lattice_given(levels), np.arange(n))
+        assert sums.agreeing(levels) == pytest.approx(slow, rel=1e-8, abs=1e-8)
 
 
 @EVERY
@@ -108,17 +132,22 @@ def test_what_ballots_may_be():
         (
             lambda: Mallows(range(40), 1.0, "ulam").log_prob([1, 2], subset=False),
             NotExactError,
-            "for Ulam's distance exact on full rankings",
+            "for ulam not exact on this ballot of 40 items",
         ),
         (
             lambda: Mallows(range(40), 1.0, "cayley").log_prob([1, 2], subset=True),
             NotExactError,
-            "exact on first places of any number of items",
+            "few orders agree with, and first places",
         ),
         (
             lambda: Mallows(range(90), 1.0).log_prob([*range(0, 90, 3)], subset=True),
             NotExactError,
-            "so many gaps",
+            "those with few gaps in the center",
+        ),
+        (
+            lambda: Mallows(range(40), 1.0, "footrule").log_prob([1, 2], subset=True),
+            NotExactError,
+            "for footrule not exact on this ballot of 40 items",
         ),
     ],
 )

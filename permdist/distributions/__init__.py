@@ -8,11 +8,9 @@ from permdist.distributions.estimates import EstimatedOrder, Estimates
 from permdist.distributions.exposures import position_weights
 from permdist.distributions.gaussian import GaussianScores
 from permdist.distributions.gaussian_batch import GaussianScoresBatch
-from permdist.distributions.generalized_mallows import GeneralizedMallows
-from permdist.distributions.generalized_mallows_fit import GeneralizedMallowsFit
 from permdist.distributions.good_bad import GoodBad
-from permdist.distributions.mallows import Mallows
-from permdist.distributions.mallows_fit import MallowsFit
+from permdist.distributions.mallows import GeneralizedMallows, Mallows
+from permdist.distributions.mallows_fit import GeneralizedMallowsFit, MallowsFit
 from permdist.distributions.mixture import Mixture
 from permdist.distributions.mixture_fit import MixtureFit
 from permdist.distributions.pair_signs import PairSigns

@@ -12,9 +12,8 @@ from permdist._check import as_rng, choice, count
 from permdist._result import Result
 from permdist._text import plural, text_table
 from permdist.ballots import Ballots, check_independent
-from permdist.distributions.mixture_families import different_ballots, family_of
+from permdist.distributions.mixture_families import UniformFamily, different_ballots, family_of
 from permdist.distributions.mixture_fit import folds_of
-from permdist.distributions.partial_families import UniformFamily
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

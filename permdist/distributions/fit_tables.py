@@ -127,9 +127,8 @@ def mixture_estimates(
             values = values - values.mean()
             labels = [f"score of {name}" for name in model.names]
         elif hasattr(model, "theta"):
-            labels = ["theta"]
-        elif hasattr(model, "thetas"):
-            labels = [f"theta {k + 1}" for k in range(len(values))]
+            stages = [f"theta {k + 1}" for k in range(len(values))]
+            labels = stages if np.ndim(model.theta) else ["theta"]
         rows += [
             (f"{j + 1}: {label}", float(value), float(error))
             for label, value, error in zip(labels, values, own, strict=True)

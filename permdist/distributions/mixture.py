@@ -11,8 +11,8 @@ from scipy.special import logsumexp
 from permdist._check import as_rng, batch_shape, finite, frozen
 from permdist.ballots import Ballots, are_ballots, check_independent
 from permdist.distributions.base import Distribution, NotExactError
-from permdist.distributions.distance_model import DistanceModel
 from permdist.distributions.drawn import ask
+from permdist.distributions.mallows import Mallows
 from permdist.distributions.mallows_fit import full_orders
 from permdist.distributions.plackett_luce import PlackettLuce
 from permdist.inference.likelihood import ballots_about
@@ -410,7 +410,7 @@ def ballot_log_probs(part: Distribution, ballots: Ballots) -> FloatArray:
     ballots : Ballots
         Full rankings, unless the distribution is Plackett-Luce, a Mallows model or a mixture.
     """
-    takes_all = isinstance(part, PlackettLuce | Mixture | DistanceModel)
+    takes_all = isinstance(part, PlackettLuce | Mixture | Mallows)
     rankings: Any = ballots if takes_all else full_orders(ballots)
     found: FloatArray = part.log_prob(rankings)
     return found

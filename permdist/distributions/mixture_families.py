@@ -8,17 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist import rankings
 from permdist._check import choice, count, finite
+from permdist.ballots import levels_of
+from permdist.distances import distance_named
+from permdist.distances.compare import between
 from permdist.distributions.base import Distribution
 from permdist.distributions.mallows import Mallows
-from permdist.distributions.mallows_fit import best_center, full_orders, short_of_full, theta_at
+from permdist.distributions.mallows_fit import (
+    Evidence,
+    Search,
+    by_sums,
+    full_orders,
+    log_uniform,
+    short_of_full,
+    theta_at,
+)
 from permdist.distributions.mixture import ballot_log_probs
 from permdist.distributions.mixture_parameters import differences, parameters_of
 from permdist.distributions.plackett_luce import PlackettLuce
 from permdist.inference.fit import NO_ESTIMATE, NoEstimateError, maximize
 from permdist.inference.likelihood import Likelihood, Penalty
 from permdist.inference.priors import Ridge
+from permdist.rankings import order_to_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,14 +138,15 @@ class MallowsFamily(Family):
 
     def __init__(self, ballots: Ballots, noise: bool, prior: float, distance: str) -> None:
         super().__init__(ballots, noise)
-        choice("distance", distance, rankings.DISTANCES)
-        self.orders, self.prior, self.distance = full_orders(ballots), prior, distance
-        uniform = Mallows(np.arange(ballots.n_items), 0.0, distance)
-        self.chance_distance = uniform.expected_distance()
+        self.kind = distance_named(distance)
+        self.orders, self.prior = full_orders(ballots), prior
+        self.ranks = order_to_ranks(self.orders)
+        self.chance_distance = self.kind(ballots.n_items, 0.0).sums.mean
 
     def fit(self, counts: FloatArray, previous: Any) -> Mallows:
         """Find the best center, then the spread that goes with its mean distance."""
-        center = best_center(self.orders, counts, self.distance)[0]
+        statistic = self.kind.center_statistic(self.orders.shape[1])
+        center = statistic.best(statistic.count(self.ranks, counts))[0]
         cost = float(counts @ self._distances(center))
         if previous is not None:
             # With many items the best center is not always found.
@@ -144,25 +156,24 @@ class MallowsFamily(Family):
         total = cost + self.prior * self.chance_distance
         mean = total / (float(counts.sum()) + self.prior)
         start = 0.0 if previous is None else previous.theta
-        theta = 0.0 if len(center) == 1 else self._theta(center, mean, start)
-        return Mallows(center, theta, self.distance, self.names)
+        theta = 0.0 if len(center) == 1 else self._theta(len(center), mean, start)
+        return Mallows(center, theta, self.kind.name, self.names)
 
-    def _theta(self, center: Any, mean: float, start: float) -> float:
+    def _theta(self, n: int, mean: float, start: float) -> float:
         """Find the theta with this mean distance: Newton's method if it gets there, or a search."""
         theta = start
         for _ in range(NEWTON_STEPS if start > 0.0 else 0):
-            model = Mallows(center, theta, self.distance)
-            variance = model.distance_variance()
-            step = (model.expected_distance() - mean) / variance if variance > 0.0 else np.inf
+            sums = self.kind(n, theta).sums
+            step = (sums.mean - mean) / sums.variance if sums.variance > 0.0 else np.inf
             theta += step
             if not 0.0 < theta < 2.0 * start:
                 break
             if abs(step) <= THETA_TOL * theta:
                 return theta
-        return theta_at(Mallows, center, self.distance, mean)
+        return theta_at(self.kind, n, mean)
 
     def _distances(self, center: Any) -> FloatArray:
-        found: FloatArray = getattr(rankings, self.distance)(self.orders, center)
+        found: FloatArray = between(self.kind.name, self.orders, center)
         return found
 
     def log_prob(self, model: Mallows) -> FloatArray:
@@ -179,6 +190,61 @@ class MallowsFamily(Family):
         slopes = (model.expected_distance() - self._distances(model.center))[:, None]
         variance = model.distance_variance()
         return slopes, lambda counts: np.array([[counts.sum() * variance]])
+
+
+class PartialMallowsFamily(Family):
+    """Mallows components with the same prior, and ballots that say less than full rankings."""
+
+    n_parameters = 1
+
+    def __init__(self, ballots: Ballots, noise: bool, prior: float, distance: str) -> None:
+        super().__init__(ballots, noise)
+        self.levels, self.prior, self.kind = levels_of(ballots), prior, distance_named(distance)
+        self.chance_distance = self.kind(ballots.n_items, 0.0).sums.mean
+
+    def fit(self, counts: FloatArray, previous: Any) -> Mallows:
+        """Look for a better center than the previous one, and for the spread that goes with it."""
+        search = Search("exact", start=None if previous is None else previous.center)
+        evidence = Evidence.counted(self.kind, self.levels, counts, self.prior)
+        found = by_sums(evidence, None, None, search)
+        return Mallows(found.center, found.theta, self.kind.name, self.names)
+
+    def log_prob(self, model: Mallows) -> FloatArray:
+        """Return the log-probability of each ballot."""
+        found: FloatArray = model.log_prob(self.ballots)
+        return found
+
+    def log_prior(self, model: Mallows) -> float:
+        """Return the mean log-probability of all orders, as often as the prior counts."""
+        return -self.prior * (model.theta * self.chance_distance + model.log_partition())
+
+    def derivatives(self, model: Mallows) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
+        """Differentiate by theta; the center is taken as known."""
+        given = self.kind(model.n_items, model.theta).agreeing_all(self.levels[:, model.center])
+        slopes = model.expected_distance() - given.mean
+        spreads = model.distance_variance() - given.variance
+        return slopes[:, None], lambda counts: np.array([[counts @ spreads]])
+
+
+class UniformFamily(Family):
+    """All orders equally probable; ballots of any kind."""
+
+    n_parameters = 0
+
+    def fit(self, counts: FloatArray, previous: Any) -> Mallows:
+        """Return the model with theta 0."""
+        del counts, previous
+        return Mallows(np.arange(self.ballots.n_items), 0.0, "kendall", self.names)
+
+    def log_prob(self, model: Mallows) -> FloatArray:
+        """Return the log-probability of each ballot, by counting the orders that agree."""
+        del model
+        return log_uniform(levels_of(self.ballots))
+
+    def derivatives(self, model: Mallows) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
+        """Return derivatives by no parameter."""
+        del model
+        return np.zeros((len(self.counts), 0)), lambda _: np.zeros((0, 0))
 
 
 class OtherFamily(Family):
@@ -257,8 +323,6 @@ def family_of(
         return PlackettLuceFamily(data, noise, strength)
     if family in ("mallows", Mallows):
         if short_of_full(data):
-            from permdist.distributions.partial_families import PartialMallowsFamily
-
             return PartialMallowsFamily(data, noise, strength, distance)
         return MallowsFamily(data, noise, strength, distance)
     if isinstance(family, type):

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from permdist.distributions.gaussian import GaussianScores
-from permdist.distributions.generalized_mallows import GeneralizedMallows
-from permdist.distributions.mallows import Mallows
+from permdist.distributions.mallows import GeneralizedMallows, Mallows
 from permdist.distributions.plackett_luce import PlackettLuce
 
 if TYPE_CHECKING:
@@ -62,15 +61,10 @@ def parameters_of(model: Any) -> Parameters | None:
     if type(model) in (Mallows, GeneralizedMallows):
         center, distance = model.center, model.distance
         discrete = (distance, center.tobytes())
-        if isinstance(model, Mallows):
-            return Parameters(
-                np.array([model.theta]),
-                lambda theta: Mallows(center, float(theta[0]), distance, names),
-                discrete,
-            )
+        kind, shape = type(model), np.shape(model.theta)
         return Parameters(
-            np.array(model.thetas),
-            lambda thetas: GeneralizedMallows(center, thetas, distance, names),
+            np.array(model.theta).reshape(-1),
+            lambda thetas: kind(center, np.reshape(thetas, shape), distance, names),
             discrete,
         )
     return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import gammaln
 
-from permdist import rankings
+from permdist.distances.compare import between
 from permdist.distributions import GeneralizedMallows, Mallows
 from permdist.identities.catalogue import claims_of, max_of, relative
 from permdist.rankings import enumerate_orders
@@ -41,7 +41,7 @@ def _staged_models() -> Any:
 
 
 def _distances(model: Mallows, orders: IntArray) -> IntArray:
-    values: IntArray = getattr(rankings, model.distance)(orders, model.center)
+    values: IntArray = between(model.distance, orders, model.center)
     return values
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permdist._kernels import kernel
+from permdist.distances.completions import distance_of, redraw_one
 from permdist.posterior.centers import energy_of
-from permdist.sums.agreeing_draws import distance_of, redraw_one
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist.ballots import levels_of
+from permdist.distances.levels import is_top
 from permdist.distributions import GeneralizedMallows
 from permdist.posterior.ballots import (
     observed_ballots,
@@ -20,7 +21,6 @@ from permdist.posterior.priors import Flat
 from permdist.posterior.problem import Problem, Variable
 from permdist.posterior.spreads import Normalizer, ThetaStep
 from permdist.rankings import order_to_ranks
-from permdist.sums.agreeing_levels import is_top
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,16 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permdist import rankings
-from permdist._check import choice
 from permdist.ballots import Ballots, levels_of
+from permdist.distances import Displacement, Kendall, distance_named
+from permdist.distances.completions import kernel_of
+from permdist.distances.levels import is_top
 from permdist.distributions import Distribution
-from permdist.distributions.distance_model import (
-    DISPLACEMENTS,
-    DistanceModel,
-    check_theta,
-    displacement_costs,
-)
-from permdist.distributions.mallows import Mallows
+from permdist.distributions.mallows import Mallows, check_theta
 from permdist.posterior.ballots import (
     observed_ballots,
     one_by_one,
@@ -43,9 +39,6 @@ from permdist.posterior.priors import Flat, UniformCenter
 from permdist.posterior.problem import Problem, Variable
 from permdist.posterior.spreads import ThetaStep, normalizer
 from permdist.rankings import check_orders, order_to_ranks
-from permdist.sums.agreeing_draws import KINDS
-from permdist.sums.agreeing_levels import is_top
-from permdist.sums.mallows_kendall import stage_sums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,7 +120,7 @@ class MallowsPrior:
         """Return the log-probability of centers, up to a constant, shape (...)."""
         if not isinstance(self.center, Distribution):
             return np.zeros(orders.shape[:-1])
-        if isinstance(self.center, DistanceModel):
+        if isinstance(self.center, Mallows):
             return np.asarray(self.center.log_weight(orders))
         return np.asarray(self.center.log_prob(orders))
 
@@ -137,14 +130,17 @@ class MallowsPrior:
         pairs, places = none, none
         if isinstance(self.center, Distribution):
             given = self.center
-            if not isinstance(given, Mallows) or given.distance in ("cayley", "ulam"):
+            if not isinstance(given, Mallows) or np.ndim(given.theta):
+                return None
+            kind = distance_named(given.distance)
+            if not issubclass(kind, Kendall | Displacement):
                 return None
             ranks = order_to_ranks(given.center)
             if given.distance == "kendall":
                 pairs = given.theta * (ranks[:, None] > ranks).astype(np.float64)
             else:
                 moves = np.abs(ranks[:, None] - np.arange(n))
-                places = given.theta * displacement_costs(given.distance, n)[moves]
+                places = given.theta * kind.cost(moves, n)
         return Energy(pairs, places, np.zeros((0, n), np.int64), np.zeros(0), CAYLEY)
 
 
@@ -193,10 +189,11 @@ class MallowsPosterior(Problem):
         theta: float | None = None,
         center: ArrayLike | None = None,
     ) -> None:
-        choice("distance", distance, rankings.DISTANCES)
+        kind = distance_named(distance)
         if data.features is not None:
             raise ValueError("data: covariates have no coefficients in a Mallows model")
         self.data, self.distance = data, distance
+        self._adds_up = issubclass(kind, Displacement)
         self.prior = MallowsPrior.of(prior)
         self.n = data.n_items
         self.theta = None if theta is None else check_theta("theta", theta)
@@ -230,7 +227,7 @@ class MallowsPosterior(Problem):
             self._missing = np.zeros(n + 1)
             below = n - levels.max(axis=1, initial=0)
             np.add.at(self._missing, below[says & known], weights[says & known])
-        self._kind, self._costs = KINDS[self.distance], displacement_costs(self.distance, n)
+        self._kind, self._costs = kernel_of(distance_named(self.distance), n)
         static, self._buckets = levels[says & known], None
         counts = weights[says & known]
         none = np.zeros((0, 0))
@@ -241,7 +238,7 @@ class MallowsPosterior(Problem):
                 pairs += count * (level[:, None] > level)
                 np.add.at(self._buckets, np.bincount(level), count)
             self._buckets[0] = 0.0
-        elif self.distance in DISPLACEMENTS:
+        elif self._adds_up:
             at = np.zeros((n, n))
             np.add.at(at, (np.arange(n), static), counts[:, None])
             places = at @ self._table
@@ -312,7 +309,7 @@ class MallowsPosterior(Problem):
         order = rng.permutation(self.n) if self.center is None else self.center
         theta = self.theta
         if theta is None:
-            farthest = rankings.DISTANCES[self.distance].largest(self.n)
+            farthest = distance_named(self.distance).largest(self.n)
             theta = float(np.exp(rng.uniform(-3.0, 2.0)) * self.n / max(farthest, 1.0))
         orders = any_completions(self._open, rng)
         return np.concatenate([order, [theta], orders.reshape(-1)]).astype(np.float64)
@@ -358,7 +355,7 @@ class MallowsPosterior(Problem):
             return base
         if self.distance == "kendall":
             return base._replace(pairs=base.pairs + count_pairs(orders))
-        if self.distance in DISPLACEMENTS:
+        if self._adds_up:
             return base._replace(places=base.places + count_places(orders) @ self._table)
         ranks = np.concatenate([base.ranks, ranks_of(orders)])
         return base._replace(ranks=ranks, coefs=np.append(base.coefs, np.ones(len(orders))))
@@ -369,7 +366,7 @@ class MallowsPosterior(Problem):
         """Relocate or swap each item with any prior of the center, from its full conditional."""
         n = self.n
         for item in range(n):
-            if self.distance == "cayley" or (item % 2 and self.distance in DISPLACEMENTS):
+            if self.distance == "cayley" or (item % 2 and self._adds_up):
                 other = order.copy()
                 k, p = int(np.flatnonzero(order == item)[0]), int(rng.integers(n))
                 other[[k, p]] = other[[p, k]]
@@ -533,7 +530,7 @@ def log_probs(
     for column in np.flatnonzero(known & ~full).tolist():
         for size in np.bincount(levels[column]).tolist():
             left = np.arange(2.0, size + 1.0)
-            result[:, column] += stage_sums(thetas[:, None], left).sum(axis=1)
+            result[:, column] += Kendall.stage_sums(thetas[:, None], left).log_total.sum(axis=1)
     others = np.flatnonzero(~known)
     if len(others):
         picked = rows[others]

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permdist import rankings
-from permdist._check import choice
 from permdist._kernels import kernel
 from permdist.ballots import levels_of
+from permdist.distances import Displacement, distance_named
+from permdist.distances.completions import kernel_of
 from permdist.distributions import Mallows, PlackettLuce
-from permdist.distributions.distance_model import DISPLACEMENTS, displacement_costs
 from permdist.posterior.centers import CAYLEY, Energy, energy_of, joined, move_center
 from permdist.posterior.completions import distances_to
 from permdist.posterior.mallows import BLOCKS, MallowsPrior
@@ -23,7 +22,6 @@ from permdist.posterior.priors import Flat, Gamma
 from permdist.posterior.problem import Variable
 from permdist.posterior.spreads import ThetaStep, normalizer
 from permdist.rankings import order_to_ranks
-from permdist.sums.agreeing_draws import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +115,7 @@ class MallowsParts:
     """
 
     def __init__(self, ballots: Ballots, prior: Any, distance: str) -> None:
-        choice("distance", distance, rankings.DISTANCES)
+        kind = distance_named(distance)
         self.prior = MallowsPrior.of(Gamma(1.0, 1.0) if prior is None else prior)
         energy = self.prior.energy(ballots.n_items)
         if isinstance(self.prior.theta, Flat):
@@ -142,7 +140,8 @@ class MallowsParts:
                 f"data: expected {kinds} for a mixture of Mallows models with {distance}, got "
                 f"something else at index {int(wrong[0])}; family='plackett-luce' takes any"
             )
-        self.kind, self.costs = KINDS[distance], displacement_costs(distance, self.n)
+        self.kind, self.costs = kernel_of(kind, self.n)
+        self.adds_up = issubclass(kind, Displacement)
         self.moves = self.costs[np.abs(np.arange(self.n)[:, None] - np.arange(self.n))]
         # How many buckets of each size each ballot has.
         self.sizes = np.zeros((len(self.levels), self.n + 1))
@@ -189,7 +188,7 @@ class MallowsParts:
         ranks, coefs = np.zeros((0, n), np.int64), np.zeros(0)
         if self.distance == "kendall":
             return Energy(weigh_pairs(levels, voters), none, ranks, coefs, CAYLEY)
-        if self.distance in DISPLACEMENTS:
+        if self.adds_up:
             at = np.zeros((n, n))
             np.add.at(at, (np.arange(n), levels), voters[:, None])
             return Energy(none, at @ self.moves, ranks, coefs, CAYLEY)

@@ -16,11 +16,8 @@ import numpy as np
 from scipy.special import gammaln
 
 from permdist._kernels import kernel
-from permdist.distributions.mallows import Mallows
+from permdist.distances import distance_named
 from permdist.posterior.priors import Flat, Gamma
-from permdist.sums.mallows_footrule import FootruleSums
-from permdist.sums.mallows_spearman import SpearmanSums
-from permdist.sums.mallows_ulam import UlamSums
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +78,7 @@ class SlowNormalizer:
         """Return its value."""
         if self.coef == 0.0:
             return 0.0
-        return self.coef * Mallows(range(self.n), theta, self.distance).log_partition()
+        return self.coef * distance_named(self.distance)(self.n, theta).log_partition
 
 
 def normalizer(
@@ -138,9 +135,8 @@ def _log_counts(distance: str, n: int) -> FloatArray:
                 log_derangements[d] = math.lgamma(d + 1.0) - 1.0
         chosen = gammaln(n + 1.0) - gammaln(moved + 1.0) - gammaln(n - moved + 1.0)
         return chosen + log_derangements
-    engines: dict[str, Any] = {"footrule": FootruleSums, "spearman": SpearmanSums, "ulam": UlamSums}
     with np.errstate(divide="ignore"):
-        return np.log(engines[distance](n, 0.0).distances()) + math.lgamma(n + 1.0)
+        return np.log(distance_named(distance)(n, 0.0).distribution()) + math.lgamma(n + 1.0)
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from permdist.rankings.distances import (
-    DISTANCES,
-    cayley,
-    distance_matrix,
-    footrule,
-    hamming,
-    kendall,
-    spearman,
-    ulam,
-    weighted_kendall,
-)
 from permdist.rankings.orders import (
     check_orders,
     compose,
@@ -37,6 +26,17 @@ from permdist.rankings.partial import BucketOrder, TopK
 
 if TYPE_CHECKING:
     from permdist.consensus import Consensus, consensus
+    from permdist.distances import DISTANCES
+    from permdist.distances.compare import (
+        cayley,
+        distance_matrix,
+        footrule,
+        hamming,
+        kendall,
+        spearman,
+        ulam,
+        weighted_kendall,
+    )
 
 __all__ = [
     "DISTANCES",
@@ -68,10 +68,18 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Load the consensus of ballots when it is asked for: ballots are made of rankings."""
-    if name not in ("Consensus", "consensus"):
-        raise AttributeError(f"module 'permdist.rankings' has no attribute {name!r}")
-    from permdist import consensus
+_MEASURES = ("cayley", "distance_matrix", "footrule", "hamming", "kendall", "spearman", "ulam")
 
-    return getattr(consensus, name)
+
+def __getattr__(name: str) -> Any:
+    """Load distances and the consensus when they are asked for: both are made of rankings."""
+    if name in ("Consensus", "consensus"):
+        from permdist import consensus
+
+        return getattr(consensus, name)
+    if name in (*_MEASURES, "DISTANCES", "weighted_kendall"):
+        from permdist.distances import compare
+
+        found = globals()[name] = getattr(compare, name)
+        return found
+    raise AttributeError(f"module 'permdist.rankings' has no attribute {name!r}")

@@ -14,6 +14,4 @@ Nothing here knows distributions or learners; these are thin callers.
   that of Plackett-Luce, for batches of queries; `positions` runs them in threads.
 - `davidson_sets`, `davidson_draws`, `davidson_slopes`: rankings with ties: sums over all of few
   items, draws, and derivatives of single records; `davidson`: likelihoods for fits.
-- `mallows`: what the engines of Mallows' models share, and `mallows_kendall`, `mallows_cayley`,
-  `mallows_hamming`, `mallows_footrule`, `mallows_ulam` and `mallows_spearman`, one per distance.
 """

@@ -1,4 +1,4 @@
-"""Ulam's distance: the engine of Mallows' model.
+"""Ulam's distance: the items that must be moved, n less the longest increasing subsequence.
 
 Robinson, Schensted and Knuth: permutations are pairs of standard tableaux of one shape, a
 partition of n, and the longest increasing subsequence is as long as its first row. The number of
@@ -9,15 +9,15 @@ that matter are listed.
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from permdist._kernels import kernel
-from permdist.rankings.sorting import copy
+from permdist.distances.base import ANY, Center, Distance, Sums, register
 from permdist.sums.lattice import NotExactError
-from permdist.sums.mallows import DistanceSums, Moments
+from permdist.targets.base import State, Target, compiled
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
@@ -26,88 +26,104 @@ MOST_SHAPES = 1_200_000  # all of 61 items
 NEGLIGIBLE = 1e-17  # the share of all shapes that are left out, at most
 
 
-class UlamSums(DistanceSums):
-    """Sums over all orders.
+@register
+class Ulam(Distance):
+    """Ulam's distance; sums and draws are exact up to 61 items, or where theta is large.
 
-    Parameters
+    References
     ----------
-    n : int
-    theta : float
-        Non-negative.
+    Irurozki, Calvo, Lozano: Sampling and learning the Mallows model under the Ulam distance (2014).
     """
 
-    def __init__(self, n: int, theta: float) -> None:
-        self.n, self.theta = n, theta
+    name = "ulam"
+    limits: ClassVar = {
+        "log_partition": ANY,
+        "distance_distribution": ANY,
+        "sample": ANY,
+    }  # as far as shapes can be listed
+
+    @classmethod
+    def from_identity(cls, orders: IntArray) -> Any:
+        """Return the distance of each order from 0, 1, ...."""
+        return _distances(orders)
+
+    @classmethod
+    def largest(cls, n: int) -> float:
+        """Return n - 1: one item stays."""
+        return n - 1
 
     @cached_property
     def _farthest(self) -> int:
         """The largest distance that is not negligible."""
-        n = self.n
-        if int(_count_shapes(n).sum()) <= MOST_SHAPES:
+        n, counts = self.n, _count_shapes(self.n)
+        if int(counts.sum()) <= MOST_SHAPES:
             return n - 1
         # There are at most C(n, d)^2 d! orders at distance d: choose items, their places, and
         # how they are placed. The order at distance 0 has weight 1.
         d = np.arange(n)
         choices = gammaln(n + 1.0) - gammaln(d + 1.0) - gammaln(n - d + 1.0)
-        bounds = 2.0 * choices + gammaln(d + 1.0) - np.where(d > 0, self.theta * d, 0.0)
+        bounds = 2.0 * choices + gammaln(d + 1.0) - self.theta * d
         beyond = np.logaddexp.accumulate(bounds[::-1])[::-1]
         enough = np.flatnonzero(beyond < np.log(NEGLIGIBLE))
-        needed = int(enough[0]) - 1 if len(enough) else n - 1
-        if _count_shapes(n)[: needed + 1].sum() > MOST_SHAPES:
+        farthest = int(enough[0]) - 1 if len(enough) else n - 1
+        if counts[: farthest + 1].sum() > MOST_SHAPES:
             raise NotExactError(
-                f"Ulam's distance: exact up to 61 items, or where theta is large, this "
-                f"distribution has {n:,} and theta = {self.theta:.4g}; draw with "
-                "permdist.samplers.run_chains"
+                "log_partition: for ulam exact up to 61 items, or where theta is large, this one "
+                f"has {n:,} and {self.theta:.4g}; draw with permdist.samplers.run_chains"
             )
-        return needed
+        return farthest
+
+    @property
+    def _shapes(self) -> Shapes:
+        """All shapes that matter."""
+        return _shapes(self.n, int(_count_shapes(self.n)[: self._farthest + 1].sum()))
 
     @cached_property
-    def _logs(self) -> FloatArray:
-        """The log-weights of all shapes that matter."""
-        rows, logs = _shapes(self.n, self._farthest)
-        moved = self.n - rows
-        return 2.0 * logs - np.where(moved > 0, self.theta * moved, 0.0)
+    def sums(self) -> Sums:
+        """The log of the sum of all weights, and mean and variance of the distance."""
+        d = np.arange(self.n)
+        logs = self._shapes.log_counts - self.theta * d
+        shares = np.exp(logs - logs.max())
+        shares /= shares.sum()
+        mean = float(shares @ d)
+        return Sums(float(logsumexp(logs)), mean, float(shares @ (d - mean) ** 2))
 
-    @cached_property
-    def log_partition(self) -> float:
-        """The log of the sum of all weights."""
-        return float(logsumexp(self._logs))
-
-    @cached_property
-    def moments(self) -> Moments:
-        """Moments of the distance, from its distribution."""
-        chances, d = self.distances(), np.arange(self.n)
-        mean = float(chances @ d)
-        variance = float(chances @ (d - mean) ** 2)
-        return Moments(mean, variance, min(self.theta, 1e9) * mean if mean > 0.0 else 0.0)
-
-    def distances(self) -> FloatArray:
+    def distribution(self) -> FloatArray:
         """Return the probability of each distance."""
-        rows = _shapes(self.n, self._farthest)[0]
-        chances = np.exp(self._logs - self.log_partition)
-        result = np.bincount(self.n - rows, weights=chances, minlength=self.n)
-        return result / result.sum()
+        shares = np.exp(self._shapes.log_counts - self.theta * np.arange(self.n))
+        return shares / shares.sum()
 
-    @cached_property
-    def _cumulative(self) -> FloatArray:
-        return np.cumsum(np.exp(self._logs - self.log_partition))
-
-    def draw(self, size: int, rng: np.random.Generator) -> IntArray:
+    def sample(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw orders: a shape, two tableaux, and the algorithm backwards."""
-        bounds, uniforms = self._cumulative, rng.random((size, 1 + 2 * self.n))
+        rows, logs, _ = self._shapes
+        uniforms = rng.random((size, 1 + 2 * self.n))
+        logs = 2.0 * logs - self.theta * (self.n - rows)
+        bounds = np.cumsum(np.exp(logs - self.log_partition))
         chosen = np.searchsorted(bounds, uniforms[:, 0] * bounds[-1], side="right")
         listed, which = np.unique(np.minimum(chosen, len(bounds) - 1), return_inverse=True)
-        shapes = _shapes_at(self.n, listed)
-        return _draw(shapes, which, uniforms)
+        return _draw(_shapes_at(self.n, listed), which, uniforms)
+
+    def target(self, ranks: IntArray, **options: Any) -> Target:
+        """Return the target of chains: the longest increasing subsequence is found anew."""
+        options |= {"floats": self.n, "costs": (20.0 * self.n, 3.0)}
+        return Center.target(ranks, np.array([self.theta]), _peek, _restore, **options)
+
+
+class Shapes(NamedTuple):
+    """Shapes of n cells: first rows, logs of the numbers of tableaux, and of orders by distance."""
+
+    rows: IntArray
+    logs: FloatArray
+    log_counts: FloatArray
 
 
 @lru_cache(maxsize=4)
-def _shapes(n: int, farthest: int) -> tuple[IntArray, FloatArray]:
-    """List first rows and logs of the numbers of tableaux of all shapes that matter."""
-    number = int(_count_shapes(n)[: farthest + 1].sum())
+def _shapes(n: int, number: int) -> Shapes:
+    """List the first so many shapes, largest parts first; they do not depend on theta."""
     rows, logs = _list_shapes(n, number)
-    rows.flags.writeable = logs.flags.writeable = False
-    return rows, logs
+    counts = np.full(n, -np.inf)
+    np.logaddexp.at(counts, n - rows, 2.0 * logs)
+    return Shapes(rows, logs, counts)
 
 
 @lru_cache(maxsize=16)
@@ -125,6 +141,55 @@ def _count_shapes(n: int) -> FloatArray:
 
 
 # ---- kernels ------------------------------------------------------------------------------------
+
+
+@compiled
+def _distance(order: IntArray, ranks: IntArray, swapped: int, tails: FloatArray) -> int:
+    """Return n less the longest increasing subsequence of ranks along an order.
+
+    Positions `swapped` and the next one are read in exchange; none is if it is negative. `tails`,
+    scratch space, holds the smallest end of an increasing subsequence of each length.
+    """
+    n, length = len(order), 0
+    for k in range(n):
+        at = k
+        if swapped >= 0 and k == swapped:
+            at = k + 1
+        elif swapped >= 0 and k == swapped + 1:
+            at = k - 1
+        value = ranks[order[at]]
+        low, high = 0, length
+        while low < high:
+            middle = (low + high) // 2
+            if tails[middle] < value:
+                low = middle + 1
+            else:
+                high = middle
+        tails[low] = value
+        length = max(length, low + 1)
+    return n - length
+
+
+@kernel
+def _distances(orders: IntArray) -> IntArray:
+    """Return the distance of each order from the identity, orders (m, n)."""
+    ranks, tails = np.arange(orders.shape[1]), np.empty(orders.shape[1])
+    out = np.empty(len(orders), np.int64)
+    for row in range(len(orders)):
+        out[row] = _distance(orders[row], ranks, -1, tails)
+    return out
+
+
+@compiled
+def _peek(center: Center, state: State, k: int) -> float:
+    """Return the log-weight after a swap of positions k and k + 1."""
+    return -center.costs[0] * _distance(state.order, center.ranks, k, state.floats)
+
+
+@compiled
+def _restore(center: Center, state: State) -> None:
+    """Find the longest increasing subsequence."""
+    state.value[0] = -center.costs[0] * _distance(state.order, center.ranks, -1, state.floats)
 
 
 @kernel
@@ -181,7 +246,7 @@ def _shapes_at(n: int, listed: IntArray) -> IntArray:
         while s < listed[row]:
             length = _next_shape(shape, length)
             s += 1
-        copy(shape[:length], result[row])
+        result[row, :length] = shape[:length]
     return result
 
 
@@ -229,12 +294,12 @@ def _draw(shapes: IntArray, which: IntArray, uniforms: FloatArray) -> IntArray:
     left = np.empty(n, np.int64)
     table = np.empty((n, n), np.int64)
     for row in range(draws):
-        copy(shapes[which[row]], left)
+        left[:] = shapes[which[row]]
         for value in range(n - 1, -1, -1):
             r = _corner(left, value + 1, uniforms[row, 1 + value])
             left[r] -= 1
             table[r, left[r]] = value
-        copy(shapes[which[row]], left)
+        left[:] = shapes[which[row]]
         for at in range(n - 1, -1, -1):
             r = _corner(left, at + 1, uniforms[row, 1 + n + at])
             left[r] -= 1

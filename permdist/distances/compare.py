@@ -6,22 +6,36 @@ footrule and Spearman also take bucket orders and top-k lists.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from permdist._check import choice, finite
+from permdist._check import finite
 from permdist._kernels import kernel
+from permdist.distances import DISTANCES, distance_named
 from permdist.rankings.orders import _inverse, check_orders
 from permdist.rankings.partial import BucketOrder, TopK
-from permdist.rankings.sorting import count_inversions, sort, weigh_inversions
+from permdist.rankings.sorting import weigh_inversions
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
 
+__all__ = [
+    "DISTANCES",
+    "between",
+    "cayley",
+    "distance_matrix",
+    "footrule",
+    "hamming",
+    "kendall",
+    "spearman",
+    "ulam",
+    "weighted_kendall",
+]
+
+BLOCK = 1_000_000  # entries compared at a time
 Ranking = ArrayLike | BucketOrder | TopK | Sequence[BucketOrder | TopK]
 
 
@@ -174,6 +188,22 @@ def ulam(a: ArrayLike, b: ArrayLike, *, normalize: bool = False) -> NDArray[Any]
     return _elementwise("ulam", a, b, normalize)
 
 
+def between(distance: str, a: Ranking, b: Ranking) -> NDArray[Any] | Any:
+    """Return the distance of that name, as `kendall` does.
+
+    Parameters
+    ----------
+    distance : str
+    a, b : orders of shape (..., n), or (sequences of) `BucketOrder` and `TopK`
+
+    Examples
+    --------
+    >>> int(between("ulam", [2, 0, 1], [0, 1, 2]))
+    1
+    """
+    return _elementwise(distance, a, b, normalize=False)
+
+
 def distance_matrix(
     a: Ranking,
     b: Ranking | None = None,
@@ -187,7 +217,8 @@ def distance_matrix(
     Parameters
     ----------
     a, b : orders of shape (rankings, n), or sequences of `BucketOrder` and `TopK`
-    distance : {"kendall", "footrule", "spearman", "cayley", "hamming", "ulam"}
+    distance : str
+        "kendall", "footrule", "spearman", "cayley", "hamming", "ulam", or one that was registered.
     penalty, normalize
         As in `kendall`.
 
@@ -202,7 +233,6 @@ def distance_matrix(
            [1, 0, 2],
            [3, 2, 0]])
     """
-    choice("distance", distance, DISTANCES)
     left = _side(distance, "a", a)
     right = left if b is None else _side(distance, "b", b)
     for name, side in (("a", left), ("b", right)):
@@ -229,14 +259,6 @@ class _Side(NamedTuple):
     shape: tuple[int, ...]
 
 
-class _Distance(NamedTuple):
-    """A distance: its kernel for total orders, its kernel for ties, and its largest value."""
-
-    total: Callable[..., IntArray]
-    tied: Callable[..., FloatArray] | None
-    largest: Callable[[int], float]
-
-
 def _side(distance: str, name: str, rankings: Ranking) -> _Side:
     """Convert any kind of input to rows of orders, with ranks if something is tied."""
     single = isinstance(rankings, BucketOrder | TopK)
@@ -245,7 +267,7 @@ def _side(distance: str, name: str, rankings: Ranking) -> _Side:
     if not (is_sequence and any(isinstance(entry, BucketOrder | TopK) for entry in several)):
         orders = check_orders(several, name=name)
         return _Side(orders.reshape(-1, orders.shape[-1]), None, orders.shape[:-1])
-    if DISTANCES[distance].tied is None:
+    if not distance_named(distance).takes_ties:
         raise TypeError(f"{name}: {distance} compares total orders only, got ties or a top-k list")
     buckets = [
         entry.to_bucket_order()
@@ -323,68 +345,35 @@ def _compute(
     """Run a distance's kernel over the given pairs of rows."""
     if not 0.0 <= penalty <= 1.0:
         raise ValueError(f"penalty: expected a number from 0 to 1, got {penalty}")
-    spec = DISTANCES[distance]
-    right_ranks = _inverse(right.orders)
-    if spec.tied is None or (left.ranks is None and right.ranks is None):
-        inputs: tuple[Any, ...] = left.orders, right_ranks
-        compare: Callable[..., NDArray[Any]] = spec.total
-        options: tuple[float, ...] = ()
-    else:
+    kind = distance_named(distance)
+    n, right_ranks = left.orders.shape[1], _inverse(right.orders)
+    tied = left.ranks is not None or right.ranks is not None
+    if tied:
         a = _inverse(left.orders).astype(np.float64) if left.ranks is None else left.ranks
         b = right_ranks.astype(np.float64) if right.ranks is None else right.ranks
-        inputs, compare, options = (a, b), spec.tied, (float(penalty),)
-    values = compare(*inputs, first, second, *options)
+    found = []
+    step = max(1, BLOCK // n)
+    for start in range(0, max(1, len(first)), step):
+        x, y = first[start : start + step], second[start : start + step]
+        if tied:
+            found.append(kind.between_ranks(a[x], b[y], float(penalty)))
+        else:
+            found.append(kind.from_identity(_relabel(left.orders, right_ranks, x, y)))
+    values = found[0] if len(found) == 1 else np.concatenate(found)
     if not normalize:
         return values
-    largest = spec.largest(left.orders.shape[1])
+    largest = kind.largest(n)
     return values / largest if largest else values.astype(np.float64)
 
 
 @kernel
-def _kendall(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) -> IntArray:
-    """Inversions of b's ranks read in a's order; a (A, n), b_ranks (B, n), row numbers (P,)."""
-    n = a.shape[1]
-    values, spare = np.empty(n, np.int64), np.empty(n, np.int64)
-    out = np.empty(len(first), np.int64)
-    for pair in range(len(first)):
-        x, y = first[pair], second[pair]
+def _relabel(orders: IntArray, ranks: IntArray, first: IntArray, second: IntArray) -> IntArray:
+    """Read ranks (B, n) along orders (A, n), for pairs of rows."""
+    n = orders.shape[1]
+    out = np.empty((len(first), n), np.int64)
+    for row in range(len(first)):
         for k in range(n):
-            values[k] = b_ranks[y, a[x, k]]
-        out[pair] = count_inversions(values, spare, n)
-    return out
-
-
-@kernel
-def _kendall_tied(
-    a: FloatArray, b: FloatArray, first: IntArray, second: IntArray, penalty: float
-) -> FloatArray:
-    """Discordant pairs, plus `penalty` for those tied on one side; a (A, n), b (B, n) are ranks."""
-    n = a.shape[1]
-    values, spare = np.empty(n, np.int64), np.empty(n, np.int64)
-    keys = np.empty(n, np.int64)
-    out = np.empty(len(first))
-    for pair in range(len(first)):
-        x, y = first[pair], second[pair]
-        # Mean ranks are multiples of 1/2: doubled, they sort exactly as whole numbers.
-        in_b = np.zeros(2 * n, np.int64)
-        for i in range(n):
-            doubled = int(2 * b[y, i])
-            keys[i] = int(2 * a[x, i]) * 2 * n + doubled
-            in_b[doubled] += 1
-        sort(keys)
-        in_a, both = 0, 0  # pairs tied in a, and in both
-        same_a, same_both = 0, 0
-        for i in range(n):
-            values[i] = keys[i] % (2 * n)
-            same_a = same_a + 1 if i and keys[i] // (2 * n) == keys[i - 1] // (2 * n) else 0
-            same_both = same_both + 1 if i and keys[i] == keys[i - 1] else 0
-            in_a += same_a
-            both += same_both
-        tied_b = 0
-        for size in in_b:
-            tied_b += size * (size - 1) // 2
-        discordant = count_inversions(values, spare, n)
-        out[pair] = discordant + penalty * (in_a + tied_b - 2 * both)
+            out[row, k] = ranks[second[row], orders[first[row], k]]
     return out
 
 
@@ -410,98 +399,3 @@ def _weighted_kendall(
             w[k] = weights[row, a[x, k]]
         out[pair] = weigh_inversions(values, w, spare, spare_w, n, additive)
     return out
-
-
-@kernel
-def _moves(
-    squared: bool, a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray
-) -> IntArray:
-    """Sum of |moves| or of their squares; arrays as in `_kendall`."""
-    out = np.zeros(len(first), np.int64)
-    for pair in range(len(first)):
-        for k in range(a.shape[1]):
-            move = b_ranks[second[pair], a[first[pair], k]] - k
-            out[pair] += move * move if squared else abs(move)
-    return out
-
-
-@kernel
-def _moves_tied(
-    squared: bool, a: FloatArray, b: FloatArray, first: IntArray, second: IntArray, _penalty: float
-) -> FloatArray:
-    """Sum of |moves| between shared ranks or of their squares; the penalty plays no part."""
-    out = np.zeros(len(first))
-    for pair in range(len(first)):
-        for i in range(a.shape[1]):
-            move = a[first[pair], i] - b[second[pair], i]
-            out[pair] += move * move if squared else abs(move)
-    return out
-
-
-@kernel
-def _hamming(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) -> IntArray:
-    """Positions that differ; arrays as in `_kendall`."""
-    out = np.zeros(len(first), np.int64)
-    for pair in range(len(first)):
-        for k in range(a.shape[1]):
-            out[pair] += b_ranks[second[pair], a[first[pair], k]] != k
-    return out
-
-
-@kernel
-def _cayley(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) -> IntArray:
-    """Count n minus the cycles of position -> position; arrays as in `_kendall`."""
-    n = a.shape[1]
-    seen_in = np.full(n, -1, np.int64)
-    out = np.empty(len(first), np.int64)
-    for pair in range(len(first)):
-        x, y = first[pair], second[pair]
-        cycles = 0
-        for start in range(n):
-            if seen_in[start] == pair:
-                continue
-            cycles += 1
-            k = start
-            while seen_in[k] != pair:
-                seen_in[k] = pair
-                k = b_ranks[y, a[x, k]]
-        out[pair] = n - cycles
-    return out
-
-
-@kernel
-def _ulam(a: IntArray, b_ranks: IntArray, first: IntArray, second: IntArray) -> IntArray:
-    """Count n minus the longest increasing run of b's ranks in a's order (patience sorting)."""
-    n = a.shape[1]
-    smallest_end = np.empty(n, np.int64)  # of an increasing subsequence of each length
-    out = np.empty(len(first), np.int64)
-    for pair in range(len(first)):
-        x, y = first[pair], second[pair]
-        length = 0
-        for k in range(n):
-            value = b_ranks[y, a[x, k]]
-            low, high = 0, length
-            while low < high:
-                middle = (low + high) // 2
-                if smallest_end[middle] < value:
-                    low = middle + 1
-                else:
-                    high = middle
-            smallest_end[low] = value
-            length = max(length, low + 1)
-        out[pair] = n - length
-    return out
-
-
-DISTANCES: dict[str, _Distance] = {
-    "kendall": _Distance(_kendall, _kendall_tied, lambda n: n * (n - 1) / 2),
-    "footrule": _Distance(
-        partial(_moves, False), partial(_moves_tied, False), lambda n: n * n // 2
-    ),
-    "spearman": _Distance(
-        partial(_moves, True), partial(_moves_tied, True), lambda n: n * (n * n - 1) / 3
-    ),
-    "cayley": _Distance(_cayley, None, lambda n: n - 1),
-    "hamming": _Distance(_hamming, None, lambda n: n if n > 1 else 0),
-    "ulam": _Distance(_ulam, None, lambda n: n - 1),
-}

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from permdist._kernels import kernel
+from permdist.distances.cayley import Cayley
+from permdist.distances.displacement import Displacement
+from permdist.distances.kendall import Kendall
+from permdist.distances.ulam import Ulam
+from permdist.sums.lattice import NotExactError
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
-
-# What `_relocate` needs to know about a distance.
-KINDS = {"kendall": 0, "hamming": 1, "footrule": 1, "spearman": 1, "cayley": 2, "ulam": 3}
+    from permdist.distances.base import Distance
 
 
 class Drawn(NamedTuple):
@@ -46,16 +49,12 @@ class Chains:
     levels : array of int, shape (ballots, n)
         What the ballots say, by item.
     weights : array of float, shape (ballots,)
-    distance : str
-    costs : array of float, shape (n,)
-        What each displacement adds to the distance, for distances that add up so.
+    distance : type of Distance
     """
 
-    def __init__(
-        self, levels: IntArray, weights: FloatArray, distance: str, costs: FloatArray
-    ) -> None:
+    def __init__(self, levels: IntArray, weights: FloatArray, distance: type[Distance]) -> None:
         self.levels, self.weights = levels, weights
-        self.kind, self.costs = KINDS[distance], costs
+        self.kind, self.costs = kernel_of(distance, levels.shape[1])
         self.orders: IntArray | None = None
 
     def __call__(
@@ -76,6 +75,25 @@ class Chains:
         self.orders = center[orders]
         back = np.ix_(ranks, ranks)
         return Drawn(values, pairs[back] / draws, places[ranks] / draws)
+
+
+def kernel_of(distance: type[Distance], n: int) -> tuple[int, FloatArray]:
+    """Return which kernel draws orders, and what each displacement adds to the distance, if so.
+
+    Parameters
+    ----------
+    distance : type of Distance
+    n : int
+        The number of items.
+    """
+    if issubclass(distance, Displacement):
+        return 1, distance.cost(np.arange(n), n).astype(np.float64)
+    kinds: dict[type[Distance], int] = {Kendall: 0, Cayley: 2, Ulam: 3}
+    if distance not in kinds:
+        raise NotExactError(
+            f"method: for {distance.name} there are no draws of orders that agree with a ballot"
+        )
+    return kinds[distance], np.zeros(n)
 
 
 def start_at(levels: IntArray) -> IntArray:
@@ -126,15 +144,6 @@ def distance_of(order: IntArray, kind: int, costs: FloatArray, spare: IntArray) 
 
 
 @kernel
-def distances(orders: IntArray, kind: int, costs: FloatArray) -> FloatArray:
-    """Return the distance of each order from 0, 1, ..., shape (orders,)."""
-    result, spare = np.empty(len(orders)), np.empty(orders.shape[1], np.int64)
-    for row in range(len(orders)):
-        result[row] = distance_of(orders[row], kind, costs, spare)
-    return result
-
-
-@kernel
 def _shift(order: IntArray, source: int, target: int) -> None:
     """Move one entry to another place; those between move by one."""
     item = order[source]
@@ -172,7 +181,7 @@ def redraw_one(
     level : array of int, shape (n,)
         What the ballot says.
     kind : int
-        As in `KINDS`.
+        As `kernel_of` returns it.
     costs : array of float, shape (n,)
     theta : float
     spare : array of int, shape (n,)

@@ -1,8 +1,7 @@
-"""Hamming's distance: the engine of Mallows' model.
+"""Hamming's distance: the number of items that are not at their place.
 
-The distance is n less the number of items that stay. With q = exp(-theta), `F_m` sums over all
-permutations of m items, and `H_m` over the same where one given item has weight q even if it
-stays:
+With q = exp(-theta), `F_m` sums over all permutations of m items, and `H_m` over the same where
+one given item has weight q even if it stays:
 
     F_m = F_(m-1) + q (m - 1) H_(m-1),    H_m = q F_(m-1) + q (m - 1) H_(m-1).
 
@@ -11,39 +10,50 @@ An item stays, or it goes to another; these two then count as one, which cannot 
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp
 
 from permdist._kernels import kernel
-from permdist.sums.mallows import DistanceSums, Moments, exchangeable
+from permdist.distances.base import ANSWERS, ANY, Distance, Sums, exchangeable, register
+from permdist.distances.displacement import Displacement
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
 
 
-class HammingSums(DistanceSums):
-    """Sums over all orders.
+@register
+class Hamming(Displacement):
+    """Hamming's distance; everything is exact for any number of items."""
 
-    Parameters
-    ----------
-    n : int
-    theta : float
-        Non-negative.
-    """
+    name = "hamming"
+    takes_ties = False  # no place is between two others
+    quick = (150, 2000)
+    limits: ClassVar = dict.fromkeys(ANSWERS, ANY)
+    also_exact = ", and those that place all items"
 
-    has_marginals = True
-    has_pairwise = True
+    @classmethod
+    def cost(cls, moves: Any, n: int) -> Any:
+        """Return 1 for items that move."""
+        del n
+        return np.sign(moves)
 
-    def __init__(self, n: int, theta: float) -> None:
-        self.n, self.theta = n, theta
+    @classmethod
+    def start_center(cls, levels: IntArray, weights: FloatArray) -> IntArray:
+        """Return a Kemeny order: tied items are at no place of their own."""
+        return Distance.start_center(levels, weights)
+
+    @classmethod
+    def largest(cls, n: int) -> float:
+        """Return n: no item stays."""
+        return n if n > 1 else 0
 
     @cached_property
     def _logs(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Logs of F, of H, and of the sums with two such items, from no item to n."""
-        return _log_sums(self.n, self.theta)
+        return _log_sums(self.n, float(self.theta))
 
     @property
     def log_partition(self) -> float:
@@ -51,59 +61,79 @@ class HammingSums(DistanceSums):
         return float(self._logs[0][-1])
 
     @cached_property
-    def moments(self) -> Moments:
-        """Moments of the number of items that move."""
-        chances, moved = self.distances(), np.arange(self.n + 1)
+    def sums(self) -> Sums:
+        """The log of the sum of all weights, and moments of the number of items that move."""
+        chances, moved = self.distribution(), np.arange(self.n + 1)
         mean = float(chances @ moved)
-        variance = float(chances @ (moved - mean) ** 2)
-        return Moments(mean, variance, min(self.theta, 1e9) * mean if mean > 0.0 else 0.0)
+        return Sums(self.log_partition, mean, float(chances @ (moved - mean) ** 2))
 
-    @property
-    def _log_ratio(self) -> float:
-        return -self.theta
-
-    @cached_property
-    def _pair_chances(self) -> tuple[float, float, float, float, float]:
-        """What `exchangeable` asks for, with two items or more."""
-        n, (free, marked, twice) = self.n, self._logs
-        q, total = self._log_ratio, free[-1]
-        both = np.exp(free[n - 2] - total)
-        swapped = np.exp(2.0 * q + free[n - 2] - total)
-        one = np.exp(q + marked[n - 2] - total) if n > 2 else 0.0
-        chain = np.exp(2.0 * q + marked[n - 2] - total) if n > 2 else 0.0
-        apart = np.exp(2.0 * q + twice[n - 2] - total) if n > 3 else 0.0
-        return float(both), float(swapped), float(one), float(chain), float(apart)
-
-    def distances(self) -> FloatArray:
+    def distribution(self) -> FloatArray:
         """Return the probability of each number of items that move, all others staying."""
         moved = np.arange(self.n + 1)
         choices = gammaln(self.n + 1.0) - gammaln(moved + 1.0) - gammaln(self.n - moved + 1.0)
-        with np.errstate(invalid="ignore"):
-            logs = choices + _log_derangements(self.n) - np.where(moved > 0, self.theta * moved, 0)
-        chances = np.exp(logs - self.log_partition)
+        logs = choices + _log_derangements(self.n) - self.theta * moved
+        chances = np.exp(logs - self._logs[0][-1])
         return chances / chances.sum()
 
     def rank_marginals(self) -> FloatArray:
         """Return rank marginals: an item stays, or goes to any other place."""
         n, (free, marked, _) = self.n, self._logs
-        elsewhere = np.exp(self._log_ratio + marked[n - 1] - free[-1]) if n > 1 else 0.0
-        result = np.full((n, n), elsewhere)
-        np.fill_diagonal(result, np.exp(free[n - 1] - free[-1]))
+        result = np.full((n, n), np.exp(marked[n - 1] - self.theta - free[n]))
+        np.fill_diagonal(result, np.exp(free[n - 1] - free[n]))
         return result
 
     def pairwise(self) -> FloatArray:
         """Return pairwise chances from where two items can go together."""
-        return np.zeros((1, 1)) if self.n == 1 else exchangeable(self.n, *self._pair_chances)
+        n, (free, marked, twice) = self.n, self._logs
+        if n == 1:
+            return np.zeros((1, 1))
+        moved = np.array([0, 2, 1, 2, 2])
+        rest = np.array([free[n - 2], free[n - 2], marked[n - 2], marked[n - 2], twice[n - 2]])
+        return exchangeable(n, *np.exp(rest - self.theta * moved - free[n]))
 
-    def draw(self, size: int, rng: np.random.Generator) -> IntArray:
+    def sample(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw orders: items in random order, each of which stays, ends a cycle, or leads on."""
         free, marked, _ = self._logs
-        n = self.n
         stay = np.exp(free[:-1] - free[1:])
         with np.errstate(invalid="ignore"):
-            close = np.exp(self._log_ratio + free[:-1] - marked[1:])
+            close = np.exp(free[:-1] - self.theta - marked[1:])
         close[0] = 1.0
-        return _draw(stay, np.nan_to_num(close, nan=1.0), rng.random((size, 2 * n)))
+        return _draw(stay, np.nan_to_num(close, nan=1.0), rng.random((size, 2 * self.n)))
+
+    def bucket_work(self, size: int) -> float:
+        """Return about how many operations `bucket` takes."""
+        del size
+        return 1e4
+
+    def bucket(self, ranks: IntArray) -> Sums:
+        """Count the items that stay, of those with a place in the bucket."""
+        size = len(ranks)
+        return _bucket(size, int(((ranks >= 0) & (ranks < size)).sum()), float(self.theta))
+
+
+@lru_cache(maxsize=4096)
+def _bucket(size: int, can: int, theta: float) -> Sums:
+    """Add up over all orders of a bucket, of whose items so many have their own place in it."""
+    log = _log_bucket(size, can, theta)
+    one = two = 0.0  # the expected number of items that stay, and of ordered pairs of such
+    if can > 0:
+        one = can * np.exp(_log_bucket(size - 1, can - 1, theta) - log)
+    if can > 1:
+        two = can * (can - 1) * np.exp(_log_bucket(size - 2, can - 2, theta) - log)
+    return Sums(log, size - one, max(0.0, two + one - one * one))
+
+
+def _log_bucket(size: int, can: int, theta: float) -> float:
+    """Return the log-sum of a bucket.
+
+    Let j of its items stay with the weight ``1 - exp(-theta)``, and all others go anywhere.
+    """
+    j = np.arange(can + 1.0)
+    logs = gammaln(can + 1.0) - gammaln(j + 1.0) - gammaln(can - j + 1.0)
+    logs += gammaln(size - j + 1.0) - theta * (size - j)
+    with np.errstate(divide="ignore"):
+        logs[1:] += j[1:] * np.log(-np.expm1(-theta))
+    return float(logsumexp(logs))
 
 
 # ---- kernels ------------------------------------------------------------------------------------
