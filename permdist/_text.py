@@ -91,8 +91,7 @@ def plural(number: int, word: str, words: str = "") -> str:
 
 def as_text(value: object) -> str:
     """Return a label as text, without blanks around it; whole numbers have no decimal point."""
-    real = isinstance(value, Real) and not isinstance(value, Integral)
-    if real and float(value).is_integer():
+    if isinstance(value, Real) and not isinstance(value, Integral) and float(value).is_integer():
         value = int(value)
     return str(value).strip()
 

@@ -175,7 +175,8 @@ class Distance:
         self.check_can("distance_distribution")
         orders, shares = self.listing
         size = int(self.largest(self.n)) + 1
-        return np.bincount(self.from_identity(orders), shares, minlength=size)
+        found = np.bincount(self.from_identity(orders), shares, minlength=size)
+        return found.astype(np.float64, copy=False)
 
     def sample(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw orders, shape (size, n)."""
@@ -246,6 +247,8 @@ class Distance:
     def expected_statistic(self, levels: IntArray) -> FloatArray:
         """Return the expected center statistic of an order that agrees with a ballot."""
         orders = completions(levels)
+        if orders is None:
+            raise NotExactError(f"ballots: too many orders agree with one for {self.name}")
         weights = np.exp(-self.energy(orders))
         ranks = order_to_ranks(orders)
         return self.center_statistic(self.n).count(ranks, weights / weights.sum())

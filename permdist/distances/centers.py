@@ -159,7 +159,8 @@ class Orders:
                 f"center: for {self.distance.name} found exactly up to {MOST_CENTERS} items, the "
                 f"ballots have {n}; pass a center"
             )
-        return np.bincount(self._number(order_to_ranks(ranks)), weights, math.factorial(n))
+        number = self._number(order_to_ranks(ranks))
+        return np.bincount(number, weights, math.factorial(n)).astype(np.float64, copy=False)
 
     def _number(self, orders: IntArray) -> IntArray:
         """Return the places of orders in `enumerate_orders`, which lists them lexically."""

@@ -55,7 +55,7 @@ class Chains:
     def __init__(self, levels: IntArray, weights: FloatArray, distance: type[Distance]) -> None:
         self.levels, self.weights = levels, weights
         self.kind, self.costs = kernel_of(distance, levels.shape[1])
-        self.orders: IntArray | None = None
+        self.orders: IntArray = np.zeros((0, levels.shape[1]), np.int64)  # before the first draws
 
     def __call__(
         self, center: IntArray, theta: float, draws: int, rng: np.random.Generator
@@ -67,7 +67,7 @@ class Chains:
         n = self.levels.shape[1]
         ranks = np.argsort(center)
         levels = np.ascontiguousarray(self.levels[:, center])
-        orders = start_at(levels) if self.orders is None else ranks[self.orders]
+        orders = ranks[self.orders] if len(self.orders) else start_at(levels)
         values = np.empty((draws, len(levels)))
         pairs, places = np.zeros((n, n)), np.zeros((n, n))
         found = values, pairs, places

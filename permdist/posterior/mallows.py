@@ -136,7 +136,7 @@ class MallowsPrior:
             if not issubclass(kind, Kendall | Displacement):
                 return None
             ranks = order_to_ranks(given.center)
-            if given.distance == "kendall":
+            if issubclass(kind, Kendall):
                 pairs = given.theta * (ranks[:, None] > ranks).astype(np.float64)
             else:
                 moves = np.abs(ranks[:, None] - np.arange(n))
