@@ -92,7 +92,7 @@ def plural(number: int, word: str, words: str = "") -> str:
 def as_text(value: object) -> str:
     """Return a label as text, without blanks around it; whole numbers have no decimal point."""
     if isinstance(value, Real) and not isinstance(value, Integral) and float(value).is_integer():
-        value = int(value)
+        value = int(float(value))
     return str(value).strip()
 
 
