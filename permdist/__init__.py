@@ -55,6 +55,7 @@ __all__ = [
     "consensus",
     "data",
     "diagnostics",
+    "distances",
     "distributions",
     "explorer",
     "identities",
