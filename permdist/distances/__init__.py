@@ -37,3 +37,6 @@ __all__ = [
     "distance_named",
     "register",
 ]
+
+for _kind in (Kendall, Cayley, Hamming, Ulam, Footrule, Spearman):
+    register(_kind)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 from permdist._kernels import kernel
-from permdist.distances.base import ANSWERS, ANY, LISTED, Center, Sums, exchangeable, register
+from permdist.distances.base import ANSWERS, ANY, LISTED, Center, Sums, exchangeable
 from permdist.distances.levels import is_top
 from permdist.distances.staged import StagedDistance
 from permdist.targets.base import State, Target, compiled
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
 
 
-@register
 class Cayley(StagedDistance):
     """Cayley's distance; everything is exact for any number of items with one theta for all.
 

@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist.distances.base import ANY, Sums, register
+from permdist.distances.base import ANY, Sums
 from permdist.distances.displacement import Displacement
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
 
 
-@register
 class Footrule(Displacement):
     """Spearman's footrule; all but pairwise chances is exact for any number of items.
 

@@ -17,14 +17,13 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from permdist._kernels import kernel
-from permdist.distances.base import ANSWERS, ANY, Distance, Sums, exchangeable, register
+from permdist.distances.base import ANSWERS, ANY, Distance, Sums, exchangeable
 from permdist.distances.displacement import Displacement
 
 if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
 
 
-@register
 class Hamming(Displacement):
     """Hamming's distance; everything is exact for any number of items."""
 

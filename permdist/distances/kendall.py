@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist.distances.base import ANSWERS, ANY, AdditiveDistance, Center, Sums, register
+from permdist.distances.base import ANSWERS, ANY, AdditiveDistance, Center, Sums
 from permdist.distances.centers import Pairs
 from permdist.distances.kendall_classes import class_sums, class_table_size, classes_of
 from permdist.distances.levels import is_top
@@ -33,7 +33,6 @@ BITS = [[place for place in range(8) if byte >> place & 1] + [0] * 8 for byte in
 PLACES = np.array([bits[:8] for bits in BITS], dtype=np.uint64).T.ravel()
 
 
-@register
 class Kendall(StagedDistance, AdditiveDistance):
     """Kendall's distance; everything is exact for any number of items.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from permdist._kernels import kernel
-from permdist.distances.base import Sums, register
+from permdist.distances.base import Sums
 from permdist.distances.displacement import Displacement
 from permdist.sums.shape import fits
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from permdist._typing import FloatArray, IntArray
 
 
-@register
 class Spearman(Displacement):
     """Spearman's distance; sums go over all subsets of up to about 21 items.
 

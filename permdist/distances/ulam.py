@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from permdist._kernels import kernel
-from permdist.distances.base import ANY, Center, Distance, Sums, register
+from permdist.distances.base import ANY, Center, Distance, Sums
 from permdist.sums.lattice import NotExactError
 from permdist.targets.base import State, Target, compiled
 
@@ -26,7 +26,6 @@ MOST_SHAPES = 1_200_000  # all of 61 items
 NEGLIGIBLE = 1e-17  # the share of all shapes that are left out, at most
 
 
-@register
 class Ulam(Distance):
     """Ulam's distance; sums and draws are exact up to 61 items, or where theta is large.
 
