@@ -17,7 +17,7 @@ from permdist.distances.centers import Pairs
 from permdist.distances.kendall_classes import class_sums, class_table_size, classes_of
 from permdist.distances.levels import is_top
 from permdist.distances.staged import StagedDistance
-from permdist.rankings.sorting import count_inversions, sort
+from permdist.rankings.sorting import copy, count_inversions, sort
 from permdist.sums.shape import MAX_CELLS, Shape
 from permdist.targets.base import State, Target, compiled
 
@@ -218,7 +218,7 @@ def _inversions(orders: IntArray) -> IntArray:
     values, spare = np.empty(n, np.int64), np.empty(n, np.int64)
     out = np.empty(m, np.int64)
     for row in range(m):
-        values[:] = orders[row]
+        copy(orders[row], values)
         out[row] = count_inversions(values, spare, n)
     return out
 

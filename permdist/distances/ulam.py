@@ -16,6 +16,7 @@ from scipy.special import gammaln, logsumexp
 
 from permdist._kernels import kernel
 from permdist.distances.base import ANY, Center, Distance, Sums
+from permdist.rankings.sorting import copy
 from permdist.sums.lattice import NotExactError
 from permdist.targets.base import State, Target, compiled
 
@@ -245,7 +246,7 @@ def _shapes_at(n: int, listed: IntArray) -> IntArray:
         while s < listed[row]:
             length = _next_shape(shape, length)
             s += 1
-        result[row, :length] = shape[:length]
+        copy(shape[:length], result[row])
     return result
 
 
@@ -293,12 +294,12 @@ def _draw(shapes: IntArray, which: IntArray, uniforms: FloatArray) -> IntArray:
     left = np.empty(n, np.int64)
     table = np.empty((n, n), np.int64)
     for row in range(draws):
-        left[:] = shapes[which[row]]
+        copy(shapes[which[row]], left)
         for value in range(n - 1, -1, -1):
             r = _corner(left, value + 1, uniforms[row, 1 + value])
             left[r] -= 1
             table[r, left[r]] = value
-        left[:] = shapes[which[row]]
+        copy(shapes[which[row]], left)
         for at in range(n - 1, -1, -1):
             r = _corner(left, at + 1, uniforms[row, 1 + n + at])
             left[r] -= 1
