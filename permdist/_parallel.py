@@ -120,8 +120,18 @@ def in_threads(work: Callable[[int, int], None], cost: FloatArray, n_jobs: int |
     ranges = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
     if len(ranges) == 1:
         work(*ranges[0])
-    else:
-        map_blocks(lambda part: work(*ranges[part]), len(ranges), n_jobs)
+        return
+    rest = iter(ranges)  # of a list: each range goes to one thread
+
+    def run() -> None:
+        for part in rest:
+            work(*part)
+
+    others = [_pool(workers).submit(run) for _ in range(workers - 1)]
+    run()
+    for other in others:
+        if not other.cancel():  # what has not begun finds nothing left
+            other.result()
 
 
 def run_interruptible(function: Callable[..., Result], *args: Any) -> Result:
