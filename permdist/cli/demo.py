@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from permdist._text import visible
+from permdist.cli._errors import echo
 from permdist.cli._shared import (
     AsJson,
     Seed,
@@ -108,7 +110,6 @@ def demo(
         *_score(collection),
         tell=lambda _: None,
     )
-    console = Console(stderr=as_json)
     terminal = Console(stderr=True)
     columns = (SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"))
     with Progress(*columns, TimeElapsedColumn(), console=terminal) as progress:
@@ -124,13 +125,9 @@ def demo(
         print_json({"report": str(output / "report.html"), "comparison": facts})
         return
     if state.comparison is not None:
-        console.print(f"\n{state.comparison.explain()}", highlight=False, markup=False)
-    console.print(
-        f"Report: {output / 'report.html'} (open it in a browser)",
-        soft_wrap=True,
-        highlight=False,
-        markup=False,
-    )
+        text = visible(state.comparison.explain())
+        Console().print(f"\n{text}", highlight=False, markup=False)
+    echo(f"Report: {output / 'report.html'} (open it in a browser)")
 
 
 def _describe(progress: "Progress", task: "TaskID", text: str, more: str) -> None:
