@@ -178,7 +178,11 @@ def test_two_processes_that_save_different_signatures_do_not_mix_them_up(tmp_pat
             capture_output=True,
             text=True,
             check=True,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            env={
+                **os.environ,
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+            },
         ).stdout.split()
 
     for dtype in ("f8", "i8"):
