@@ -48,7 +48,7 @@ def parse(text: str | Measure) -> Measure:
     if not isinstance(text, str):
         raise TypeError(f"measure: expected a Measure or a name, got {type(text).__name__}")
     terms = split_terms(short_text("measure", text))
-    if terms is not None:
+    if terms is not None and terms[0][1] != text.strip():
         return combine((weight, parse(name)) for weight, name in terms)
     return _make(_find(_split(text)[1]), text)
 
